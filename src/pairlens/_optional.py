@@ -1,0 +1,34 @@
+"""Optional dependencies: imported where they are used, with the install command when they are missing."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from pairlens.exceptions import MissingExtraError
+
+__all__ = ["require"]
+
+
+def require(module: str, *, extra: str, purpose: str) -> ModuleType:
+    """Import an optional module or say exactly how to install it.
+
+    Parameters
+    ----------
+    module : str
+        The name to import.
+    extra : str
+        The extra of pairlens that brings it.
+    purpose : str
+        What it is needed for, as the subject of a sentence ("reading a table into a DataFrame").
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        if error.name is not None and error.name.partition(".")[0] != module.partition(".")[0]:
+            raise
+        raise MissingExtraError(
+            f"{purpose} needs {module}, which is not installed. "
+            f"Install it with:  pip install 'pairlens[{extra}]'",
+            name=module,
+        ) from error

@@ -1,0 +1,48 @@
+"""Shared fixtures, and the rule for optional parts: a user's machine may skip them, CI may not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+REQUIRE_OPTIONAL = bool(os.environ.get("PAIRLENS_REQUIRE_OPTIONAL"))
+
+
+def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if REQUIRE_OPTIONAL and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although PAIRLENS_REQUIRE_OPTIONAL is set: {report.longrepr}"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None]:
+    outcome = yield
+    _forbid_skip(outcome.get_result())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None]:
+    outcome = yield
+    _forbid_skip(outcome.get_result())
+
+
+Table = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Callable[[str], Table]:
+    """Load ``X, y`` of a real data set by name from the folder PAIRLENS_DATA, or skip."""
+    folder = os.environ.get("PAIRLENS_DATA")
+
+    def load(name: str) -> Table:
+        if folder is None:
+            pytest.skip("set PAIRLENS_DATA to the folder of the data sets to run this test")
+        with np.load(Path(folder) / f"{name}.npz", allow_pickle=False) as arrays:
+            return arrays["X"].astype(np.float64), arrays["y"]
+
+    return load
