@@ -1,5 +1,35 @@
 """pairlens: a low-dimensional view of data from the little people know about it."""
 
 from pairlens._version import __version__
+from pairlens.methods.bwdr import BWDR, WBDR
+from pairlens.methods.chunklets import CFLD, RCA
+from pairlens.methods.clpp import CLPP
+from pairlens.methods.cmm import CMM
+from pairlens.methods.dca import DCA
+from pairlens.methods.lfda import LFDA
+from pairlens.methods.lpp import LPP, SLPP
+from pairlens.methods.lppsi import LPPSI, KernelLPPSI
+from pairlens.methods.npssdr import NPSSDR
+from pairlens.methods.sda import SDA
+from pairlens.methods.ssdr import SSDR
+from pairlens.supervision import Constraints
 
-__all__ = ["__version__"]
+__all__ = [
+    "BWDR",
+    "CFLD",
+    "CLPP",
+    "CMM",
+    "DCA",
+    "LFDA",
+    "LPP",
+    "LPPSI",
+    "NPSSDR",
+    "RCA",
+    "SDA",
+    "SLPP",
+    "SSDR",
+    "WBDR",
+    "Constraints",
+    "KernelLPPSI",
+    "__version__",
+]

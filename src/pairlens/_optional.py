@@ -28,7 +28,6 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
         if error.name is not None and error.name.partition(".")[0] != module.partition(".")[0]:
             raise
         raise MissingExtraError(
-            f"{purpose} needs {module}, which is not installed. "
-            f"Install it with:  pip install 'pairlens[{extra}]'",
+            f"{purpose} needs {module}, which is not installed. Install it with:  pip install 'pairlens[{extra}]'",
             name=module,
         ) from error

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["ConflictError", "ConflictWarning", "MissingExtraError", "SupervisionWarning"]
+__all__ = [
+    "ApproximationWarning",
+    "ConflictError",
+    "ConflictWarning",
+    "MissingExtraError",
+    "SupervisionWarning",
+]
 
 
 class ConflictError(ValueError):
@@ -19,3 +25,7 @@ class SupervisionWarning(UserWarning):
 
 class MissingExtraError(ImportError):
     """A part of pairlens was used whose optional dependency is not installed."""
+
+
+class ApproximationWarning(UserWarning):
+    """The problem is too large to be solved exactly, and a documented approximation was made."""

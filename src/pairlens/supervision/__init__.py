@@ -1,1 +1,6 @@
+"""What people know about rows: pairs that belong together or apart, and which of two is better."""
 
+from pairlens.supervision._conflicts import Conflict, Conflicts
+from pairlens.supervision.constraints import Constraints
+
+__all__ = ["Conflict", "Conflicts", "Constraints"]

@@ -1,0 +1,50 @@
+"""Walking over many rows in blocks that fit the cache, and turning any row type into plain arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["FloatArray", "IntArray", "Rows", "column_means", "row_blocks", "take_rows"]
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+Rows: TypeAlias = Any
+"""A dense array or a CSR matrix of rows."""
+
+BLOCK_BYTES = 1 << 23
+"""Bytes of one row block: large enough for BLAS to run at speed, small enough to stay near the cores."""
+
+
+def row_blocks(n_rows: int, row_bytes: int, block_bytes: int = BLOCK_BYTES) -> Iterator[slice]:
+    """Slices that cover ``range(n_rows)`` in steps of about `block_bytes`."""
+    step = max(64, block_bytes // max(1, row_bytes))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def take_rows(X: Rows, rows: IntArray) -> FloatArray:
+    """The given rows as a dense float64 array."""
+    taken = X[rows]
+    dense = taken.toarray() if sparse.issparse(taken) else taken
+    return dense.astype(np.float64, copy=False)
+
+
+def column_means(X: Rows) -> NDArray[np.float64]:
+    """Means of the columns, accumulated in float64 whatever the dtype of X.
+
+    A product with a vector of ones runs at memory speed, several times faster than a float64 reduction
+    of float32 columns; short blocks keep the float32 part of the sum exact to about 1e-6.
+    """
+    n, f = X.shape
+    if sparse.issparse(X):
+        return np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n
+    total = np.zeros(f)
+    for block in row_blocks(n, X.itemsize * f, 1 << 20):
+        rows = X[block]
+        total += np.ones(len(rows), dtype=X.dtype) @ rows
+    return total / n

@@ -1,0 +1,303 @@
+"""Exact k-best selection over all pairs of n rows: one symmetric blocked pass, no n x n array.
+
+:func:`self_join` is given a cheap *screen* of the pairwise keys, tile by tile, with a bound on its rounding error, and
+a slow, precise *refinement* of single pairs. It returns what sorting all refined keys would have returned.
+
+How a pair is decided
+---------------------
+Keys are compared in whole multiples of a ``quantum``: keys that round to the same multiple are equal, and among equals
+the smaller row index wins. A pair is looked at only if its screened key, less its error bound, beats the k-th key that
+its row holds so far. What happens then depends on how the screen compares with the quantum:
+
+* A fine screen (errors well below the quantum) *settles* pairs at once: if the whole error interval rounds to one
+  multiple, that multiple is the key; the rare pair on an edge is refined. Each row holds exactly k settled keys.
+* A coarse screen keeps its pairs as they are, in lists with a few spare places. Whatever lies within twice the error
+  of the k-th key stays; should more than the spare places do so, these are refined and the best k kept. In the end
+  the few that are left are refined.
+
+Either way a poor screen costs time, never correctness.
+
+Each row meets the others in ascending order of index, because tiles run through the upper triangle row by row and are
+merged in that order. So a newcomer that only ties with the k-th key has the larger index, and is refused by the
+screen: thousands of identical rows, or a grid full of ties, cost k places per row and no more.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["Criterion", "Selected", "Tile", "blocks", "crowding", "self_join", "spread_sample"]
+
+Floats = NDArray[np.floating]
+Float64 = NDArray[np.float64]
+Index = NDArray[np.int64]
+Tile = Callable[[slice, slice], tuple[Floats, Floats]]
+Selected = tuple[Index, Float64]
+Hits = tuple[Index, Index, Float64]
+
+# Places beyond k for what a coarse screen cannot tell from the k-th; each costs 16 bytes a row.
+SPARE = 8
+# A screen is fine if its errors stay below this part of the quantum: then few pairs lie on an edge.
+FINE = 0.125
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One of the two questions of a self-join: which k rows have the best key.
+
+    Parameters
+    ----------
+    k : int
+        How many rows to select for each row.
+    refine : callable
+        ``refine(rows, cols)`` gives the precise float64 keys of the pairs ``zip(rows, cols)``; it must not depend on
+        which pairs are asked for together. Called from several threads.
+    radius : ndarray of shape (n,)
+        Together with ``unit`` bounds the screen: ``|screened - precise| <= unit * (radius[i] + radius[j]) ** 2``.
+    unit : float
+        See ``radius``.
+    quantum : float
+        Keys are equal if they round to the same multiple of this.
+    """
+
+    k: int
+    refine: Callable[[Index, Index], Float64]
+    radius: Float64
+    unit: float
+    quantum: float
+
+    def error(self, rows: slice | Index, cols: slice | Index) -> Float64:
+        """Bound on the screen's error in quanta: of pairs, or of each row against all of a slice of columns."""
+        reach = self.radius[cols].max() if isinstance(cols, slice) else self.radius[cols]
+        return self.unit / self.quantum * (self.radius[rows] + reach) ** 2
+
+    @property
+    def fine(self) -> bool:
+        return self.unit * (2 * self.radius.max()) ** 2 <= FINE * self.quantum
+
+
+def self_join(
+    n: int,
+    tile: Tile,
+    *,
+    nearest: Criterion | None = None,
+    farthest: Criterion | None = None,
+    block: int = 1024,
+    n_threads: int | None = None,
+) -> tuple[Selected | None, Selected | None]:
+    """Select for each of n rows the k rows with the smallest key, the k rows with the largest, or both.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    tile : callable
+        ``tile(rows, cols)``, for two slices of the rows, returns the screened keys for ``nearest`` and for
+        ``farthest`` as C-contiguous arrays of shape (rows, cols) that the driver may overwrite; both may be the same
+        array. The keys must be symmetric in the pair. Called from several threads.
+    nearest, farthest : Criterion, optional
+        What to select; None leaves that side out.
+    block : int
+        Rows of a tile. The result does not depend on it.
+    n_threads : int, optional
+        Tiles in work at once, each on one thread while BLAS itself is held to one; by default the number of threads
+        that BLAS was allowed. The result does not depend on it.
+
+    Returns
+    -------
+    nearest, farthest : tuple of (indices, keys) or None
+        Arrays of shape (n, k), best first: row indices, and the precise keys.
+
+    Notes
+    -----
+    Memory in bytes beyond what ``tile`` and ``refine`` take: about ``16 n (k + 8)`` for each side, and for each thread
+    at most ``100 block**2``, of which the usual course of things needs a tenth.
+    """
+    sides: dict[int, _Best] = {}
+    if nearest is not None:
+        sides[0] = _Best(nearest, n, +1)
+    if farthest is not None:
+        sides[1] = _Best(farthest, n, -1)
+    blas = ThreadpoolController().select(user_api="blas")
+    if n_threads is None:
+        n_threads = max((library["num_threads"] for library in blas.info()), default=1)
+    sample = spread_sample(n, block)
+
+    def start(rows: slice) -> None:
+        keys = tile(rows, sample)
+        for which, best in sides.items():
+            best.start(rows, sample, keys[which])
+
+    def screen(rows: slice, cols: slice) -> list[Hits]:
+        keys = tile(rows, cols)
+        hits = []
+        for which, best in sides.items():
+            if rows == cols:
+                np.fill_diagonal(keys[which], best.sign * np.inf)
+            hits.append(best.screen(rows, cols, keys[which]))
+        return hits
+
+    running: deque[Future[list[Hits]]] = deque()
+
+    def merge_oldest() -> None:
+        for best, hits in zip(sides.values(), running.popleft().result()):
+            best.absorb(*hits)
+
+    with blas.limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(start, blocks(n, block)))
+        for rows in blocks(n, block):
+            for cols in blocks(n, block, first=rows.start):
+                running.append(pool.submit(screen, rows, cols))
+                if len(running) > n_threads + 1:
+                    merge_oldest()
+        while running:
+            merge_oldest()
+        found = {
+            which: tuple(np.concatenate(part) for part in zip(*pool.map(best.finish, blocks(n, block))))
+            for which, best in sides.items()
+        }
+    return found.get(0), found.get(1)
+
+
+def blocks(n: int, size: int, first: int = 0) -> Iterator[slice]:
+    """The rows from ``first`` to n in consecutive slices of ``size``."""
+    return (slice(start, min(start + size, n)) for start in range(first, n, size))
+
+
+def spread_sample(n: int, size: int) -> slice:
+    """At most ``size`` of n rows, evenly spaced."""
+    return slice(0, n, -(-n // size))
+
+
+def crowding(criterion: Criterion, rows: slice, keys: Floats, sign: int) -> float:
+    """Fraction of a sample's pairs that its screen cannot tell from the k-th of their row.
+
+    ``keys`` is the tile of the sample ``rows`` with itself; ``sign`` is -1 where the largest keys are wanted. Tells
+    whether a coarse screen will do, or will drown in ties and near-duplicates.
+    """
+    k = criterion.k
+    if keys.shape[1] <= k:
+        return 0.0
+    signed = sign * keys
+    kth = np.partition(signed, k, axis=1)[:, k]
+    reach = (2 * criterion.quantum * criterion.error(rows, rows)).astype(keys.dtype)
+    return float(np.mean(signed <= (kth + reach)[:, None])) - (k + 1) / keys.shape[1]
+
+
+class _Best:
+    """The best of each row so far, for keys in quanta that are better when smaller (``sign`` -1 turns them round).
+
+    A newcomer to row i is of interest if its key, less its error, lies below ``limit[i]``. Whatever is held within
+    ``slack[i]`` of the k-th cannot be told from it yet.
+    """
+
+    def __init__(self, criterion: Criterion, n: int, sign: int) -> None:
+        self.criterion, self.sign, self.fine = criterion, sign, criterion.fine
+        self.k = criterion.k
+        self.width = self.k + (0 if self.fine else SPARE)
+        self.slack = np.zeros(n) if self.fine else 2 * criterion.error(slice(n), slice(n)) + 1
+        self.limit = np.full(n, np.inf)
+        # NumPy orders complex numbers by real part, then imaginary part: key + index·i sorts by key, ties by index.
+        self.held = np.full((n, self.width), complex(np.inf, n))
+
+    def start(self, rows: slice, sample: slice, keys: Floats) -> None:
+        """Bound the rows by their k-th best key in a sample; ties stay welcome, for the sample is out of order."""
+        if keys.shape[1] > self.k:  # one more than k, for the row itself may be among them
+            kth = np.partition(self.sign * keys, self.k, axis=1)[:, self.k]
+            self.limit[rows] = np.rint(kth / self.criterion.quantum + self.criterion.error(rows, sample)) + 0.5
+
+    def screen(self, rows: slice, cols: slice, keys: Floats) -> Hits:
+        """Pairs of a tile that may enter a list, for its rows and, off the diagonal, for its columns."""
+        hits = self._hits(rows, cols, keys, across=False)
+        if rows != cols:
+            hits = tuple(np.concatenate(part) for part in zip(hits, self._hits(cols, rows, keys, across=True)))
+        return self._settle(*hits)
+
+    def _hits(self, lists: slice, others: slice, keys: Floats, *, across: bool) -> tuple[Index, Index, Floats]:
+        limit = self.limit[lists] + self.criterion.error(lists, others)
+        edge = (self.sign * self.criterion.quantum * limit).astype(keys.dtype)
+        edge = edge if across else edge[:, None]
+        places = _where(keys < edge if self.sign > 0 else keys > edge)
+        row, col = np.divmod(places, keys.shape[1])
+        owner, other = (col, row) if across else (row, col)
+        return owner + lists.start, other + others.start, keys.reshape(-1)[places]
+
+    def _settle(self, rows: Index, cols: Index, keys: Floats) -> Hits:
+        quanta = self.sign / self.criterion.quantum * keys.astype(np.float64)
+        if not self.fine:
+            return rows, cols, quanta
+        error = self.criterion.error(rows, cols)
+        settled = np.rint(quanta - error)
+        unsure = np.flatnonzero(settled != np.rint(quanta + error))
+        settled[unsure] = self._precise(rows[unsure], cols[unsure])
+        better = settled < self.limit[rows]
+        return rows[better], cols[better], settled[better]
+
+    def _precise(self, rows: Index, cols: Index) -> Float64:
+        return self.sign * np.rint(self.criterion.refine(rows, cols) / self.criterion.quantum)
+
+    def absorb(self, rows: Index, cols: Index, keys: Float64) -> None:
+        """Merge newcomers into the lists of ``rows``, a limited number per row at a time."""
+        batch = max(self.width, 16)
+        order = np.argsort(rows, kind="stable")
+        rows, entries = rows[order], keys[order] + 1j * cols[order]
+        while rows.size:
+            first = np.flatnonzero(np.diff(rows, prepend=-1))
+            counts = np.diff(first, append=rows.size)
+            place = np.arange(rows.size) - np.repeat(first, counts)
+            line = np.repeat(np.arange(first.size), counts)
+            now, here = place < batch, rows[first]
+            table = np.full((here.size, self.width + min(batch, int(counts.max()))), complex(np.inf, 0))
+            table[:, : self.width] = self.held[here]
+            table[line[now], self.width + place[now]] = entries[now]
+            table.sort(axis=1)
+            if not self.fine:
+                self._thin(here, table)
+            self.held[here] = table[:, : self.width]
+            kth = table[:, self.k - 1].real
+            bound = kth - 0.5 if self.fine else kth + self.slack[here] / 2
+            self.limit[here] = np.minimum(self.limit[here], bound)
+            later = ~now & (entries.real < self.limit[rows] + self.slack[rows] / 2)
+            rows, entries = rows[later], entries[later]
+
+    def _thin(self, rows: Index, table: NDArray[np.complex128]) -> None:
+        """Reduce to k refined entries those sorted lists of ``table`` that their spare places cannot hold."""
+        reach = table[:, self.k - 1].real + self.slack[rows]
+        over = table[:, self.width].real
+        crowded = np.flatnonzero(np.isfinite(over) & (over <= reach))
+        part = table[crowded]
+        line, place = np.nonzero(part.real <= reach[crowded, None])
+        cols = part.imag[line, place].astype(np.int64)
+        part[:] = complex(np.inf, 0)
+        part[line, place] = self._precise(rows[crowded[line]], cols) + 1j * cols
+        part.sort(axis=1)
+        part[:, self.k :] = complex(np.inf, 0)
+        table[crowded] = part
+
+    def finish(self, rows: slice) -> Selected:
+        """Indices and precise keys of the k best of some rows, in order."""
+        held = self.held[rows]
+        line, place = np.nonzero(held.real <= (held[:, self.k - 1].real + self.slack[rows])[:, None])
+        index = held.imag.astype(np.int64)
+        precise = np.full(held.shape, np.inf)
+        precise[line, place] = self.criterion.refine(rows.start + line, index[line, place])
+        quanta = self.sign * np.rint(precise / self.criterion.quantum)
+        quanta[~np.isfinite(precise)] = np.inf
+        order = np.argsort(quanta + 1j * index, axis=1)[:, : self.k]
+        return np.take_along_axis(index, order, axis=1), np.take_along_axis(precise, order, axis=1)
+
+
+def _where(mask: NDArray[np.bool_]) -> Index:
+    """``np.flatnonzero`` for masks that are nearly all False: eight at a time, many times as fast."""
+    flat = mask.reshape(-1)
+    whole = flat.size // 8 * 8
+    words = np.flatnonzero(flat[:whole].view(np.uint64) != 0)
+    word, bit = np.nonzero(flat[:whole].reshape(-1, 8)[words])
+    return np.concatenate((words[word] * 8 + bit, whole + np.flatnonzero(flat[whole:])))

@@ -1,0 +1,62 @@
+"""Weights for edges: how near is near."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pairlens.engines.blocks import FloatArray, IntArray, Rows, column_means
+from pairlens.engines.distances import pair_squared_distances
+from pairlens.engines.neighbors import neighbors
+
+__all__ = ["default_theta", "heat", "reconstruction_weights"]
+
+
+def default_theta(X: Rows) -> float:
+    """The squared mean norm of the centred rows: the width of the heat kernel unless another is given."""
+    offset = column_means(X)
+    if sparse.issparse(X):
+        squared = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ offset) + offset @ offset
+    else:
+        centred = X - offset
+        squared = np.einsum("ij,ij->i", centred, centred)
+    return float(np.sqrt(np.maximum(squared, 0.0)).mean() ** 2)
+
+
+def heat(X: Rows, edges: IntArray, theta: float | None = None) -> NDArray[np.float64]:
+    r"""Heat weights :math:`\exp(-\|x_i - x_j\|^2 / \theta)` of edges.
+
+    `theta` is :func:`default_theta` unless given; if that is 0, all rows are equal and all weights 1.
+    """
+    if theta is None:
+        theta = default_theta(X)
+    squared = pair_squared_distances(X, edges)
+    return np.exp(-squared / theta) if theta > 0 else np.ones(len(edges))
+
+
+def reconstruction_weights(X: FloatArray, n_neighbors: int, reg: float = 1e-3) -> sparse.csr_matrix:
+    r"""Weights that rebuild each row from its neighbours, as in locally linear embedding.
+
+    Each row of the result sums to 1 and minimises :math:`\|x_i - \sum_j R_{ij} x_j\|^2`, with the local Gram matrix
+    regularised by ``reg`` times its trace.
+
+    References
+    ----------
+    .. [1] S. Roweis, L. Saul, "Nonlinear dimensionality reduction by locally linear embedding", Science 290, 2000.
+    """
+    n = X.shape[0]
+    k = min(n_neighbors, n - 1)
+    indices = neighbors(X, n_nearest=k).nearest
+    assert indices is not None
+    weight = np.empty((n, k))
+    step = max(1, (1 << 24) // (8 * k * X.shape[1]))
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        local = X[indices[rows]] - X[rows, None, :]
+        gram = local @ local.transpose(0, 2, 1)
+        trace = np.trace(gram, axis1=1, axis2=2)
+        gram[:, np.arange(k), np.arange(k)] += np.where(trace > 0, reg * trace, reg)[:, None]
+        weight[rows] = np.linalg.solve(gram, np.ones((len(gram), k, 1)))[..., 0]
+    weight /= weight.sum(axis=1, keepdims=True)
+    return sparse.csr_matrix((weight.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))

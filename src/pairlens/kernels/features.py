@@ -1,0 +1,74 @@
+r"""Kernel features: coordinates in which inner products are (nearly) those of a kernel.
+
+With anchor rows a and :math:`K_{aa} = U \Lambda U'`, the features of a row x are
+:math:`K(x, a)\, U \Lambda^{-1/2}`. If the anchors are all training rows, their inner products are exactly the kernel
+matrix; with fewer anchors this is the Nystroem approximation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens.engines.blocks import Rows, row_blocks
+from pairlens.spectral.eigen import range_basis
+
+__all__ = ["KernelFeatures", "evenly_spaced", "kernel_features", "median_gamma"]
+
+Kernel = str | Callable[..., Any]
+
+MEDIAN_ROWS = 1000
+KERNEL_TOLERANCE = 1e-12
+"""Eigenvalues of the kernel matrix of the anchors up to this share of the largest are rounding."""
+
+
+@dataclass(frozen=True)
+class KernelFeatures:
+    """The map from rows to kernel features."""
+
+    anchors: Rows
+    combination: NDArray[np.float64]
+    kernel: Kernel
+    gamma: float | None
+
+    def __call__(self, X: Rows) -> NDArray[np.float64]:
+        result = np.empty((X.shape[0], self.combination.shape[1]))
+        for block in row_blocks(X.shape[0], 8 * self.anchors.shape[0]):
+            result[block] = kernel_matrix(X[block], self.anchors, self.kernel, self.gamma) @ self.combination
+        return result
+
+
+def kernel_features(X: Rows, *, kernel: Kernel, gamma: float | str | None, rank: int) -> KernelFeatures:
+    """Choose anchors and build the map: all rows up to `rank` of them, evenly spaced ones above."""
+    width = median_gamma(X) if gamma == "median" else gamma
+    assert not isinstance(width, str)
+    anchors = X[evenly_spaced(X.shape[0], rank)]
+    values, vectors = range_basis(kernel_matrix(anchors, anchors, kernel, width), KERNEL_TOLERANCE)
+    return KernelFeatures(anchors, vectors / np.sqrt(values), kernel, width)
+
+
+def kernel_matrix(X: Rows, Y: Rows, kernel: Kernel, gamma: float | None) -> NDArray[np.float64]:
+    """The kernel between two sets of rows, in float64."""
+    from sklearn.metrics.pairwise import pairwise_kernels
+
+    left, right = X.astype(np.float64), Y.astype(np.float64)
+    return np.asarray(pairwise_kernels(left, right, metric=kernel, filter_params=True, gamma=gamma))
+
+
+def median_gamma(X: Rows) -> float:
+    """One over the median squared distance of up to 1,000 evenly spaced rows; 1 if they are all equal."""
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    rows = X[evenly_spaced(X.shape[0], MEDIAN_ROWS)].astype(np.float64)
+    squared = euclidean_distances(rows, squared=True)
+    median = float(np.median(squared[np.triu_indices_from(squared, 1)]))
+    return 1.0 / median if median > 0 else 1.0
+
+
+def evenly_spaced(n: int, at_most: int) -> NDArray[np.int64]:
+    """Up to `at_most` row numbers spread evenly over n rows: no seed, and the same rows every time."""
+    return np.unique(np.linspace(0, n - 1, min(n, at_most)).astype(np.int64))

@@ -1,0 +1,207 @@
+"""What all pair methods share: input, supervision, coordinates, signs, projection and score.
+
+A method adds one thing, :meth:`PairTransformer._solve`: which scatters, which eigenproblem.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pairlens._sklearn import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    Interval,
+    TransformerMixin,
+    check_is_fitted,
+    fit_context,
+    validate_data,
+)
+from pairlens.engines.blocks import IntArray, Rows, column_means
+from pairlens.exceptions import SupervisionWarning
+from pairlens.methods._supervision import combine, held_out_auc
+from pairlens.spectral.eigen import Pencil, fix_signs, leading
+from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.supervision import Constraints
+
+__all__ = ["LinearPairTransformer", "PairTransformer", "principal", "warn_fallback"]
+
+DTYPES = [np.float64, np.float32]
+
+
+class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """Base of the methods that learn directions from pairs of rows.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of directions to keep. If the supervision determines fewer, fewer are returned with a
+        :class:`~pairlens.exceptions.SupervisionWarning`.
+    """
+
+    components_: NDArray[Any]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+    }
+    # With metadata routing enabled, pipelines and searches hand `constraints` to these methods unasked.
+    __metadata_request__fit: ClassVar = {"constraints": True}
+    __metadata_request__score: ClassVar = {"constraints": True}
+
+    def __init__(self, n_components: int = 2) -> None:
+        self.n_components = n_components
+
+    @abstractmethod
+    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
+        """Eigenvalues, and the directions in the coordinates of `space` in columns, best first."""
+
+    @abstractmethod
+    def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
+        """The coordinates to solve in, and what is known about the rows in them."""
+
+    @abstractmethod
+    def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
+        """Store what :meth:`transform` needs."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
+        """Learn the directions.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            All rows, those about which nothing is known too.
+        y : array-like of shape (n_samples,), optional
+            Labels, -1 or missing where unknown. All pairs of labelled rows become constraints.
+        constraints : Constraints, optional
+            Pairs of rows that belong together or do not. Adds to what `y` says.
+
+        Returns
+        -------
+        self : object
+        """
+        X = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", ensure_min_samples=2)
+        self._check_n_components(X)
+        known = combine(y, constraints, X.shape[0])
+        space, known = self._fit_coordinates(X, known)
+        values, directions = self._solve(space, known)
+        if directions.shape[1] == 0:
+            values, directions = principal(space, self.n_components)
+            warn_fallback(self, "the given pairs single out no direction")
+        if directions.shape[1] == 0:
+            raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+        if directions.shape[1] < self.n_components:
+            warnings.warn(
+                f"{type(self).__name__} found {directions.shape[1]} usable directions of the "
+                f"n_components={self.n_components} asked for: the rows and pairs given determine no more.",
+                SupervisionWarning,
+                stacklevel=3,
+            )
+        self.eigenvalues_ = values
+        self._keep(space, directions, X)
+        return self
+
+    def score(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> float:
+        """How well embedded distance tells must-links from cannot-links: the area under the ROC curve.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Labels, -1 or missing where unknown. Above a million pairs, a million drawn with a fixed seed are used.
+        constraints : Constraints, optional
+            Held-out pairs of these rows.
+
+        Returns
+        -------
+        auc : float
+            0.5 is chance, 1.0 means that every must-link is shorter than every cannot-link.
+        """
+        embedded = np.asarray(self.transform(X))
+        return held_out_auc(embedded, combine(y, constraints, len(embedded)))
+
+    @abstractmethod
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Project rows."""
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _check_n_components(self, X: Rows) -> None:
+        if self.n_components > X.shape[1]:
+            raise ValueError(f"n_components={self.n_components} must be at most the number of features, {X.shape[1]}.")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class LinearPairTransformer(PairTransformer):
+    """Base of the methods whose directions are weights of the features.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The directions, in the dtype of X; the largest weight of each is positive.
+    mean_ : array of shape (n_features,)
+        Mean of the rows of X; it is mapped to the origin.
+    eigenvalues_ : array of shape (n_components,)
+        Eigenvalues of the directions in the problem of the method.
+    n_features_in_ : int
+        Number of features seen in :meth:`fit`.
+    feature_names_in_ : array of str
+        Names of the features, if X had any.
+    """
+
+    def _rows_used(self, known: Constraints) -> IntArray | None:
+        """The rows that decide the solution, if not all do."""
+        return None
+
+    def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
+        used = self._rows_used(known)
+        if used is None:
+            return row_space(X, anchors=known.rows), known
+        return row_space(X, used=used), known[used]
+
+    def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
+        self.components_ = fix_signs(space.lift(directions)).astype(X.dtype)
+        self.mean_ = (space.offset if space.rows is X else column_means(X)).astype(X.dtype)
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Project rows onto the directions, :math:`(x - m) C'`.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        return np.asarray(X @ self.components_.T - self.mean_ @ self.components_.T)
+
+
+def principal(space: RowSpace, k: int) -> Pencil:
+    """Principal directions: what is left when nothing is known about pairs."""
+    covariance = space.covariance()
+    return leading(covariance, k, support=covariance)
+
+
+def warn_fallback(method: BaseEstimator, why: str) -> None:
+    """Say that a method had too little supervision and did PCA instead."""
+    warnings.warn(
+        f"{type(method).__name__}: {why}, so the result is that of PCA. Give must-links and cannot-links by "
+        "constraints=, or labels by y.",
+        SupervisionWarning,
+        stacklevel=4,
+    )

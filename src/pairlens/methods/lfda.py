@@ -1,0 +1,126 @@
+"""LFDA: Fisher's discriminant with local weights inside classes."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pairlens._sklearn import Interval
+from pairlens.engines.blocks import FloatArray, IntArray, row_blocks, take_rows
+from pairlens.engines.neighbors import neighbors
+from pairlens.engines.scatter import group_scatter
+from pairlens.methods._base import LinearPairTransformer, principal, warn_fallback
+from pairlens.methods._supervision import class_codes
+from pairlens.spectral.eigen import Matrix, Pencil, generalized
+from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.scatters import between_scatter
+from pairlens.supervision import Constraints
+
+__all__ = ["LFDA"]
+
+
+class LFDA(LinearPairTransformer):
+    r"""Local Fisher discriminant analysis.
+
+    With :math:`A_{ij} = \exp(-\|x_i - x_j\|^2 / (s_i s_j))`, :math:`s_i` the distance to the `n_neighbors`-th nearest row
+    of the class, directions maximise :math:`w' S^b w / w' S^w w` for the Laplacian forms of
+
+    .. math::
+        W^w_{ij} = A_{ij} / n_c, \qquad W^b_{ij} = A_{ij} (1/n - 1/n_c) \quad \text{inside class c,}
+
+    and :math:`W^w_{ij} = 0`, :math:`W^b_{ij} = 1/n` between classes. They are scaled by the root of their eigenvalue.
+
+    Choose it when there are labels and classes fall into several clusters, which need not be drawn together.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of directions to keep.
+    n_neighbors : int, default=7
+        Neighbour in the class whose distance is the local scale; the last one in smaller classes.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The directions.
+    eigenvalues_ : array of shape (n_components,)
+        Value of the objective in each direction, largest first.
+    mean_ : array of shape (n_features,)
+        Mean of the rows of X.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    Notes
+    -----
+    Only labelled rows count. Constraints without labels are read as classes: rows joined by chains of must-links form
+    one. Without labels or must-links the result is that of PCA, with a warning. Time grows with the square of the
+    largest class, memory does not.
+
+    References
+    ----------
+    .. [1] M. Sugiyama, "Dimensionality reduction of multimodal labeled data by local Fisher discriminant analysis",
+       JMLR 8, 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pairlens import LFDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LFDA(n_components=2).fit_transform(X, y).shape
+    (150, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearPairTransformer._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(self, n_components: int = 2, *, n_neighbors: int = 7) -> None:
+        super().__init__(n_components)
+        self.n_neighbors = n_neighbors
+
+    def _rows_used(self, known: Constraints) -> IntArray | None:
+        labelled = np.flatnonzero(class_codes(known) >= 0)
+        return labelled if len(labelled) else None
+
+    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
+        codes = class_codes(known)
+        if not np.any(codes >= 0):
+            warn_fallback(self, "no labels were given")
+            return principal(space, self.n_components)
+        n = np.count_nonzero(codes >= 0)
+        size = np.bincount(codes[codes >= 0])
+        within = np.zeros((space.dim, space.dim))
+        # Pairs of different classes weigh 1/n each; see spectral.scatters for their sum.
+        between = group_scatter(space.rows, codes, weight=1 - size / n) + between_scatter(space, codes)
+        for c, n_c in enumerate(size):
+            local = _local_scatter(take_rows(space.rows, np.flatnonzero(codes == c)), self.n_neighbors)
+            within += local / n_c
+            between += local * (1 / n - 1 / n_c)
+        values, directions = generalized(between, within, self.n_components)
+        return values, directions * np.sqrt(np.maximum(values, 0.0))
+
+
+def _local_scatter(X: FloatArray, n_neighbors: int) -> Matrix:
+    """Laplacian form of the locally scaled affinity of the rows of one class, a block of affinities at a time."""
+    n, f = X.shape
+    scatter = np.zeros((f, f))
+    if n < 2:
+        return scatter
+    k = min(n_neighbors, n - 1)
+    distance = neighbors(X, n_nearest=k).nearest_distance
+    assert distance is not None
+    scale = distance[:, -1]
+    X = X - X.mean(axis=0)
+    norm = np.einsum("ij,ij->i", X, X)
+    for block in row_blocks(n, 8 * n):
+        squared = np.maximum(norm[block, None] + norm - 2 * X[block] @ X.T, 0.0)
+        local = scale[block, None] * scale
+        # Rows that repeat more than n_neighbors times have scale 0: affinity 1 to each other, 0 to all others.
+        affinity = np.where(
+            local > 0, np.exp(-squared / np.where(local > 0, local, 1.0)), squared <= 1e-12 * norm.max()
+        )
+        scatter += X[block].T @ (affinity.sum(axis=1)[:, None] * X[block] - affinity @ X)
+    return (scatter + scatter.T) / 2

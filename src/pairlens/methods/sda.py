@@ -1,0 +1,100 @@
+"""SDA: Fisher's discriminant of the labelled rows, smoothed over all rows."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pairlens._sklearn import Interval
+from pairlens.engines.scatter import graph_scatter, group_scatter
+from pairlens.graphs.edges import nearest_edges, weight_matrix
+from pairlens.methods._base import LinearPairTransformer, principal, warn_fallback
+from pairlens.methods._supervision import class_codes
+from pairlens.spectral.eigen import Pencil, generalized
+from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.scatters import between_scatter
+from pairlens.supervision import Constraints
+
+__all__ = ["SDA"]
+
+
+class SDA(LinearPairTransformer):
+    r"""Semi-supervised discriminant analysis.
+
+    Directions that maximise
+
+    .. math:: \frac{w' S_b w}{w' (S_t + \alpha X' L X + \beta I) w},
+
+    with the between-class scatter :math:`S_b` and total scatter :math:`S_t` of the labelled rows and the Laplacian L of
+    the graph of nearest neighbours of all rows.
+
+    Choose it when a few rows have labels and the others come in the same clusters. It gives at most one direction less
+    than there are classes.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of directions to keep.
+    n_neighbors : int, default=5
+        Neighbours of each row; all rows if there are fewer.
+    alpha : float, default=0.1
+        Weight of the neighbourhoods.
+    beta : float, default=0.01
+        Weight of the length of the direction.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The directions.
+    eigenvalues_ : array of shape (n_components,)
+        Value of the objective in each direction, largest first.
+    mean_ : array of shape (n_features,)
+        Mean of the rows of X.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    Notes
+    -----
+    Constraints without labels are read as classes: rows joined by chains of must-links form one. Without two classes
+    the result is that of PCA, with a warning.
+
+    References
+    ----------
+    .. [1] D. Cai, X. He, J. Han, "Semi-supervised discriminant analysis", ICCV 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pairlens import SDA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[5:45] = y[55:95] = y[105:145] = -1
+    >>> SDA(n_components=2).fit_transform(X, y).shape
+    (150, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearPairTransformer._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "beta": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(self, n_components: int = 2, *, n_neighbors: int = 5, alpha: float = 0.1, beta: float = 0.01) -> None:
+        super().__init__(n_components)
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.beta = beta
+
+    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
+        codes = class_codes(known)
+        if codes.max(initial=-1) < 1:
+            warn_fallback(self, "fewer than two classes were given")
+            return principal(space, self.n_components)
+        between = between_scatter(space, codes)
+        total = between + group_scatter(space.rows, codes)
+        graph = weight_matrix(nearest_edges(space.near_rows, self.n_neighbors), 1.0, space.rows.shape[0])
+        smooth = self.alpha * graph_scatter(space.rows, graph) + self.beta * np.eye(space.dim)
+        rank = min(self.n_components, codes.max())
+        return generalized(between, total + smooth, rank)

@@ -1,0 +1,158 @@
+"""Scores for what comes out of a view: clusterings, neighbourhoods and rankings.
+
+Clusterings are compared over all pairs of rows: a pair is *together* when the two rows have the same label.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import adjusted_rand_score, rand_score
+from sklearn.metrics.cluster import pair_confusion_matrix
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+from pairlens.engines.neighbors import neighbors
+from pairlens.supervision import Preferences
+
+__all__ = [
+    "adjusted_rand_score",
+    "cumulative_purity",
+    "mean_average_precision",
+    "normalized_rand_score",
+    "pairwise_accuracy",
+    "pairwise_f_score",
+    "rand_score",
+]
+
+
+def pairwise_f_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    r"""F-score of the pairs put together, :math:`2PR / (P + R)`.
+
+    Precision P is the share of the pairs together in `labels_pred` that are together in `labels_true`, recall R the
+    share of those together in `labels_true` that are found. Large clusters are rewarded: one cluster for everything can
+    score high, so read it beside :func:`adjusted_rand_score`.
+
+    Examples
+    --------
+    >>> from pairlens.metrics import pairwise_f_score
+    >>> pairwise_f_score([0, 0, 1, 1], [0, 0, 0, 1])
+    0.4
+    """
+    (_, false_together), (missed, found) = pair_confusion_matrix(labels_true, labels_pred)
+    denominator = 2 * found + false_together + missed
+    return float(2 * found / denominator) if denominator else 1.0
+
+
+def normalized_rand_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
+    r"""Mean of the accuracy on pairs of one class and on pairs of two classes.
+
+    The Rand index with both kinds of pairs, as the true classes define them, weighing the same: 0.5 for one cluster,
+    and for clusters drawn at random in expectation. It is eq. 13 of the BWDR paper, read by true classes. With one
+    kind of pair only, the accuracy on that kind.
+
+    Examples
+    --------
+    >>> from pairlens.metrics import normalized_rand_score
+    >>> normalized_rand_score([0, 0, 1, 1], [0, 0, 0, 0])
+    0.5
+    """
+    (apart, false_together), (missed, found) = pair_confusion_matrix(labels_true, labels_pred)
+    parts = [hit / (hit + miss) for hit, miss in ((found, missed), (apart, false_together)) if hit + miss]
+    return float(np.mean(parts)) if parts else 1.0
+
+
+def cumulative_purity(Z: ArrayLike, y: ArrayLike, n_neighbors: int = 10) -> NDArray[np.float64]:
+    """Share of rows of the same label among the k nearest, averaged over the rows, for k = 1 ... n_neighbors.
+
+    Parameters
+    ----------
+    Z : array-like of shape (n_samples, n_features)
+        Rows, usually embedded ones.
+    y : array-like of shape (n_samples,)
+        Labels.
+    n_neighbors : int, default=10
+        Largest k; at most n_samples - 1.
+
+    Returns
+    -------
+    purity : array of shape (n_neighbors,)
+
+    Examples
+    --------
+    >>> from pairlens.metrics import cumulative_purity
+    >>> cumulative_purity([[0.0], [0.1], [5.0], [5.2]], [0, 0, 1, 1], n_neighbors=2).tolist()
+    [1.0, 0.5]
+    """
+    Z = check_array(Z, dtype=[np.float64, np.float32])
+    y = column_or_1d(y)
+    check_consistent_length(Z, y)
+    nearest = neighbors(Z, n_nearest=n_neighbors).nearest
+    assert nearest is not None
+    same = (y[nearest] == y[:, None]).mean(axis=0)
+    return np.cumsum(same) / np.arange(1, n_neighbors + 1)
+
+
+def pairwise_accuracy(scores: ArrayLike, preferences: Preferences) -> float:
+    """Share of preferences whose better row has the higher score; ties count half, weights count.
+
+    Examples
+    --------
+    >>> from pairlens import Preferences
+    >>> from pairlens.metrics import pairwise_accuracy
+    >>> pairwise_accuracy([3.0, 2.0, 1.0], Preferences([(0, 1), (2, 1)], n_samples=3))
+    0.5
+    """
+    scores = column_or_1d(check_array(scores, ensure_2d=False, dtype=np.float64))
+    if preferences.n_pairs == 0:
+        raise ValueError("pairwise_accuracy needs at least one preference, got none.")
+    last = int(preferences.pairs.max())
+    if last >= len(scores):
+        raise ValueError(f"preferences name row {last}, but there are only {len(scores)} scores.")
+    better, worse = scores[preferences.pairs].T
+    return float(np.average((better > worse) + 0.5 * (better == worse), weights=preferences.weight))
+
+
+def mean_average_precision(relevant: ArrayLike, scores: ArrayLike, groups: ArrayLike | None = None) -> float:
+    r"""Mean over queries of the average precision of their ranking by score.
+
+    The average precision of a query is the mean, over its relevant rows, of the share of relevant rows at or above the
+    row in the ranking; rows with equal scores share the worst rank among them, so a constant score earns nothing by the
+    order of the rows.
+
+    Parameters
+    ----------
+    relevant : array-like of shape (n_samples,)
+        1 (or True) for relevant rows, 0 for others.
+    scores : array-like of shape (n_samples,)
+        Higher is ranked first.
+    groups : array-like of shape (n_samples,), optional
+        Query of each row; one query by default. Queries with no relevant row are left out.
+
+    Examples
+    --------
+    >>> from pairlens.metrics import mean_average_precision
+    >>> mean_average_precision([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6])
+    0.8333333333333333
+    """
+    relevant = column_or_1d(relevant).astype(bool)
+    scores = column_or_1d(check_array(scores, ensure_2d=False, dtype=np.float64))
+    query = np.zeros(len(scores), dtype=np.int64)
+    if groups is not None:
+        query = np.unique(column_or_1d(groups), return_inverse=True)[1]
+    check_consistent_length(relevant, scores, query)
+    if not relevant.any():
+        raise ValueError("mean_average_precision needs at least one relevant row, got none.")
+    order = np.lexsort((-scores, query))
+    query, scores, relevant = query[order], scores[order], relevant[order]
+    start = np.searchsorted(query, query)
+    hits = np.cumsum(relevant)
+    hits -= (hits - relevant)[start]
+    position = np.arange(len(query))
+    # The last row of each run of equal scores in a query stands for the whole run.
+    changes = np.flatnonzero((np.diff(query) != 0) | (np.diff(scores) != 0))
+    last = np.append(changes, len(query) - 1)
+    end_of_run = last[np.searchsorted(last, position)]
+    precision = hits[end_of_run] / (end_of_run - start + 1)
+    count = np.bincount(query, relevant)
+    total = np.bincount(query, precision * relevant)
+    return float((total[count > 0] / count[count > 0]).mean())

@@ -1,0 +1,156 @@
+r"""The coordinates in which a linear method is solved, and the way back to features.
+
+The directions a method can find lie in the span of the rows it looks at. So there are three ways to set up the same
+problem, and a method does not see which one was taken:
+
+- as many rows as features or more: the features themselves are the coordinates;
+- fewer rows than features: an orthonormal basis of the row space, from the eigenvectors of the c x c Gram matrix
+  :math:`(X - m)(X - m)' = U \Lambda U'`. The coordinates are :math:`U \Lambda^{1/2}`, the basis
+  :math:`(X - m)' U \Lambda^{-1/2}` is never formed, and sparse rows stay sparse;
+- more than :data:`EXACT_LIMIT` of both: the span of :data:`LANDMARKS` rows, those in pairs first. This one is an
+  approximation and says so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pairlens.engines.blocks import FloatArray, IntArray, Rows, column_means, row_blocks
+from pairlens.engines.scatter import weighted_scatter
+from pairlens.exceptions import ApproximationWarning
+from pairlens.spectral.eigen import range_basis
+
+__all__ = ["EXACT_LIMIT", "LANDMARKS", "RowSpace", "row_space"]
+
+EXACT_LIMIT = 5000
+"""Largest eigenproblem that is solved exactly: f x f or rows x rows, whichever is smaller."""
+
+LANDMARKS = 2000
+"""Rows that span the coordinates beyond that."""
+
+GRAM_TOLERANCE = 1e-13
+"""Eigenvalues of the Gram matrix up to this share of the largest are rounding (singular values: 3e-7)."""
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """Rows in the coordinates of a method.
+
+    Attributes
+    ----------
+    rows : array or CSR matrix of shape (n_rows, dim)
+        The rows in these coordinates, not centred where the coordinates are the features.
+    offset : array of shape (dim,)
+        Their centre.
+    seen : array or CSR matrix of shape (n_rows, any), optional
+        The rows whose distances say who is near whom, where the coordinates do not: the input of a kernel method.
+    """
+
+    rows: Rows
+    offset: NDArray[np.float64]
+    seen: Rows | None = None
+    _dual: _Dual | None = None
+
+    @property
+    def near_rows(self) -> Rows:
+        """The rows whose distances say who is near whom."""
+        return self.rows if self.seen is None else self.seen
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return int(self.rows.shape[1])
+
+    def total_scatter(self, weight: FloatArray | None = None) -> NDArray[np.float64]:
+        """Scatter of all rows about the centre, each with its weight."""
+        return weighted_scatter(self.rows, weight=weight, offset=self.offset)
+
+    def covariance(self) -> NDArray[np.float64]:
+        """Total scatter divided by the number of rows."""
+        return self.total_scatter() / self.rows.shape[0]
+
+    def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Directions in these coordinates (in columns) as components in the features (in rows)."""
+        return directions.T if self._dual is None else self._dual.lift(directions)
+
+
+@dataclass(frozen=True)
+class _Dual:
+    """A basis of the span of some rows, kept as the combinations of the rows that form it."""
+
+    anchors: Rows
+    centre: NDArray[np.float64]
+    combination: NDArray[np.float64]
+
+    def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        coefficients = (self.combination @ directions).T
+        components = np.asarray((self.anchors.T @ coefficients.T).T, dtype=np.float64)
+        return components - np.outer(coefficients.sum(axis=1), self.centre)
+
+    def coordinates(self, rows: Rows) -> NDArray[np.float64]:
+        result = np.empty((rows.shape[0], self.combination.shape[1]))
+        for block in row_blocks(rows.shape[0], 8 * self.anchors.shape[0]):
+            result[block] = _centred_product(rows[block], self.anchors, self.centre) @ self.combination
+        return result
+
+
+def row_space(X: Rows, *, used: IntArray | None = None, anchors: IntArray | None = None) -> RowSpace:
+    """Choose the coordinates for a method.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+    used : int array, optional
+        The only rows the method looks at; all rows by default.
+    anchors : int array, optional
+        Rows (numbered among the used ones) that the span must contain when not all can: those in pairs.
+    """
+    rows = X if used is None else X[used]
+    n, f = rows.shape
+    centre = column_means(rows)
+    if min(n, f) > EXACT_LIMIT:
+        return _landmark_space(rows, centre, np.empty(0, dtype=np.int64) if anchors is None else anchors)
+    if f <= n:
+        return RowSpace(rows, centre)
+    dual, coordinates = _dual_basis(rows, centre)
+    return RowSpace(coordinates, np.zeros(coordinates.shape[1]), _dual=dual)
+
+
+def _landmark_space(rows: Rows, centre: NDArray[np.float64], anchors: IntArray) -> RowSpace:
+    n, f = rows.shape
+    others = np.setdiff1d(np.linspace(0, n - 1, LANDMARKS).astype(np.int64), anchors)
+    chosen = np.sort(np.concatenate([anchors[:EXACT_LIMIT], others[: max(0, LANDMARKS - len(anchors))]]))
+    warnings.warn(
+        f"X has {n} rows and {f} features, both more than {EXACT_LIMIT}: the method is solved in the span of "
+        f"{len(chosen)} rows, those in pairs first. Reduce the features beforehand for another choice.",
+        ApproximationWarning,
+        stacklevel=4,
+    )
+    dual, _ = _dual_basis(rows[chosen], centre)
+    coordinates = dual.coordinates(rows)
+    return RowSpace(coordinates, coordinates.mean(axis=0), _dual=dual)
+
+
+def _dual_basis(anchors: Rows, centre: NDArray[np.float64]) -> tuple[_Dual, NDArray[np.float64]]:
+    gram = _centred_product(anchors, anchors, centre)
+    values, vectors = range_basis((gram + gram.T) / 2, GRAM_TOLERANCE)
+    root = np.sqrt(values)
+    return _Dual(anchors, centre, vectors / root), vectors * root
+
+
+def _centred_product(left: Rows, right: Rows, centre: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(left - centre)(right - centre)' in float64, over blocks of columns so that no float64 copy is made."""
+    if sparse.issparse(left):
+        product = np.asarray((left @ right.T).toarray(), dtype=np.float64)
+        product -= (left @ centre)[:, None] + (right @ centre)[None, :]
+        return product + centre @ centre
+    product = np.zeros((left.shape[0], right.shape[0]))
+    for block in row_blocks(left.shape[1], 8 * max(left.shape[0], right.shape[0]), 1 << 25):
+        shift = centre[block]
+        product += (left[:, block] - shift) @ (right[:, block] - shift).T
+    return product

@@ -1,0 +1,121 @@
+"""Operations on whole tables of pairs: graphs, closure, folds, sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pairlens.supervision._pairs import (
+    FloatArray,
+    IntArray,
+    PairTable,
+    canonical,
+    check_not_too_many,
+    from_keys,
+    group_rows,
+    pairs_between,
+    pairs_within,
+)
+from pairlens.supervision._sampling import check_count
+
+__all__ = ["close_cannot", "close_must", "folds", "symmetric", "table_of"]
+
+
+def symmetric(table: PairTable, n_rows: int) -> sparse.csr_array:
+    first, second = table.pairs.T
+    graph = sparse.coo_array(
+        (np.tile(table.weights, 2), (np.concatenate([first, second]), np.concatenate([second, first]))),
+        shape=(n_rows, n_rows),
+    )
+    return graph.tocsr()
+
+
+def table_of(matrix: Any) -> tuple[PairTable, PairTable, int]:
+    """Positive and negative entries of a symmetric matrix, or of one triangle of it, and its size."""
+    entries = sparse.coo_array(matrix)
+    if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
+        raise ValueError(f"matrix must be square, one row and one column per row of X; got {entries.shape}")
+    entries.sum_duplicates()
+    first, second = (index.astype(np.int64) for index in entries.coords)
+    values = entries.data.astype(np.float64)
+    if not np.isfinite(values).all():
+        k = int((~np.isfinite(values)).argmax())
+        raise ValueError(f"matrix[{first[k]}, {second[k]}] is {values[k]}: entries must be finite")
+    kept = values != 0
+    first, second, values = first[kept], second[kept], values[kept]
+    if (first == second).any():
+        row = first[(first == second).argmax()]
+        raise ValueError(f"matrix[{row}, {row}] must be 0: a row cannot be paired with itself")
+    upper = first < second
+    keys = canonical(first, second)
+    if upper.any() and not upper.all():
+        _check_symmetric(keys, values, upper)
+        keys, values = keys[upper], values[upper]
+    must = values > 0
+    return from_keys(keys[must], values[must]), from_keys(keys[~must], -values[~must]), int(entries.shape[0])
+
+
+def _check_symmetric(keys: IntArray, values: FloatArray, upper: NDArray[np.bool_]) -> None:
+    def ordered(part: NDArray[np.bool_]) -> tuple[IntArray, FloatArray]:
+        order = np.argsort(keys[part])
+        return keys[part][order], values[part][order]
+
+    (above, above_values), (below, below_values) = ordered(upper), ordered(~upper)
+    if np.array_equal(above, below) and np.array_equal(above_values, below_values):
+        return
+    alone = np.setxor1d(above, below)
+    key = int(alone[0]) if len(alone) else int(above[(above_values != below_values).argmax()])
+    i, j = divmod(key, 2**32)
+    raise ValueError(f"matrix must be symmetric or hold one triangle only: [{i}, {j}] and [{j}, {i}] are not the same")
+
+
+def close_must(given: PairTable, part: IntArray) -> PairTable:
+    """All pairs inside the components `part`; given pairs keep their weight, new ones weigh 1."""
+    order, start, size = group_rows(part)
+    check_not_too_many(
+        int((size * (size - 1) // 2).sum()),
+        what="the closure of the must-links",
+        remedy="use chunklets(), which holds the same knowledge",
+    )
+    return _with_weights_of(given, pairs_within(order, start, size))
+
+
+def close_cannot(given: PairTable, part: IntArray) -> tuple[PairTable, int]:
+    """All pairs between components that a cannot-link joins, and the number of cannot-links inside one."""
+    left, right = part[given.pairs].T
+    inside = left == right
+    blocks = np.unique(canonical(left[~inside], right[~inside]))
+    one, other = blocks >> 32, blocks & (2**32 - 1)
+    order, start, size = group_rows(part)
+    check_not_too_many(
+        int((size[one] * size[other]).sum()),
+        what="the closure of the cannot-links",
+        remedy="use chunklets() and the cannot-links themselves, which hold the same knowledge",
+    )
+    return _with_weights_of(given, pairs_between(order, start, size, one, other)), int(inside.sum())
+
+
+def _with_weights_of(given: PairTable, keys: IntArray) -> PairTable:
+    if given.weight is None:
+        return from_keys(keys)
+    weight = given.weight_at(keys)
+    return from_keys(keys, np.where(weight > 0, weight, 1.0))
+
+
+def folds(sizes: tuple[int, ...], n_splits: int, rng: np.random.Generator) -> Iterator[tuple[NDArray[np.bool_], ...]]:
+    """For every fold and every table of pairs, the mask of what is held out: each spread evenly."""
+    offsets = np.cumsum((0, *sizes))
+    # The next table goes on where the last one ended, so that the folds differ by one pair at most.
+    fold_of = [(rng.permutation(size) + offset) % n_splits for size, offset in zip(sizes, offsets)]
+    return (tuple(fold == k for fold in fold_of) for k in range(n_splits))
+
+
+def check_n_splits(n_splits: Any, n_pairs: int) -> int:
+    number = check_count(n_splits, name="n_splits", least=2)
+    if number > n_pairs:
+        raise ValueError(f"n_splits={number} folds need at least as many pairs; there are {n_pairs}")
+    return number

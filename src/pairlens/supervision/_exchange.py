@@ -1,0 +1,289 @@
+"""Constraints in other forms: matrices, pairs with signs, lists, data frames, files."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from pairlens.supervision import _tables as tables
+from pairlens.supervision._algebra import symmetric, table_of
+from pairlens.supervision._conflicts import OnConflict
+from pairlens.supervision._core import StoredPairs
+from pairlens.supervision._pairs import IntArray, row_array
+
+__all__ = ["ExchangedPairs"]
+
+
+class ExchangedPairs(StoredPairs):
+    """Conversions of constraints to and from what other tools use."""
+
+    __slots__ = ()
+
+    def to_sparse(self) -> sparse.csr_array:
+        """A symmetric sparse matrix with the weights of the must-links, and of the cannot-links negated.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints([(0, 1)], [(1, 2)], n_samples=3).to_sparse().toarray()
+        array([[ 0.,  1.,  0.],
+               [ 1.,  0., -1.],
+               [ 0., -1.,  0.]])
+        """
+        together = symmetric(self._table(must=True), self._n_rows)
+        return sparse.csr_array(together - symmetric(self._table(must=False), self._n_rows))
+
+    @classmethod
+    def from_sparse(cls, matrix: Any, *, on_conflict: OnConflict = None) -> Self:
+        """Constraints from a matrix that is positive at must-links and negative at cannot-links.
+
+        Parameters
+        ----------
+        matrix : sparse or dense matrix of shape (n_samples, n_samples)
+            Symmetric, or one triangle of it; the size of an entry is the weight of the pair. The diagonal is 0.
+        on_conflict : {"raise", "warn", "drop"}, default=None
+            See :class:`Constraints`.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints.from_sparse([[0, 1, 0], [0, 0, -1], [0, 0, 0]])
+        Constraints(1 must-link, 1 cannot-link over 3 rows)
+        """
+        must, cannot, n_samples = table_of(matrix)
+        return cls(
+            must.pairs,
+            cannot.pairs,
+            n_samples,
+            must_link_weight=must.weight,
+            cannot_link_weight=cannot.weight,
+            on_conflict=on_conflict,
+        )
+
+    def to_pairs(self, X: ArrayLike | None = None) -> tuple[NDArray[Any], IntArray]:
+        """Pairs and their signs, as metric-learn takes them; weights are left behind.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            The data, to get the pairs themselves in place of row numbers.
+
+        Returns
+        -------
+        pairs : ndarray of shape (n_pairs, 2) or (n_pairs, 2, n_features)
+            Row numbers, or the rows of X.
+        y : ndarray of shape (n_pairs,)
+            +1 for a must-link, -1 for a cannot-link.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints([(0, 1)], [(1, 2)], n_samples=3).to_pairs()
+        (array([[0, 1],
+               [1, 2]]), array([ 1, -1]))
+        """
+        must, cannot = self.must_link, self.cannot_link
+        pairs = np.concatenate([must, cannot])
+        y = np.repeat(np.array([1, -1]), [len(must), len(cannot)])
+        if X is None:
+            return pairs, y
+        data = np.asarray(X)
+        if data.ndim != 2 or len(data) < self._n_rows:
+            raise ValueError(f"X must have {self._n_rows} rows and two dimensions, got the shape {data.shape}")
+        return data[pairs], y
+
+    @classmethod
+    def from_pairs(
+        cls, pairs: ArrayLike, y: ArrayLike, n_samples: int | None = None, *, on_conflict: OnConflict = None
+    ) -> Self:
+        """Constraints from pairs with signs, the form of metric-learn.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2)
+            Row numbers.
+        y : array-like of shape (n_pairs,)
+            +1 for a must-link, -1 for a cannot-link.
+        n_samples : int, default=None
+            Number of rows of X.
+        on_conflict : {"raise", "warn", "drop"}, default=None
+            See :class:`Constraints`.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints.from_pairs([(0, 1), (1, 2)], [1, -1], n_samples=3)
+        Constraints(1 must-link, 1 cannot-link over 3 rows)
+        """
+        if np.ndim(pairs) == 3:
+            raise ValueError("pairs must hold row numbers, shape (n_pairs, 2), and not the rows of X themselves")
+        rows = row_array(pairs, name="pairs").reshape(-1, 2) if np.size(pairs) == 0 else row_array(pairs, name="pairs")
+        signs = np.asarray(y)
+        if signs.shape != (len(rows),):
+            raise ValueError(f"y must hold one sign per pair: expected {len(rows)}, got the shape {signs.shape}")
+        wrong = ~np.isin(signs, (1, -1))
+        if wrong.any():
+            position = int(wrong.argmax())
+            raise ValueError(f"y[{position}] is {signs[position]}: expected +1 (must-link) or -1 (cannot-link)")
+        return cls(rows[signs == 1], rows[signs == -1], n_samples, on_conflict=on_conflict)
+
+    def to_lists(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """The must-links and the cannot-links as two lists of tuples; weights are left behind.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints([(1, 0)], [(1, 2)], n_samples=3).to_lists()
+        ([(0, 1)], [(1, 2)])
+        """
+        must, cannot = self.must_link.T.tolist(), self.cannot_link.T.tolist()
+        return list(zip(*must)), list(zip(*cannot))
+
+    def _columns(self, ids: ArrayLike | None) -> dict[str, NDArray[Any]]:
+        must, cannot = self._table(must=True), self._table(must=False)
+        first, second = np.concatenate([must.pairs, cannot.pairs]).T
+        return {
+            "a": tables.name_rows(first, ids, self._n_rows),
+            "b": tables.name_rows(second, ids, self._n_rows),
+            "link": np.repeat(np.array(["must", "cannot"]), [must.size, cannot.size]),
+            "weight": np.concatenate([must.weights, cannot.weights]),
+        }
+
+    @classmethod
+    def _from_table(
+        cls,
+        table: tables.Table,
+        names: tuple[str, str, str, str | None],
+        ids: ArrayLike | None,
+        n_samples: int | None,
+        on_conflict: OnConflict,
+    ) -> Self:
+        a, b, link, weight = names
+        pairs, size = tables.read_ends(table, (a, b), ids, n_samples)
+        must = tables.read_links(table, link)
+        weights = tables.read_weights(table, weight)
+        return cls(
+            pairs[must],
+            pairs[~must],
+            size,
+            must_link_weight=None if weights is None else weights[must],
+            cannot_link_weight=None if weights is None else weights[~must],
+            on_conflict=on_conflict,
+        )
+
+    def to_frame(self, ids: ArrayLike | None = None) -> Any:
+        """A pandas DataFrame with the columns a, b, link ("must" or "cannot") and weight.
+
+        Parameters
+        ----------
+        ids : array-like of shape (n_samples,), default=None
+            Names of the rows of X, to stand in a and b in place of row numbers.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints([(0, 1)], [(1, 2)], n_samples=3).to_frame(ids=["x", "y", "z"])
+           a  b    link  weight
+        0  x  y    must     1.0
+        1  y  z  cannot     1.0
+        """
+        return tables.to_dataframe(self._columns(ids), purpose="Constraints.to_frame")
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        ids: ArrayLike | None = None,
+        n_samples: int | None = None,
+        a: str = "a",
+        b: str = "b",
+        link: str = "link",
+        weight: str | None = "weight",
+        on_conflict: OnConflict = None,
+    ) -> Self:
+        """Constraints from a table of answers.
+
+        Parameters
+        ----------
+        frame : DataFrame or mapping
+            A pandas, polars or other table with named columns.
+        ids : array-like of shape (n_samples,), default=None
+            Names of the rows of X, in order, where `a` and `b` hold names. They hold row numbers if None.
+        n_samples : int, default=None
+            Number of rows of X, ``len(ids)`` where `ids` is given.
+        a, b : str, default="a" and "b"
+            The columns of the two rows.
+        link : str, default="link"
+            The column of the answer: must or cannot, must-link or cannot-link, same or different, 1 or -1, true or
+            false.
+        weight : str or None, default="weight"
+            The column of the weights; all weigh 1 where the table does not have it.
+        on_conflict : {"raise", "warn", "drop"}, default=None
+            See :class:`Constraints`.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> answers = {"a": ["x", "y"], "b": ["y", "z"], "link": ["same", "different"]}
+        >>> Constraints.from_frame(answers, ids=["x", "y", "z"]).to_lists()
+        ([(0, 1)], [(1, 2)])
+        """
+        table = tables.read_frame(frame, (a, b, link), weight)
+        return cls._from_table(table, (a, b, link, weight), ids, n_samples, on_conflict)
+
+    def to_file(self, path: str | PathLike[str], ids: ArrayLike | None = None) -> None:
+        """Write a CSV (.csv) or JSON-lines (.jsonl, .ndjson) file with the columns of :meth:`to_frame`.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to; the ending of the name says which kind.
+        ids : array-like of shape (n_samples,), default=None
+            Names of the rows of X, to stand in a and b in place of row numbers.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from pairlens.supervision import Constraints
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "answers.csv")
+        ...     Constraints([(0, 1)], n_samples=3).to_file(path)
+        ...     Constraints.from_file(path, n_samples=3)
+        Constraints(1 must-link, 0 cannot-links over 3 rows)
+        """
+        tables.write_file(path, self._columns(ids))
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | PathLike[str],
+        *,
+        ids: ArrayLike | None = None,
+        n_samples: int | None = None,
+        a: str = "a",
+        b: str = "b",
+        link: str = "link",
+        weight: str | None = "weight",
+        on_conflict: OnConflict = None,
+    ) -> Self:
+        """Constraints from a CSV file with a header (.csv) or a JSON-lines file (.jsonl, .ndjson).
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        ids, n_samples, a, b, link, weight, on_conflict
+            As for :meth:`from_frame`. Ids that are numbers in `ids` and text in the file, or the other way round,
+            are compared as text.
+
+        Examples
+        --------
+        See :meth:`to_file`.
+        """
+        table = tables.read_file(path, (a, b, link), weight)
+        return cls._from_table(table, (a, b, link, weight), ids, n_samples, on_conflict)

@@ -1,0 +1,95 @@
+"""Labels as codes: one integer per row, -1 where the label is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pairlens.supervision._pairs import IntArray, freeze
+
+__all__ = ["encode_labels", "factorise", "renumber"]
+
+
+def encode_labels(y: ArrayLike) -> IntArray:
+    """Codes in order of first appearance; -1, NaN, None, pandas.NA and NaT mean unlabelled."""
+    codes, values = factorise(y, name="y")
+    kind = values.dtype.kind
+    if kind == "i" or kind == "f" or kind == "O":
+        if kind == "f" or kind == "O":
+            _check_discrete(values)
+        unlabelled = np.flatnonzero([_is_minus_one(value) for value in values.tolist()])
+        codes = np.where(np.isin(codes, unlabelled), -1, codes)
+    return freeze(renumber(codes))
+
+
+def factorise(values: ArrayLike, *, name: str) -> tuple[IntArray, NDArray[Any]]:
+    """Codes (-1 where missing: NaN, None, pandas.NA, NaT) and the distinct value of each code."""
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, one value per row; got the shape {array.shape}")
+    if array.dtype == object or array.dtype.kind == "T":
+        return _factorise_objects(array.astype(object))
+    if array.dtype.kind == "f":
+        missing = np.isnan(array)
+    elif array.dtype.kind in "mM":
+        missing = np.isnat(array)
+    else:
+        missing = np.zeros(len(array), dtype=bool)
+    codes = np.full(len(array), -1, dtype=np.int64)
+    distinct, codes[~missing] = np.unique(array[~missing], return_inverse=True)
+    return codes, distinct
+
+
+def _factorise_objects(array: NDArray[Any]) -> tuple[IntArray, NDArray[Any]]:
+    # A dictionary takes mixed types, which cannot be sorted.
+    seen: dict[Any, int] = {}
+    codes = np.fromiter(
+        (-1 if _is_missing(value) else seen.setdefault(value, len(seen)) for value in array.tolist()),
+        dtype=np.int64,
+        count=len(array),
+    )
+    distinct = np.empty(len(seen), dtype=object)
+    distinct[:] = list(seen)
+    return codes, distinct
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_minus_one(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and value == -1
+
+
+def _check_discrete(values: NDArray[Any]) -> None:
+    numbers = [value for value in values.tolist() if isinstance(value, (float, np.floating))]
+    for number in numbers:
+        if not float(number).is_integer():
+            raise ValueError(
+                f"y holds the number {number!r}, which looks like a measurement and not like a class; "
+                "give class labels, or bin y first (Preferences.from_scores takes scores as they are)"
+            )
+
+
+def renumber(codes: IntArray) -> IntArray:
+    """The same grouping with codes 0, 1, ... in order of first appearance, -1 as it is."""
+    labelled = codes >= 0
+    if not labelled.any():
+        return np.full(len(codes), -1, dtype=np.int64)
+    backwards = np.flatnonzero(labelled)[::-1]
+    first = np.full(int(codes.max()) + 1, len(codes), dtype=np.int64)
+    # Of repeated targets the last assignment stays, which from behind is the first row.
+    first[codes[backwards]] = backwards
+    present = np.flatnonzero(first < len(codes))
+    new = np.full(len(first), -1, dtype=np.int64)
+    new[present[np.argsort(first[present])]] = np.arange(len(present))
+    return np.where(labelled, new[codes], -1)

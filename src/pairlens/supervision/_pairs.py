@@ -1,0 +1,376 @@
+"""Pairs of rows as arrays: checking, merging, slicing, enumerating.
+
+A pair is packed into one integer key, ``first * 2**32 + second``, so that sorting, merging and looking up
+pairs are operations on flat arrays.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "MAX_MATERIALISED",
+    "FloatArray",
+    "IntArray",
+    "PairTable",
+    "as_n_samples",
+    "as_rows",
+    "canonical",
+    "check_fits",
+    "check_not_too_many",
+    "combine",
+    "contains",
+    "decode",
+    "encode",
+    "freeze",
+    "from_keys",
+    "group_rows",
+    "pairs_across",
+    "pairs_between",
+    "pairs_within",
+    "parse_pairs",
+    "ranges",
+    "row_array",
+    "take_rows",
+]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+_Array = TypeVar("_Array", bound=NDArray[Any])
+
+MAX_ROWS = 2**31
+MAX_MATERIALISED = 10**8
+
+_SHIFT = 32
+_LOW = (1 << _SHIFT) - 1
+
+
+class PairTable(NamedTuple):
+    """Distinct pairs in lexicographic order; ``weight`` is None where every pair weighs 1."""
+
+    pairs: IntArray
+    weight: FloatArray | None
+
+    @property
+    def keys(self) -> IntArray:
+        return encode(self.pairs[:, 0], self.pairs[:, 1])
+
+    @property
+    def size(self) -> int:
+        return len(self.pairs)
+
+    @property
+    def weights(self) -> FloatArray:
+        """One weight per pair, without memory of its own where all are 1."""
+        return np.broadcast_to(np.float64(1.0), self.size) if self.weight is None else self.weight
+
+    @property
+    def total(self) -> float:
+        return float(self.size) if self.weight is None else float(self.weight.sum())
+
+    @property
+    def n_rows(self) -> int:
+        """One more than the largest row number."""
+        return int(self.pairs.max()) + 1 if self.size else 0
+
+    def select(self, index: NDArray[Any]) -> PairTable:
+        """The pairs at a mask or at increasing positions, so that the order stays."""
+        weight = None if self.weight is None else self.weight[index]
+        return PairTable(freeze(self.pairs[index]), _frozen_weight(weight))
+
+    def weight_at(self, keys: IntArray) -> FloatArray:
+        """The weight of each pair of `keys`, 0 where this table does not have it."""
+        if not self.size or not len(keys):
+            return np.zeros(len(keys))
+        own = self.keys
+        position = np.minimum(np.searchsorted(own, keys), len(own) - 1)
+        return np.where(own[position] == keys, self.weights[position], 0.0)
+
+
+def freeze(array: _Array) -> _Array:
+    array.flags.writeable = False
+    return array
+
+
+def _frozen_weight(weight: FloatArray | None) -> FloatArray | None:
+    if weight is None or bool((weight == 1.0).all()):
+        return None
+    return freeze(weight)
+
+
+def encode(first: IntArray, second: IntArray) -> IntArray:
+    return (first << _SHIFT) | second
+
+
+def canonical(first: IntArray, second: IntArray) -> IntArray:
+    """Keys of unordered pairs: the smaller row first."""
+    return encode(np.minimum(first, second), np.maximum(first, second))
+
+
+def decode(keys: IntArray) -> IntArray:
+    pairs = np.empty((len(keys), 2), dtype=np.int64)
+    np.right_shift(keys, _SHIFT, out=pairs[:, 0])
+    np.bitwise_and(keys, _LOW, out=pairs[:, 1])
+    return pairs
+
+
+def contains(keys: IntArray, wanted: IntArray) -> NDArray[np.bool_]:
+    """Which of `wanted` are in the sorted `keys`."""
+    if not len(keys) or not len(wanted):
+        return np.zeros(len(wanted), dtype=bool)
+    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return keys[position] == wanted
+
+
+def from_keys(keys: IntArray, weight: FloatArray | None = None, *, merge: np.ufunc = np.add) -> PairTable:
+    """Sort the keys and merge equal ones; pairs of weight 0 say nothing and are dropped."""
+    if weight is None:
+        keys = np.sort(keys)
+        starts = _run_starts(keys)
+        if len(starts) == len(keys):
+            return PairTable(freeze(decode(keys)), None)
+        if merge is np.add:
+            weight = np.diff(starts, append=len(keys)).astype(np.float64)
+        return PairTable(freeze(decode(keys[starts])), _frozen_weight(weight))
+    order = np.argsort(keys, kind="stable")
+    starts = _run_starts(keys[order])
+    if len(starts) < len(keys):
+        # Floating-point sums depend on the order of their terms, and the order of the pairs must not matter.
+        order = np.lexsort((weight, keys))
+    keys, weight = keys[order][starts], np.asarray(weight, dtype=np.float64)[order]
+    if len(starts) < len(weight):
+        weight = merge.reduceat(weight, starts)
+    positive = weight > 0
+    if not positive.all():
+        keys, weight = keys[positive], weight[positive]
+    return PairTable(freeze(decode(keys)), _frozen_weight(weight))
+
+
+def _run_starts(ordered: IntArray) -> IntArray:
+    is_start = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_start[1:])
+    return np.flatnonzero(is_start)
+
+
+def combine(tables: Sequence[PairTable], *, merge: np.ufunc = np.add) -> PairTable:
+    """One table of the pairs of several; the weights of a pair in more than one of them go through `merge`."""
+    tables = [table for table in tables if table.size]
+    if len(tables) == 1:
+        return tables[0]
+    if not tables:
+        return from_keys(np.empty(0, dtype=np.int64))
+    keys = np.concatenate([table.keys for table in tables])
+    if all(table.weight is None for table in tables):
+        return from_keys(keys, merge=merge)
+    return from_keys(keys, np.concatenate([table.weights for table in tables]), merge=merge)
+
+
+def row_array(rows: ArrayLike, *, name: str) -> IntArray:
+    """Whole row numbers as int64, of whatever shape; empty input has no type of its own and passes."""
+    try:
+        array = np.asarray(rows)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a regular array of row numbers: {error}") from error
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=np.int64)
+    if array.dtype == object:
+        whole = [isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in array.flat]
+        if all(whole):
+            return array.astype(np.int64)
+        offender = array.flat[whole.index(False)]
+        raise ValueError(f"{name} must hold whole row numbers, got {offender!r} among them")
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold whole row numbers (integers), got {array.dtype} such as {array.flat[0]!r}")
+    if array.dtype.kind == "u" and array.max() >= MAX_ROWS:
+        raise ValueError(f"{name} holds the row number {array.max()}; row numbers must be below 2**31")
+    return array.astype(np.int64, copy=False)
+
+
+def parse_pairs(
+    pairs: ArrayLike,
+    weight: ArrayLike | None,
+    *,
+    name: str,
+    weight_name: str,
+    n_samples: int | None,
+    ordered: bool = False,
+) -> PairTable:
+    """Check pairs from outside and bring them into their one form."""
+    array = row_array(pairs, name=name)
+    if array.size == 0 and array.ndim <= 2:
+        array = array.reshape(0, 2)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"{name} must have the shape (n_pairs, 2), one pair of rows each; got {array.shape}")
+    values = None if weight is None else _parse_weight(weight, array, name=name, weight_name=weight_name)
+    check_fits(array, n_samples, name=name)
+    first, second = array[:, 0], array[:, 1]
+    if (own := first == second).any():
+        position = int(own.argmax())
+        row = first[position]
+        raise ValueError(
+            f"{name}[{position}] is the pair ({row}, {row}): a row cannot be paired with itself; leave it out"
+        )
+    return from_keys(encode(first, second) if ordered else canonical(first, second), values)
+
+
+def check_fits(pairs: IntArray, n_samples: int | None, *, name: str) -> None:
+    if not len(pairs):
+        return
+    if pairs.min() < 0:
+        position = int((pairs.min(axis=1) < 0).argmax())
+        raise ValueError(
+            f"{name}[{position}] is {_shown(pairs[position])}: row numbers count from 0 and cannot be negative"
+        )
+    bound = MAX_ROWS if n_samples is None else n_samples
+    if pairs.max() >= bound:
+        position = int((pairs.max(axis=1) >= bound).argmax())
+        right = (
+            "row numbers must be below 2**31"
+            if n_samples is None
+            else f"with n_samples={n_samples} row numbers go from 0 to {n_samples - 1}"
+        )
+        raise ValueError(f"{name}[{position}] is {_shown(pairs[position])}: {right}")
+
+
+def _parse_weight(weight: ArrayLike, pairs: IntArray, *, name: str, weight_name: str) -> FloatArray:
+    try:
+        values = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{weight_name} must hold numbers: {error}") from error
+    if values.ndim == 0:
+        values = np.broadcast_to(values, len(pairs))
+    if values.shape != (len(pairs),):
+        raise ValueError(
+            f"{weight_name} must hold one weight per pair of {name}: expected {len(pairs)}, "
+            f"got the shape {values.shape}"
+        )
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        position = int(wrong.argmax())
+        raise ValueError(
+            f"{weight_name}[{position}] is {values[position]} for the pair {_shown(pairs[position])}: "
+            "a weight must be finite and at least 0"
+        )
+    return values
+
+
+def _shown(pair: IntArray) -> str:
+    return f"({pair[0]}, {pair[1]})"
+
+
+def as_n_samples(n_samples: Any) -> int | None:
+    if n_samples is None:
+        return None
+    try:
+        number = operator.index(n_samples)
+    except TypeError:
+        raise ValueError(f"n_samples must be a whole number or None, got {n_samples!r}") from None
+    if not 0 <= number <= MAX_ROWS:
+        raise ValueError(f"n_samples must lie between 0 and 2**31, got {number}")
+    return number
+
+
+def as_rows(index: Any, n_samples: int) -> IntArray:
+    """Turn what may stand in ``[...]`` into row numbers from 0 to n_samples - 1."""
+    if isinstance(index, tuple) and len(index) == 2 and index[1] is Ellipsis:
+        index = index[0]
+    if isinstance(index, slice):
+        return np.arange(*index.indices(n_samples), dtype=np.int64)
+    rows = np.asarray(index)
+    if rows.ndim == 0:
+        raise TypeError(
+            f"one row alone has no pairs, so [{index!r}] means nothing; "
+            "index with several rows: an array of row numbers, a boolean mask or a slice"
+        )
+    if rows.ndim != 1:
+        raise IndexError(f"rows must be a one-dimensional array, got the shape {rows.shape}")
+    if rows.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if rows.dtype == bool:
+        if len(rows) != n_samples:
+            raise IndexError(f"a boolean mask must have {n_samples} entries, one per row; got {len(rows)}")
+        return np.flatnonzero(rows)
+    if rows.dtype.kind not in "iu":
+        raise IndexError(f"rows must be whole row numbers or a boolean mask, got {rows.dtype}")
+    outside = (rows < -n_samples) | (rows >= n_samples)
+    if outside.any():
+        raise IndexError(f"row {rows[outside.argmax()]} does not exist: there are {n_samples} rows")
+    rows = rows.astype(np.int64, copy=False)
+    return np.where(rows < 0, rows + n_samples, rows)
+
+
+def take_rows(table: PairTable, rows: IntArray, n_samples: int, *, ordered: bool = False) -> PairTable:
+    """The pairs among `rows`, renumbered; where a row comes more than once, every copy inherits its pairs."""
+    if not table.size or not len(rows):
+        return from_keys(np.empty(0, dtype=np.int64))
+    copies = np.bincount(rows, minlength=n_samples)
+    first, second = table.pairs[:, 0], table.pairs[:, 1]
+    kept = (copies[first] > 0) & (copies[second] > 0)
+    table = table.select(kept)
+    first, second = table.pairs[:, 0], table.pairs[:, 1]
+    weight = table.weight
+    if copies.max() == 1:
+        new = np.empty(n_samples, dtype=np.int64)
+        new[rows] = np.arange(len(rows))
+        first, second = new[first], new[second]
+    else:
+        order = np.argsort(rows, kind="stable")
+        start = np.cumsum(copies) - copies
+        repeats = copies[first] * copies[second]
+        local = ranges(repeats)
+        width = np.repeat(copies[second], repeats)
+        weight = None if weight is None else np.repeat(weight, repeats)
+        first = order[np.repeat(start[first], repeats) + local // width]
+        second = order[np.repeat(start[second], repeats) + local % width]
+    return from_keys(encode(first, second) if ordered else canonical(first, second), weight)
+
+
+def ranges(lengths: IntArray) -> IntArray:
+    """``0 .. length - 1`` for every length, one after the other."""
+    return np.arange(int(lengths.sum()), dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def group_rows(codes: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Rows with a code >= 0 sorted by code, and where each group starts among them and how long it is."""
+    rows = np.flatnonzero(codes >= 0)
+    size = np.bincount(codes[rows]) if len(rows) else np.empty(0, dtype=np.int64)
+    order = rows[np.argsort(codes[rows], kind="stable")]
+    return order, np.cumsum(size) - size, size
+
+
+def pairs_within(order: IntArray, start: IntArray, size: IntArray) -> IntArray:
+    """Keys of all pairs of rows of one group."""
+    position = np.arange(len(order))
+    length = np.repeat(start + size, size) - position - 1
+    return _with_run(order, position + 1, length)
+
+
+def pairs_across(order: IntArray, start: IntArray, size: IntArray) -> IntArray:
+    """Keys of all pairs of rows of two different groups."""
+    end = np.repeat(start + size, size)
+    return _with_run(order, end, len(order) - end)
+
+
+def _with_run(order: IntArray, run_start: IntArray, run_length: IntArray) -> IntArray:
+    second = order[np.repeat(run_start, run_length) + ranges(run_length)]
+    return canonical(np.repeat(order, run_length), second)
+
+
+def pairs_between(order: IntArray, start: IntArray, size: IntArray, left: IntArray, right: IntArray) -> IntArray:
+    """Keys of all pairs of a row of group ``left[k]`` and a row of group ``right[k]``, for every k."""
+    repeats = size[left] * size[right]
+    local = ranges(repeats)
+    width = np.repeat(size[right], repeats)
+    first = order[np.repeat(start[left], repeats) + local // width]
+    second = order[np.repeat(start[right], repeats) + local % width]
+    return canonical(first, second)
+
+
+def check_not_too_many(n_pairs: int, *, what: str, remedy: str) -> None:
+    if n_pairs > MAX_MATERIALISED:
+        raise ValueError(f"{what} has {n_pairs:,} pairs, more than the {MAX_MATERIALISED:,} kept as a list; {remedy}")

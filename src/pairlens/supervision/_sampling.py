@@ -1,0 +1,102 @@
+"""Drawing distinct pairs at random, in memory of the order of what is drawn."""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from pairlens.supervision._pairs import IntArray, canonical, contains, group_rows
+
+__all__ = ["as_generator", "check_count", "check_fraction", "draw_distinct", "draw_per_class", "triangle"]
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """A Generator from all that scikit-learn takes as random_state, or a Generator itself."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    seeds = check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
+    return np.random.default_rng(seeds)
+
+
+def check_fraction(fraction: Any, *, zero: bool = False) -> float:
+    low = "[0" if zero else "(0"
+    if not isinstance(fraction, numbers.Real) or isinstance(fraction, bool):
+        raise ValueError(f"fraction must be a number in {low}, 1], got {fraction!r}")
+    value = float(fraction)
+    if not (0 <= value <= 1) or (value == 0 and not zero):
+        raise ValueError(f"fraction must lie in {low}, 1], got {fraction!r}")
+    return value
+
+
+def check_count(count: Any, *, name: str, least: int = 1) -> int:
+    try:
+        number = operator.index(count)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {count!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
+    return number
+
+
+def draw_distinct(population: int, count: int, rng: np.random.Generator) -> IntArray:
+    """A uniformly random set of `count` numbers below `population`, sorted."""
+    if count <= population // 2:
+        return _draw_by_rejection(population, count, rng)
+    # Rejection would have to wait for the last few: draw what is left out instead.
+    kept = np.ones(population, dtype=bool)
+    kept[_draw_by_rejection(population, population - count, rng)] = False
+    return np.flatnonzero(kept)
+
+
+def _draw_by_rejection(population: int, count: int, rng: np.random.Generator) -> IntArray:
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < count:
+        missing = count - len(drawn)
+        more = rng.integers(population, size=missing + missing // 4 + 16, dtype=np.int64)
+        drawn = np.unique(np.concatenate([drawn, more]))
+    if len(drawn) > count:
+        drawn = np.sort(rng.permutation(drawn)[:count])
+    return drawn
+
+
+def triangle(index: IntArray) -> tuple[IntArray, IntArray]:
+    """Number the pairs i < j as (0, 1), (0, 2), (1, 2), (0, 3), ... and give i and j for numbers in it."""
+    j = (np.sqrt(2.0 * index + 0.25) + 0.5).astype(np.int64)
+    # The square root of numbers near 2**53 and above is off by one now and then.
+    j -= j * (j - 1) // 2 > index
+    j += (j + 1) * j // 2 <= index
+    return index - j * (j - 1) // 2, j
+
+
+def draw_per_class(codes: IntArray, per_class: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Keys of `per_class` must-links inside each class and of as many cannot-links with one end in it."""
+    order, start, size = group_rows(codes)
+    must: list[IntArray] = []
+    cannot: list[IntArray] = []
+    partner: list[IntArray] = []
+    # The classes with the fewest cannot-links to choose from choose first.
+    for label in np.argsort(size * (len(order) - size), kind="stable"):
+        own, first = int(size[label]), int(start[label])
+        possible = own * (own - 1) // 2
+        i, j = triangle(draw_distinct(possible, min(per_class, possible), rng))
+        must.append(canonical(order[first + i], order[first + j]))
+
+        others = len(order) - own
+        # Pairs that another class drew are taken: draw as many more, and leave out those.
+        taken = np.sort(
+            np.concatenate([k[p == label] for k, p in zip(cannot, partner)] or [np.empty(0, dtype=np.int64)])
+        )
+        possible = own * others
+        inside, outside = np.divmod(draw_distinct(possible, min(per_class + len(taken), possible), rng), max(others, 1))
+        outside += np.where(outside >= first, own, 0)
+        keys = canonical(order[first + inside], order[outside])
+        free = np.flatnonzero(~contains(taken, keys))
+        free = free[draw_distinct(len(free), min(per_class, len(free)), rng)]
+        cannot.append(keys[free])
+        partner.append(codes[order[outside[free]]])
+    none = [np.empty(0, dtype=np.int64)]
+    return np.concatenate(must or none), np.concatenate(cannot or none)
