@@ -12,7 +12,7 @@ from pairlens.methods.lppsi import LPPSI, KernelLPPSI
 from pairlens.methods.npssdr import NPSSDR
 from pairlens.methods.sda import SDA
 from pairlens.methods.ssdr import SSDR
-from pairlens.supervision import Constraints
+from pairlens.supervision import Constraints, Preferences
 
 __all__ = [
     "BWDR",
@@ -31,5 +31,6 @@ __all__ = [
     "WBDR",
     "Constraints",
     "KernelLPPSI",
+    "Preferences",
     "__version__",
 ]

@@ -83,12 +83,12 @@ def cumulative_purity(Z: ArrayLike, y: ArrayLike, n_neighbors: int = 10) -> NDAr
     >>> cumulative_purity([[0.0], [0.1], [5.0], [5.2]], [0, 0, 1, 1], n_neighbors=2).tolist()
     [1.0, 0.5]
     """
-    Z = check_array(Z, dtype=[np.float64, np.float32])
-    y = column_or_1d(y)
-    check_consistent_length(Z, y)
-    nearest = neighbors(Z, n_nearest=n_neighbors).nearest
+    rows = check_array(Z, dtype=[np.float64, np.float32])
+    labels = np.asarray(column_or_1d(y))
+    check_consistent_length(rows, labels)
+    nearest = neighbors(rows, n_nearest=n_neighbors).nearest
     assert nearest is not None
-    same = (y[nearest] == y[:, None]).mean(axis=0)
+    same = (labels[nearest] == labels[:, None]).mean(axis=0)
     return np.cumsum(same) / np.arange(1, n_neighbors + 1)
 
 
@@ -102,13 +102,13 @@ def pairwise_accuracy(scores: ArrayLike, preferences: Preferences) -> float:
     >>> pairwise_accuracy([3.0, 2.0, 1.0], Preferences([(0, 1), (2, 1)], n_samples=3))
     0.5
     """
-    scores = column_or_1d(check_array(scores, ensure_2d=False, dtype=np.float64))
+    score = _scores(scores)
     if preferences.n_pairs == 0:
         raise ValueError("pairwise_accuracy needs at least one preference, got none.")
     last = int(preferences.pairs.max())
-    if last >= len(scores):
-        raise ValueError(f"preferences name row {last}, but there are only {len(scores)} scores.")
-    better, worse = scores[preferences.pairs].T
+    if last >= len(score):
+        raise ValueError(f"preferences name row {last}, but there are only {len(score)} scores.")
+    better, worse = score[preferences.pairs].T
     return float(np.average((better > worse) + 0.5 * (better == worse), weights=preferences.weight))
 
 
@@ -134,25 +134,29 @@ def mean_average_precision(relevant: ArrayLike, scores: ArrayLike, groups: Array
     >>> mean_average_precision([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6])
     0.8333333333333333
     """
-    relevant = column_or_1d(relevant).astype(bool)
-    scores = column_or_1d(check_array(scores, ensure_2d=False, dtype=np.float64))
-    query = np.zeros(len(scores), dtype=np.int64)
+    hit = np.asarray(column_or_1d(relevant)).astype(bool)
+    score = _scores(scores)
+    query = np.zeros(len(score), dtype=np.int64)
     if groups is not None:
         query = np.unique(column_or_1d(groups), return_inverse=True)[1]
-    check_consistent_length(relevant, scores, query)
-    if not relevant.any():
+    check_consistent_length(hit, score, query)
+    if not hit.any():
         raise ValueError("mean_average_precision needs at least one relevant row, got none.")
-    order = np.lexsort((-scores, query))
-    query, scores, relevant = query[order], scores[order], relevant[order]
+    order = np.lexsort((-score, query))
+    query, score, hit = query[order], score[order], hit[order]
     start = np.searchsorted(query, query)
-    hits = np.cumsum(relevant)
-    hits -= (hits - relevant)[start]
+    hits = np.cumsum(hit)
+    hits -= (hits - hit)[start]
     position = np.arange(len(query))
     # The last row of each run of equal scores in a query stands for the whole run.
-    changes = np.flatnonzero((np.diff(query) != 0) | (np.diff(scores) != 0))
+    changes = np.flatnonzero((np.diff(query) != 0) | (np.diff(score) != 0))
     last = np.append(changes, len(query) - 1)
     end_of_run = last[np.searchsorted(last, position)]
     precision = hits[end_of_run] / (end_of_run - start + 1)
-    count = np.bincount(query, relevant)
-    total = np.bincount(query, precision * relevant)
+    count = np.bincount(query, hit)
+    total = np.bincount(query, precision * hit)
     return float((total[count > 0] / count[count > 0]).mean())
+
+
+def _scores(scores: ArrayLike) -> NDArray[np.float64]:
+    return np.asarray(column_or_1d(check_array(scores, ensure_2d=False, dtype=np.float64)))

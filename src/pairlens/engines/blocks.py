@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["FloatArray", "IntArray", "Rows", "column_means", "row_blocks", "take_rows"]
+__all__ = ["FloatArray", "IntArray", "Rows", "column_means", "row_blocks", "take_rows", "varying_columns"]
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
@@ -27,7 +27,7 @@ def row_blocks(n_rows: int, row_bytes: int, block_bytes: int = BLOCK_BYTES) -> I
         yield slice(start, min(start + step, n_rows))
 
 
-def take_rows(X: Rows, rows: IntArray) -> FloatArray:
+def take_rows(X: Rows, rows: IntArray | slice) -> NDArray[np.float64]:
     """The given rows as a dense float64 array."""
     taken = X[rows]
     dense = taken.toarray() if sparse.issparse(taken) else taken
@@ -48,3 +48,18 @@ def column_means(X: Rows) -> NDArray[np.float64]:
         rows = X[block]
         total += np.ones(len(rows), dtype=X.dtype) @ rows
     return total / n
+
+
+def varying_columns(X: Rows) -> NDArray[np.bool_]:
+    """Which columns are not constant; of a CSR matrix, which are not empty.
+
+    Reads only as many rows as it takes to see every column vary, for most data those of the first block.
+    """
+    if sparse.issparse(X):
+        return np.asarray(X.getnnz(axis=0) > 0)
+    varies = np.zeros(X.shape[1], dtype=bool)
+    for block in row_blocks(X.shape[0], X.itemsize * X.shape[1], 1 << 20):
+        varies |= np.any(X[block] != X[0], axis=0)
+        if varies.all():
+            break
+    return varies

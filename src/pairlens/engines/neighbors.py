@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import issparse
 
 from pairlens.engines.selection import (
     Criterion,
-    Float64,
-    Floats,
-    Index,
+    Selected,
+    Tile,
+    blas_threads,
     blocks,
     crowding,
     self_join,
@@ -22,92 +23,162 @@ from pairlens.engines.selection import (
 
 __all__ = ["Neighbors", "neighbors"]
 
-# Squared distances are equal if they agree to this part of the rows' mean squared distance from their mean, within
-# a factor of two (scales are powers of two).
+Float64 = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Squared distances, in units of the rows' mean squared distance from their mean (to the nearest power of four), are
+# equal if they agree to this: far above rounding in float64, far below what tells rows apart.
 QUANTUM = 2.0**-33
-# Beyond this part of the pairs in doubt, single precision costs more in refinements than it saves in products.
+# With more than this part of the pairs in doubt, single precision costs more in refinements than it saves in products.
 TOLERABLE_CROWDING = 0.01
+# Larger tiles leave the cache, and gain nothing in the product.
+LARGEST_BLOCK = 1024
+DEFAULT_BLOCK_BYTES = 384 * 2**20
 
 
 @dataclass(frozen=True)
 class Neighbors:
+    """Nearest and farthest rows of each row, best first; None for a side that was not asked for.
+
+    Attributes
+    ----------
+    nearest : ndarray of int64 of shape (n, n_nearest) or None
+        Indices of the nearest rows, in ascending order of distance.
+    nearest_distance : ndarray of float64 of shape (n, n_nearest) or None
+        Their Euclidean distances.
+    farthest : ndarray of int64 of shape (n, n_farthest) or None
+        Indices of the farthest rows, in descending order of distance.
+    farthest_distance : ndarray of float64 of shape (n, n_farthest) or None
+        Their Euclidean distances.
+    """
+
     nearest: Index | None
     nearest_distance: Float64 | None
     farthest: Index | None
     farthest_distance: Float64 | None
 
 
-def neighbors(
-    X: Any,
-    *,
-    n_nearest: int = 0,
-    n_farthest: int = 0,
-    block_bytes: int | None = None,
-    block=1024,
-    dtype=None,
-    n_threads=None,
-) -> Neighbors:
-    geometry = _Geometry.of(X)
-    if dtype is None:
-        dtype = _screen_dtype(geometry, n_nearest, n_farthest)
-    screen = _Screen(geometry, np.dtype(dtype))
+def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: int | None = None) -> Neighbors:
+    """Find the exact nearest and farthest rows of every row in Euclidean distance.
+
+    Both come from one pass over the blocks of the upper triangle of the distance matrix, so that one product of two
+    blocks of rows serves four searches.
+
+    Parameters
+    ----------
+    X : ndarray or sparse CSR matrix of shape (n, n_features)
+        Finite values in float32 or float64. Rows of a sparse matrix are made dense a block at a time.
+    n_nearest, n_farthest : int
+        How many rows to find for each row, at most n - 1; 0 leaves that side out. A row is not its own neighbour,
+        but its duplicates are.
+    block_bytes : int, optional
+        Working memory, 384 MiB by default. It is shared by the threads, as many as BLAS may use: with many of them
+        a larger value keeps the blocks from getting small. The result depends on neither.
+
+    Returns
+    -------
+    Neighbors
+        Indices and distances, best first.
+
+    Notes
+    -----
+    Squared distances are computed in float64 from differences of rows, and compared to a resolution of about 1e-10 of
+    the mean squared distance of the rows from their mean. Rows at equal distance in this sense come in ascending order
+    of index, and where only some of them find a place, those with the smallest indices do. The distances returned
+    are not rounded, hence sorted only up to that resolution.
+
+    Candidates are screened by matrix products: in float32, or, where float32 leaves too many in doubt (masses of
+    near-duplicates), in float64. The bound on the error of a screened squared distance of centred rows is
+    ``(n_features + 16) u (|x| + |y|)**2`` with the unit roundoff u. It holds for any order of summation, so the result
+    is exact. See :mod:`pairlens.engines.selection` for how pairs are decided and why ties are harmless.
+
+    Memory beyond X and the result is at most ``block_bytes + 16 n (n_nearest + n_farthest + 20)`` bytes, as long as
+    ``block_bytes`` is enough for blocks of 16 rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairlens.engines.neighbors import neighbors
+    >>> found = neighbors(np.array([[0.0], [1.0], [3.0], [7.0]]), n_nearest=1, n_farthest=1)
+    >>> found.nearest.ravel(), found.farthest_distance.ravel()
+    (array([1, 0, 1, 2]), array([7., 6., 4., 7.]))
+    """
+    n, n_features = X.shape
+    for name, value in (("n_nearest", n_nearest), ("n_farthest", n_farthest)):
+        if not 0 <= index(value) < max(n, 1):
+            raise ValueError(f"{name}={value} must lie between 0 and {n - 1}, one less than the {n} rows of X.")
+    if block_bytes is None:
+        block_bytes = DEFAULT_BLOCK_BYTES
+    if block_bytes <= 0:
+        raise ValueError(f"block_bytes={block_bytes} must be positive.")
+    if not (n_nearest or n_farthest):
+        return Neighbors(None, None, None, None)
+
+    rows = _Rows.of(X)
+    threads = blas_threads()
+    screen = _Screen(rows, _screen_dtype(rows, n_nearest, n_farthest))
     near, far = self_join(
-        X.shape[0],
-        screen.tile,
+        n,
+        screen.strip,
         nearest=screen.criterion(n_nearest) if n_nearest else None,
         farthest=screen.criterion(n_farthest) if n_farthest else None,
-        block=block,
-        n_threads=n_threads,
+        block=_block_rows(block_bytes // threads, n_features),
+        n_threads=threads,
     )
-    return Neighbors(
-        *((None, None) if near is None else (near[0], geometry.scale * np.sqrt(near[1]))),
-        *((None, None) if far is None else (far[0], geometry.scale * np.sqrt(far[1]))),
-    )
+    return Neighbors(*_distances(near, rows.scale), *_distances(far, rows.scale))
 
 
-def _screen_dtype(geometry, n_nearest: int, n_farthest: int):
-    n = geometry.X.shape[0]
-    if not 1e-15 < geometry.scale < 1e15:
+def _distances(selected: Selected | None, scale: float) -> tuple[Index | None, Float64 | None]:
+    return (None, None) if selected is None else (selected[0], scale * np.sqrt(selected[1]))
+
+
+def _block_rows(n_bytes: int, n_features: int) -> int:
+    """The b that solves ``160 b**2 + 24 (n_features + 2) b = n_bytes``, what a thread needs at worst."""
+    half = 12 * (n_features + 2)
+    side = int((np.sqrt(half**2 + 160 * n_bytes) - half) / 160)
+    return min(max(side, 16), LARGEST_BLOCK)
+
+
+def _screen_dtype(rows: _Rows, n_nearest: int, n_farthest: int) -> DTypeLike:
+    if not 1e-15 < rows.scale < 1e15:  # so that squares stay clear of float32's range
         return np.float64
-    screen = _Screen(geometry, np.dtype(np.float32))
-    rows = spread_sample(n, 1024)
-    keys = screen.tile(rows, rows)[0]
-    for k, sign in ((n_nearest, 1), (n_farthest, -1)):
-        if k:
-            c = crowding(screen.criterion(k), rows, keys, sign)
-            print("crowding", c)
-            if c > TOLERABLE_CROWDING:
-                return np.float64
-    return np.float32
-
-
-def _dense(X: Any, rows: slice | Index) -> NDArray:
-    return X[rows].toarray() if issparse(X) else X[rows]
+    screen = _Screen(rows, np.float32)
+    sample = spread_sample(rows.X.shape[0], LARGEST_BLOCK // 2)
+    squared, _ = screen.strip(sample)(sample)
+    doubt = [
+        crowding(screen.criterion(k), sample, squared, sign) for k, sign in ((n_nearest, +1), (n_farthest, -1)) if k
+    ]
+    return np.float32 if max(doubt) <= TOLERABLE_CROWDING else np.float64
 
 
 @dataclass(frozen=True)
-class _Geometry:
-    """Rows seen from their centre in units of their spread, a power of two so that scaling rounds nothing."""
+class _Rows:
+    """The rows of X, seen from their centre and in units of their spread.
+
+    The spread is rounded to a power of two, so that dividing by it rounds nothing.
+    """
 
     X: Any
-    center: Float64
+    center: NDArray[np.floating]
     scale: float
     square: Float64
 
     @classmethod
-    def of(cls, X: Any) -> _Geometry:
+    def of(cls, X: Any) -> _Rows:
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
         n = X.shape[0]
-        # A centre in single precision is as good, and makes x - center the same in both precisions
-        center = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel().astype(np.float32).astype(np.float64)
+        center = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel().astype(X.dtype)
         square = np.empty(n)
-        for rows in blocks(n, 256):
-            centred = _dense(X, rows) - center
-            square[rows] = np.einsum("ij,ij->i", centred, centred)
+        for part in blocks(n, 256):
+            centred = np.subtract(_dense(X, part), center, dtype=np.float64)
+            square[part] = np.einsum("ij,ij->i", centred, centred)
         spread = np.sqrt(square.mean())
         scale = float(2.0 ** np.rint(np.log2(spread))) if spread > 0 else 1.0
         return cls(X, center, scale, square / scale**2)
 
-    def refine(self, rows: Index, cols: Index) -> Float64:
+    def squared_distances(self, rows: Index, cols: Index) -> Float64:
+        """Squared distances of pairs from differences; np.sum, unlike a product, sums every row in the same way."""
         squared = np.empty(rows.size)
         for part in blocks(rows.size, max(1, 2**18 // self.X.shape[1])):
             difference = _dense(self.X, rows[part]).astype(np.float64)
@@ -120,26 +191,36 @@ class _Geometry:
 
 @dataclass(frozen=True)
 class _Screen:
-    geometry: _Geometry
-    dtype: np.dtype
+    """Squared distances of blocks of rows by one matrix product: [-2x, |x|², 1] [y, 1, |y|²]'."""
+
+    rows: _Rows
+    dtype: DTypeLike
 
     def criterion(self, k: int) -> Criterion:
-        g = self.geometry
-        unit = (g.X.shape[1] + 16) * float(np.finfo(self.dtype).eps) / 2
-        return Criterion(k, g.refine, np.sqrt(g.square), unit, QUANTUM)
+        unit = (self.rows.X.shape[1] + 16) * float(np.finfo(self.dtype).eps) / 2
+        return Criterion(k, self.rows.squared_distances, np.sqrt(self.rows.square), unit, QUANTUM)
 
-    def tile(self, rows: slice, cols: slice) -> tuple[Floats, Floats]:
-        left, right = self._augmented(rows), self._augmented(cols)
-        left[:, :-2] *= self.dtype.type(-2.0 / self.geometry.scale**2)
-        left[:, -2:] = left[:, :-3:-1]
-        squared = left @ right.T
-        return squared, squared
+    def strip(self, rows: slice) -> Tile:
+        left = self._augmented(rows)
+        left[:, :-2] *= np.asarray(-2.0 / self.rows.scale**2, left.dtype)
+        left[:, [-2, -1]] = left[:, [-1, -2]]
 
-    def _augmented(self, rows: slice) -> Floats:
-        """Centred rows, then a one and the squared norm"""
-        x = _dense(self.geometry.X, rows)
-        out = np.empty((x.shape[0], x.shape[1] + 2), self.dtype)
-        np.subtract(x, self.geometry.center.astype(self.dtype), out=out[:, :-2], casting="same_kind")
-        out[:, -2] = 1
-        out[:, -1] = self.geometry.square[rows]
-        return out
+        def tile(cols: slice) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+            squared = left @ self._augmented(cols).T
+            return squared, squared
+
+        return tile
+
+    def _augmented(self, rows: slice) -> NDArray[np.floating]:
+        x = _dense(self.rows.X, rows)
+        block = np.empty((x.shape[0], x.shape[1] + 2), self.dtype)
+        # Differences are taken in the finer precision of the two and rounded once.
+        wide = np.result_type(x.dtype, block.dtype)
+        np.subtract(x, self.rows.center, out=block[:, :-2], dtype=wide, casting="same_kind")
+        block[:, -2] = 1
+        block[:, -1] = self.rows.square[rows]
+        return block
+
+
+def _dense(X: Any, rows: slice | Index) -> NDArray[np.floating]:
+    return X[rows].toarray() if issparse(X) else X[rows]

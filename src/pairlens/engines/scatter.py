@@ -130,7 +130,8 @@ def _difference_scatter(X: FloatArray, pairs: IntArray, weight: FloatArray | Non
 def graph_scatter(X: Rows, graph: sparse.csr_matrix) -> NDArray[np.float64]:
     r"""The Laplacian form :math:`X' (\mathrm{diag}(A 1) - A) X` of a symmetric weight matrix A.
 
-    It equals :math:`\frac12 \sum_{ij} A_{ij} (x_i - x_j)(x_i - x_j)'`: each unordered pair once. Weights may be negative.
+    It equals :math:`\frac12 \sum_{ij} A_{ij} (x_i - x_j)(x_i - x_j)'`: each unordered pair once. Weights may be
+    negative.
     """
     degree = np.asarray(graph.sum(axis=1)).ravel()
     if sparse.issparse(X):

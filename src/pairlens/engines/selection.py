@@ -25,20 +25,20 @@ screen: thousands of identical rows, or a grid full of ties, cost k places per r
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-__all__ = ["Criterion", "Selected", "Tile", "blocks", "crowding", "self_join", "spread_sample"]
+__all__ = ["Criterion", "Selected", "Tile", "blas_threads", "blocks", "crowding", "self_join", "spread_sample"]
 
 Floats = NDArray[np.floating]
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
-Tile = Callable[[slice, slice], tuple[Floats, Floats]]
+Tile = Callable[[slice], tuple[Floats, Floats]]
 Selected = tuple[Index, Float64]
 Hits = tuple[Index, Index, Float64]
 
@@ -85,7 +85,7 @@ class Criterion:
 
 def self_join(
     n: int,
-    tile: Tile,
+    strip: Callable[[slice], Tile],
     *,
     nearest: Criterion | None = None,
     farthest: Criterion | None = None,
@@ -98,10 +98,11 @@ def self_join(
     ----------
     n : int
         Number of rows.
-    tile : callable
-        ``tile(rows, cols)``, for two slices of the rows, returns the screened keys for ``nearest`` and for
+    strip : callable
+        ``strip(rows)(cols)``, for two slices of the rows, returns the screened keys for ``nearest`` and for
         ``farthest`` as C-contiguous arrays of shape (rows, cols) that the driver may overwrite; both may be the same
-        array. The keys must be symmetric in the pair. Called from several threads.
+        array. What concerns ``rows`` alone is best done in ``strip(rows)``, once. The keys must be symmetric in the
+        pair. Called from several threads.
     nearest, farthest : Criterion, optional
         What to select; None leaves that side out.
     block : int
@@ -117,26 +118,24 @@ def self_join(
 
     Notes
     -----
-    Memory in bytes beyond what ``tile`` and ``refine`` take: about ``16 n (k + 8)`` for each side, and for each thread
-    at most ``100 block**2``, of which the usual course of things needs a tenth.
+    Memory in bytes beyond what ``strip`` and ``refine`` take: about ``16 n (k + 8)`` for each side, and for each thread
+    at most ``160 block**2``, of which the usual course of things needs a tenth.
     """
     sides: dict[int, _Best] = {}
     if nearest is not None:
         sides[0] = _Best(nearest, n, +1)
     if farthest is not None:
         sides[1] = _Best(farthest, n, -1)
-    blas = ThreadpoolController().select(user_api="blas")
-    if n_threads is None:
-        n_threads = max((library["num_threads"] for library in blas.info()), default=1)
+    n_threads = n_threads or blas_threads()
     sample = spread_sample(n, block)
 
     def start(rows: slice) -> None:
-        keys = tile(rows, sample)
+        keys = strip(rows)(sample)
         for which, best in sides.items():
             best.start(rows, sample, keys[which])
 
-    def screen(rows: slice, cols: slice) -> list[Hits]:
-        keys = tile(rows, cols)
+    def screen(tile: Tile, rows: slice, cols: slice) -> list[Hits]:
+        keys = tile(cols)
         hits = []
         for which, best in sides.items():
             if rows == cols:
@@ -150,20 +149,32 @@ def self_join(
         for best, hits in zip(sides.values(), running.popleft().result()):
             best.absorb(*hits)
 
-    with blas.limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
+    with _blas().limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(start, blocks(n, block)))
         for rows in blocks(n, block):
+            tile = strip(rows)
             for cols in blocks(n, block, first=rows.start):
-                running.append(pool.submit(screen, rows, cols))
+                running.append(pool.submit(screen, tile, rows, cols))
                 if len(running) > n_threads + 1:
                     merge_oldest()
         while running:
             merge_oldest()
-        found = {
-            which: tuple(np.concatenate(part) for part in zip(*pool.map(best.finish, blocks(n, block))))
-            for which, best in sides.items()
-        }
+        found = {which: _stack(pool.map(best.finish, blocks(n, block))) for which, best in sides.items()}
     return found.get(0), found.get(1)
+
+
+def _stack(parts: Iterable[Selected]) -> Selected:
+    indices, keys = zip(*parts)
+    return np.concatenate(indices), np.concatenate(keys)
+
+
+def blas_threads() -> int:
+    """How many threads BLAS may use at present."""
+    return max((library["num_threads"] for library in _blas().info()), default=1)
+
+
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
 
 
 def blocks(n: int, size: int, first: int = 0) -> Iterator[slice]:
@@ -210,23 +221,33 @@ class _Best:
     def start(self, rows: slice, sample: slice, keys: Floats) -> None:
         """Bound the rows by their k-th best key in a sample; ties stay welcome, for the sample is out of order."""
         if keys.shape[1] > self.k:  # one more than k, for the row itself may be among them
-            kth = np.partition(self.sign * keys, self.k, axis=1)[:, self.k]
+            kth = _kth_bound(keys, self.k + 1, self.sign)
             self.limit[rows] = np.rint(kth / self.criterion.quantum + self.criterion.error(rows, sample)) + 0.5
 
     def screen(self, rows: slice, cols: slice, keys: Floats) -> Hits:
         """Pairs of a tile that may enter a list, for its rows and, off the diagonal, for its columns."""
-        hits = self._hits(rows, cols, keys, across=False)
+        owners, others, screened = self._hits(rows, cols, keys, across=False)
         if rows != cols:
-            hits = tuple(np.concatenate(part) for part in zip(hits, self._hits(cols, rows, keys, across=True)))
-        return self._settle(*hits)
+            more_owners, more_others, more = self._hits(cols, rows, keys, across=True)
+            owners, others = np.append(owners, more_owners), np.append(others, more_others)
+            screened = np.append(screened, more)
+        return self._settle(owners, others, screened)
 
     def _hits(self, lists: slice, others: slice, keys: Floats, *, across: bool) -> tuple[Index, Index, Floats]:
+        axis = 1 if across else 0
         limit = self.limit[lists] + self.criterion.error(lists, others)
         edge = (self.sign * self.criterion.quantum * limit).astype(keys.dtype)
-        edge = edge if across else edge[:, None]
+        # A reduction is cheaper than a mask, and soon leaves only a few lists to look at.
+        hit = keys.min(axis=1 - axis) < edge if self.sign > 0 else keys.max(axis=1 - axis) > edge
+        lines = np.flatnonzero(hit)
+        if 4 * lines.size < hit.size:
+            keys, edge = np.take(keys, lines, axis=axis), edge[lines]
+        else:
+            lines = np.arange(hit.size)
+        edge = np.expand_dims(edge, 1 - axis)
         places = _where(keys < edge if self.sign > 0 else keys > edge)
         row, col = np.divmod(places, keys.shape[1])
-        owner, other = (col, row) if across else (row, col)
+        owner, other = (lines[col], row) if across else (lines[row], col)
         return owner + lists.start, other + others.start, keys.reshape(-1)[places]
 
     def _settle(self, rows: Index, cols: Index, keys: Floats) -> Hits:
@@ -292,6 +313,17 @@ class _Best:
         quanta[~np.isfinite(precise)] = np.inf
         order = np.argsort(quanta + 1j * index, axis=1)[:, : self.k]
         return np.take_along_axis(index, order, axis=1), np.take_along_axis(precise, order, axis=1)
+
+
+def _kth_bound(keys: Floats, k: int, sign: int) -> Float64:
+    """An upper bound on the k-th smallest of each row of ``sign * keys``, mostly tight."""
+    n_rows, n_cols = keys.shape
+    groups = 16 * k
+    if n_cols >= 4 * groups:
+        # The k-th best of the groups' best has k entries that are as good, and far fewer to look through.
+        table = keys[:, : n_cols // groups * groups].reshape(n_rows, -1, groups)
+        keys = table.min(axis=1) if sign > 0 else table.max(axis=1)
+    return np.partition(sign * keys, k - 1, axis=1)[:, k - 1].astype(np.float64)
 
 
 def _where(mask: NDArray[np.bool_]) -> Index:

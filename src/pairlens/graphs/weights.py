@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines.blocks import FloatArray, IntArray, Rows, column_means
+from pairlens.engines.blocks import IntArray, Rows, column_means, take_rows
 from pairlens.engines.distances import pair_squared_distances
 from pairlens.engines.neighbors import neighbors
 
@@ -35,7 +35,7 @@ def heat(X: Rows, edges: IntArray, theta: float | None = None) -> NDArray[np.flo
     return np.exp(-squared / theta) if theta > 0 else np.ones(len(edges))
 
 
-def reconstruction_weights(X: FloatArray, n_neighbors: int, reg: float = 1e-3) -> sparse.csr_matrix:
+def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3) -> sparse.csr_matrix:
     r"""Weights that rebuild each row from its neighbours, as in locally linear embedding.
 
     Each row of the result sums to 1 and minimises :math:`\|x_i - \sum_j R_{ij} x_j\|^2`, with the local Gram matrix
@@ -53,7 +53,8 @@ def reconstruction_weights(X: FloatArray, n_neighbors: int, reg: float = 1e-3) -
     step = max(1, (1 << 24) // (8 * k * X.shape[1]))
     for start in range(0, n, step):
         rows = slice(start, start + step)
-        local = X[indices[rows]] - X[rows, None, :]
+        chosen = indices[rows]
+        local = take_rows(X, chosen.ravel()).reshape(*chosen.shape, -1) - take_rows(X, rows)[:, None, :]
         gram = local @ local.transpose(0, 2, 1)
         trace = np.trace(gram, axis1=1, axis2=2)
         gram[:, np.arange(k), np.arange(k)] += np.where(trace > 0, reg * trace, reg)[:, None]

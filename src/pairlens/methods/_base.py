@@ -1,6 +1,7 @@
 """What all pair methods share: input, supervision, coordinates, signs, projection and score.
 
-A method adds one thing, :meth:`PairTransformer._solve`: which scatters, which eigenproblem.
+A method adds two things: which scatters attract and repel (:meth:`PairTransformer._scatters`), and which eigenproblem
+turns them into directions (:meth:`PairTransformer._solve`).
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from pairlens._sklearn import (
 from pairlens.engines.blocks import IntArray, Rows, column_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods._supervision import combine, held_out_auc
-from pairlens.spectral.eigen import Pencil, fix_signs, leading
+from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
 from pairlens.spectral.rowspace import RowSpace, row_space
 from pairlens.supervision import Constraints
 
-__all__ = ["LinearPairTransformer", "PairTransformer", "principal", "warn_fallback"]
+__all__ = ["LinearPairTransformer", "PairTransformer", "unsupervised", "warn_fallback"]
 
 DTYPES = [np.float64, np.float32]
 
@@ -57,8 +58,12 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.n_components = n_components
 
     @abstractmethod
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
-        """Eigenvalues, and the directions in the coordinates of `space` in columns, best first."""
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
+        """What should become small and what should become large, as matrices in the coordinates of `space`."""
+
+    @abstractmethod
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        """Eigenvalues, and the directions in columns, best first."""
 
     @abstractmethod
     def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
@@ -85,13 +90,14 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         -------
         self : object
         """
-        X = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", ensure_min_samples=2)
-        self._check_n_components(X)
-        known = combine(y, constraints, X.shape[0])
-        space, known = self._fit_coordinates(X, known)
-        values, directions = self._solve(space, known)
+        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", ensure_min_samples=2)
+        self._check_n_components(rows)
+        space, known = self._fit_coordinates(rows, combine(y, constraints, rows.shape[0]))
+        values, directions = self._solve(*self._scatters(space, known))
         if directions.shape[1] == 0:
-            values, directions = principal(space, self.n_components)
+            space, _ = self._fit_coordinates(rows, Constraints(n_samples=rows.shape[0]))
+            identity, covariance = unsupervised(space)
+            values, directions = generalized(covariance, identity, self.n_components)
             warn_fallback(self, "the given pairs single out no direction")
         if directions.shape[1] == 0:
             raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
@@ -103,7 +109,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 stacklevel=3,
             )
         self.eigenvalues_ = values
-        self._keep(space, directions, X)
+        self._keep(space, directions, rows)
         return self
 
     def score(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> float:
@@ -166,14 +172,15 @@ class LinearPairTransformer(PairTransformer):
         return None
 
     def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
+        mean = column_means(X)
+        self.mean_ = mean.astype(X.dtype)
         used = self._rows_used(known)
         if used is None:
-            return row_space(X, anchors=known.rows), known
-        return row_space(X, used=used), known[used]
+            return row_space(X, mean, anchors=known.rows), known
+        return row_space(X, mean, used=used), known[used]
 
     def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
         self.components_ = fix_signs(space.lift(directions)).astype(X.dtype)
-        self.mean_ = (space.offset if space.rows is X else column_means(X)).astype(X.dtype)
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Project rows onto the directions, :math:`(x - m) C'`.
@@ -187,14 +194,13 @@ class LinearPairTransformer(PairTransformer):
         Z : array of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
-        return np.asarray(X @ self.components_.T - self.mean_ @ self.components_.T)
+        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        return np.asarray(rows @ self.components_.T - self.mean_ @ self.components_.T)
 
 
-def principal(space: RowSpace, k: int) -> Pencil:
-    """Principal directions: what is left when nothing is known about pairs."""
-    covariance = space.covariance()
-    return leading(covariance, k, support=covariance)
+def unsupervised(space: RowSpace) -> tuple[Matrix, Matrix]:
+    """What attracts and what repels when nothing is known: the identity and the covariance, which makes PCA."""
+    return np.eye(space.dim), space.covariance()
 
 
 def warn_fallback(method: BaseEstimator, why: str) -> None:
@@ -203,5 +209,5 @@ def warn_fallback(method: BaseEstimator, why: str) -> None:
         f"{type(method).__name__}: {why}, so the result is that of PCA. Give must-links and cannot-links by "
         "constraints=, or labels by y.",
         SupervisionWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

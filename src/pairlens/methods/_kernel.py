@@ -63,5 +63,5 @@ class KernelPairTransformer(PairTransformer):
         Z : array of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
-        return (self._features(X) @ self.components_.T).astype(X.dtype, copy=False)
+        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        return (self._features(rows) @ self.components_.T).astype(rows.dtype, copy=False)

@@ -7,21 +7,18 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pairlens._sklearn import Interval, StrOptions
 from pairlens.engines.blocks import IntArray
 from pairlens.exceptions import SupervisionWarning
-from pairlens.methods._base import LinearPairTransformer
-from pairlens.spectral.eigen import Pencil
+from pairlens.methods._base import LinearPairTransformer, warn_fallback
+from pairlens.spectral.eigen import Matrix, Pencil
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
 from pairlens.spectral.stretch import compress_within, shrink, stretch_between
 from pairlens.supervision import Constraints
 
 __all__ = ["BWDR", "WBDR"]
-
-Matrix = NDArray[np.float64]
 
 
 class _Stretching(LinearPairTransformer):
@@ -70,12 +67,7 @@ class _Stretching(LinearPairTransformer):
         if weight_B > 0:
             S_B = shrink(S_B, space.total_scatter(), weight_B)
         if weight_W == weight_B == 1:
-            warnings.warn(
-                f"{type(self).__name__} got no pairs: the directions are those of PCA. Give must-links and "
-                "cannot-links by constraints=, or labels by y.",
-                SupervisionWarning,
-                stacklevel=4,
-            )
+            warn_fallback(self, "no pairs were given")
         return S_W, S_B
 
 
@@ -153,16 +145,15 @@ class BWDR(_Stretching):
     ) -> None:
         super().__init__(n_components, threshold=threshold, shrinkage=shrinkage, shrinkage_factor=shrinkage_factor)
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
-        S_W, S_B = self._scatters(space, known)
-        solution, stretched = stretch_between(S_W, S_B, self.n_components, self.threshold)
-        if known.n_must_link and stretched <= self.n_components < np.linalg.matrix_rank(S_B):
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        solution, stretched = stretch_between(attract, repel, self.n_components, self.threshold)
+        if stretched <= self.n_components < np.linalg.matrix_rank(repel):
             warnings.warn(
                 f"BWDR: {self.n_components} directions already hold more than threshold={self.threshold} of the "
                 "between-class difference, so the must-links have no influence. Standardise the features, or raise "
                 "threshold.",
                 SupervisionWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return solution
 
@@ -239,5 +230,5 @@ class WBDR(_Stretching):
     ) -> None:
         super().__init__(n_components, threshold=threshold, shrinkage=shrinkage, shrinkage_factor=shrinkage_factor)
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
-        return compress_within(*self._scatters(space, known), self.n_components, self.threshold)
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return compress_within(attract, repel, self.n_components, self.threshold)

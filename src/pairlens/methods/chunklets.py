@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from pairlens.methods._base import LinearPairTransformer, principal, warn_fallback
-from pairlens.spectral.eigen import Pencil, generalized
+from pairlens.methods._base import LinearPairTransformer, unsupervised, warn_fallback
+from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import chunklet_covariance
 from pairlens.supervision import Constraints
@@ -62,12 +62,14 @@ class RCA(LinearPairTransformer):
     (150, 2)
     """
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
-        chunklets = known.chunklets()
-        if not np.any(chunklets >= 0):
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
+        if known.n_must_link == 0:
             warn_fallback(self, "no must-links were given")
-            return principal(space, self.n_components)
-        return generalized(space.covariance(), chunklet_covariance(space, chunklets), self.n_components)
+            return unsupervised(space)
+        return chunklet_covariance(space, known.chunklets()), space.covariance()
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return generalized(repel, attract, self.n_components)
 
 
 class CFLD(RCA):
@@ -117,6 +119,6 @@ class CFLD(RCA):
     (150, 2)
     """
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
-        values, directions = super()._solve(space, known)
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        values, directions = super()._solve(attract, repel)
         return values, directions / np.linalg.norm(directions, axis=0)

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from pairlens.engines.scatter import graph_scatter
 from pairlens.methods.lpp import LocalityPreserving, degrees
-from pairlens.spectral.eigen import Pencil, generalized
+from pairlens.spectral.eigen import Matrix
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
@@ -63,15 +63,10 @@ class CLPP(LocalityPreserving):
     (150, 2)
     """
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         neighbours = self._heat_graph(space)
         changed = pass_on(neighbours, known.to_sparse())
-        return generalized(
-            graph_scatter(space.rows, changed),
-            space.total_scatter(degrees(neighbours)),
-            self.n_components,
-            largest=False,
-        )
+        return graph_scatter(space.rows, changed), space.total_scatter(degrees(neighbours))
 
 
 def pass_on(neighbours: sparse.csr_matrix, pairs: sparse.csr_matrix) -> sparse.csr_matrix:

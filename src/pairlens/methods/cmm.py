@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from pairlens.engines.blocks import IntArray
 from pairlens.methods._base import LinearPairTransformer, warn_fallback
-from pairlens.spectral.eigen import Matrix, Pencil, leading
+from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
 from pairlens.supervision import Constraints
@@ -60,20 +62,23 @@ class CMM(LinearPairTransformer):
     def _rows_used(self, known: Constraints) -> IntArray | None:
         return known.rows if known.n_cannot_link else None
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         if known.n_must_link == known.n_cannot_link == 0:
             warn_fallback(self, "no pairs were given")
-        apart, together = mean_differences(space, known)
-        return leading(apart - together, self.n_components, support=apart + together)
+        return mean_differences(space, known)
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return difference(attract, repel, self.n_components)
 
 
 def mean_differences(space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-    """Mean outer difference of the cannot-links and of the must-links: S_C / n_C and S_M / n_M.
+    """Mean outer difference of the must-links and of the cannot-links: S_M / n_M and S_C / n_C.
 
     Without cannot-links the mean over all pairs of rows stands in; without must-links their term is zero.
     """
+    together, apart = np.zeros((space.dim, space.dim)), 2 * space.covariance()
+    if known.n_must_link:
+        together = must_link_scatter(space, known) / known.must_link_total
     if known.n_cannot_link:
         apart = cannot_link_scatter(space, known) / known.cannot_link_total
-    else:
-        apart = 2 * space.covariance()
-    return apart, must_link_scatter(space, known) / max(known.must_link_total, 1e-300)
+    return together, apart

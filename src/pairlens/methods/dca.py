@@ -6,16 +6,13 @@ import numpy as np
 
 from pairlens.engines.blocks import IntArray
 from pairlens.engines.scatter import group_means
-from pairlens.methods._base import LinearPairTransformer, principal, warn_fallback
-from pairlens.spectral.eigen import Matrix, Pencil, generalized
+from pairlens.methods._base import LinearPairTransformer, unsupervised, warn_fallback
+from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import chunklet_covariance
 from pairlens.supervision import Constraints
 
 __all__ = ["DCA"]
-
-WITHIN_FLOOR = 1e-9
-"""Smallest variance inside chunklets that a direction is divided by, relative to the largest."""
 
 
 class DCA(LinearPairTransformer):
@@ -48,7 +45,7 @@ class DCA(LinearPairTransformer):
 
     Notes
     -----
-    Variances inside chunklets below 1e-9 of the largest are raised to that before dividing; without must-links there
+    Variances inside chunklets below 1e-12 of the largest are raised to that before dividing; without must-links there
     are none, and :math:`C_b` is whitened instead. Without cannot-links the result is that of PCA, with a warning.
 
     References
@@ -68,17 +65,15 @@ class DCA(LinearPairTransformer):
     def _rows_used(self, known: Constraints) -> IntArray | None:
         return known.rows if known.n_cannot_link else None
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         if known.n_cannot_link == 0:
             warn_fallback(self, "no cannot-links were given")
-            return principal(space, self.n_components)
+            return unsupervised(space)
         chunklets = known.chunklets()
-        within = chunklet_covariance(space, chunklets)
-        between = _between_chunklets(space, known, chunklets)
-        values, directions = generalized(within, between, self.n_components, largest=False)
-        if known.n_must_link and values.max(initial=0.0) > 0:
-            directions = directions / np.sqrt(np.maximum(values, WITHIN_FLOOR * values.max()))
-        return values, directions
+        return chunklet_covariance(space, chunklets), _between_chunklets(space, known, chunklets)
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return attract_whitened(attract, repel, self.n_components)
 
 
 def _between_chunklets(space: RowSpace, known: Constraints, chunklets: IntArray) -> Matrix:

@@ -11,7 +11,7 @@ from pairlens._sklearn import Interval
 from pairlens.engines.blocks import FloatArray, IntArray, row_blocks, take_rows
 from pairlens.engines.neighbors import neighbors
 from pairlens.engines.scatter import group_scatter
-from pairlens.methods._base import LinearPairTransformer, principal, warn_fallback
+from pairlens.methods._base import LinearPairTransformer, unsupervised, warn_fallback
 from pairlens.methods._supervision import class_codes
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
@@ -24,8 +24,8 @@ __all__ = ["LFDA"]
 class LFDA(LinearPairTransformer):
     r"""Local Fisher discriminant analysis.
 
-    With :math:`A_{ij} = \exp(-\|x_i - x_j\|^2 / (s_i s_j))`, :math:`s_i` the distance to the `n_neighbors`-th nearest row
-    of the class, directions maximise :math:`w' S^b w / w' S^w w` for the Laplacian forms of
+    With :math:`A_{ij} = \exp(-\|x_i - x_j\|^2 / (s_i s_j))`, :math:`s_i` the distance to the `n_neighbors`-th nearest
+    row of the class, directions maximise :math:`w' S^b w / w' S^w w` for the Laplacian forms of
 
     .. math::
         W^w_{ij} = A_{ij} / n_c, \qquad W^b_{ij} = A_{ij} (1/n - 1/n_c) \quad \text{inside class c,}
@@ -85,11 +85,11 @@ class LFDA(LinearPairTransformer):
         labelled = np.flatnonzero(class_codes(known) >= 0)
         return labelled if len(labelled) else None
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         codes = class_codes(known)
         if not np.any(codes >= 0):
             warn_fallback(self, "no labels were given")
-            return principal(space, self.n_components)
+            return unsupervised(space)
         n = np.count_nonzero(codes >= 0)
         size = np.bincount(codes[codes >= 0])
         within = np.zeros((space.dim, space.dim))
@@ -99,7 +99,10 @@ class LFDA(LinearPairTransformer):
             local = _local_scatter(take_rows(space.rows, np.flatnonzero(codes == c)), self.n_neighbors)
             within += local / n_c
             between += local * (1 / n - 1 / n_c)
-        values, directions = generalized(between, within, self.n_components)
+        return within, between
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        values, directions = generalized(repel, attract, self.n_components)
         return values, directions * np.sqrt(np.maximum(values, 0.0))
 
 

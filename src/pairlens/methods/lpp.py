@@ -13,16 +13,13 @@ from pairlens.engines.blocks import IntArray
 from pairlens.engines.scatter import graph_scatter
 from pairlens.graphs.edges import nearest_edges, weight_matrix
 from pairlens.graphs.weights import heat
-from pairlens.methods._base import LinearPairTransformer, principal, warn_fallback
-from pairlens.spectral.eigen import Pencil, generalized
+from pairlens.methods._base import LinearPairTransformer, unsupervised, warn_fallback
+from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import must_link_degrees, must_link_scatter
 from pairlens.supervision import Constraints
 
 __all__ = ["LPP", "SLPP", "LocalityPreserving", "degrees"]
-
-WITHIN_FLOOR = 1e-12
-"""Smallest eigenvalue that a direction of SLPP is divided by, relative to the largest."""
 
 
 def degrees(graph: sparse.csr_matrix) -> np.ndarray:
@@ -47,6 +44,9 @@ class LocalityPreserving(LinearPairTransformer):
     def _heat_graph(self, space: RowSpace) -> sparse.csr_matrix:
         edges = nearest_edges(space.near_rows, self.n_neighbors)
         return weight_matrix(edges, heat(space.near_rows, edges, self.theta), space.rows.shape[0])
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return generalized(attract, repel, self.n_components, largest=False)
 
 
 class LPP(LocalityPreserving):
@@ -92,14 +92,9 @@ class LPP(LocalityPreserving):
     (150, 2)
     """
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         graph = self._heat_graph(space)
-        return generalized(
-            graph_scatter(space.rows, graph),
-            space.total_scatter(degrees(graph)),
-            self.n_components,
-            largest=False,
-        )
+        return graph_scatter(space.rows, graph), space.total_scatter(degrees(graph))
 
 
 class SLPP(LinearPairTransformer):
@@ -148,16 +143,12 @@ class SLPP(LinearPairTransformer):
     def _rows_used(self, known: Constraints) -> IntArray | None:
         return np.flatnonzero(known.chunklets() >= 0) if known.n_must_link else None
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         if known.n_must_link == 0:
             warn_fallback(self, "no must-links were given")
-            return principal(space, self.n_components)
+            return unsupervised(space)
         with_self_loops = must_link_degrees(known) + 1
-        values, directions = generalized(
-            must_link_scatter(space, known),
-            space.total_scatter(with_self_loops),
-            self.n_components,
-            largest=False,
-        )
-        floor = WITHIN_FLOOR * max(values.max(initial=0.0), np.finfo(np.float64).tiny)
-        return values, directions / np.sqrt(np.maximum(values, floor))
+        return must_link_scatter(space, known), space.total_scatter(with_self_loops)
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return attract_whitened(attract, repel, self.n_components)

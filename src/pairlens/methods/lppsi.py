@@ -15,7 +15,7 @@ from pairlens.graphs.edges import nearest_edges, weight_matrix
 from pairlens.graphs.weights import default_theta, heat
 from pairlens.methods._kernel import KernelPairTransformer
 from pairlens.methods.lpp import LocalityPreserving, degrees
-from pairlens.spectral.eigen import Pencil, generalized
+from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
@@ -38,11 +38,13 @@ def side_information_graphs(
     return similar, weight_matrix(cannot, known.cannot_link_weight * heat(X, cannot, theta), n)
 
 
-def solve_with_side_information(space: RowSpace, known: Constraints, method: LPPSI | KernelLPPSI) -> Pencil:
-    """The eigenproblem of both forms; they differ in their coordinates only."""
+def side_information_scatters(
+    space: RowSpace, known: Constraints, method: LPPSI | KernelLPPSI
+) -> tuple[Matrix, Matrix]:
+    """The matrices of both forms, which differ in their coordinates only."""
     similar, dissimilar = side_information_graphs(space.near_rows, known, method.n_neighbors, method.theta)
     attract = graph_scatter(space.rows, similar) - method.beta * graph_scatter(space.rows, dissimilar)
-    return generalized(attract, space.total_scatter(degrees(similar)), method.n_components, largest=False)
+    return attract, space.total_scatter(degrees(similar))
 
 
 class LPPSI(LocalityPreserving):
@@ -113,8 +115,8 @@ class LPPSI(LocalityPreserving):
         super().__init__(n_components, n_neighbors=n_neighbors, theta=theta)
         self.beta = beta
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
-        return solve_with_side_information(space, known, self)
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
+        return side_information_scatters(space, known, self)
 
 
 class KernelLPPSI(KernelPairTransformer):
@@ -193,5 +195,8 @@ class KernelLPPSI(KernelPairTransformer):
         self.theta = theta
         self.beta = beta
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
-        return solve_with_side_information(space, known, self)
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
+        return side_information_scatters(space, known, self)
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return generalized(attract, repel, self.n_components, largest=False)

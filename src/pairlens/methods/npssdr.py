@@ -11,7 +11,7 @@ from pairlens._sklearn import Interval
 from pairlens.graphs.weights import reconstruction_weights
 from pairlens.methods._base import LinearPairTransformer
 from pairlens.methods.cmm import mean_differences
-from pairlens.spectral.eigen import Pencil, leading
+from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
@@ -83,13 +83,14 @@ class NPSSDR(LinearPairTransformer):
         self.gamma = gamma
         self.reg = reg
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
-        apart, together = mean_differences(space, known)
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
+        together, apart = mean_differences(space, known)
         rebuild = reconstruction_weights(space.rows, self.n_neighbors, self.reg)
         residual = space.rows - rebuild @ space.rows
-        if sparse.issparse(residual):
-            broken = (residual.T @ residual).toarray()
-        else:
-            broken = residual.T @ residual
-        objective = apart - together - self.gamma * broken / space.rows.shape[0]
-        return leading(objective, self.n_components, support=space.covariance())
+        broken = residual.T @ residual
+        if sparse.issparse(broken):
+            broken = broken.toarray()
+        return together + self.gamma * broken / space.rows.shape[0], apart
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return difference(attract, repel, self.n_components)

@@ -10,9 +10,9 @@ import numpy as np
 from pairlens._sklearn import Interval
 from pairlens.engines.scatter import graph_scatter, group_scatter
 from pairlens.graphs.edges import nearest_edges, weight_matrix
-from pairlens.methods._base import LinearPairTransformer, principal, warn_fallback
+from pairlens.methods._base import LinearPairTransformer, unsupervised, warn_fallback
 from pairlens.methods._supervision import class_codes
-from pairlens.spectral.eigen import Pencil, generalized
+from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import between_scatter
 from pairlens.supervision import Constraints
@@ -87,14 +87,16 @@ class SDA(LinearPairTransformer):
         self.alpha = alpha
         self.beta = beta
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         codes = class_codes(known)
         if codes.max(initial=-1) < 1:
             warn_fallback(self, "fewer than two classes were given")
-            return principal(space, self.n_components)
+            return unsupervised(space)
         between = between_scatter(space, codes)
         total = between + group_scatter(space.rows, codes)
         graph = weight_matrix(nearest_edges(space.near_rows, self.n_neighbors), 1.0, space.rows.shape[0])
         smooth = self.alpha * graph_scatter(space.rows, graph) + self.beta * np.eye(space.dim)
-        rank = min(self.n_components, codes.max())
-        return generalized(between, total + smooth, rank)
+        return total + smooth, between
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return generalized(repel, attract, self.n_components)

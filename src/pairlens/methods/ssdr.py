@@ -5,9 +5,11 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
+
 from pairlens._sklearn import Interval, StrOptions
 from pairlens.methods._base import LinearPairTransformer
-from pairlens.spectral.eigen import Pencil, leading
+from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
 from pairlens.supervision import Constraints
@@ -85,12 +87,14 @@ class SSDR(LinearPairTransformer):
         self.beta = beta
         self.normalization = normalization
 
-    def _solve(self, space: RowSpace, known: Constraints) -> Pencil:
-        covariance = space.covariance()
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         share = 0.5 if self.normalization == "half" else 1.0
-        objective = covariance.copy()
+        attract, repel = np.zeros((space.dim, space.dim)), space.covariance()
         if known.n_cannot_link:
-            objective += self.alpha * share * cannot_link_scatter(space, known) / known.cannot_link_total
+            repel += self.alpha * share * cannot_link_scatter(space, known) / known.cannot_link_total
         if known.n_must_link:
-            objective -= self.beta * share * must_link_scatter(space, known) / known.must_link_total
-        return leading(objective, self.n_components, support=covariance)
+            attract += self.beta * share * must_link_scatter(space, known) / known.must_link_total
+        return attract, repel
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return difference(attract, repel, self.n_components)

@@ -11,10 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-__all__ = ["RELATIVE_TOLERANCE", "fix_signs", "generalized", "leading", "range_basis", "symmetric"]
+__all__ = [
+    "RELATIVE_TOLERANCE",
+    "WHITEN_FLOOR",
+    "attract_whitened",
+    "difference",
+    "fix_signs",
+    "generalized",
+    "range_basis",
+    "symmetric",
+]
 
 RELATIVE_TOLERANCE = 1e-9
 """Eigenvalues up to this share of the largest one count as zero."""
+
+WHITEN_FLOOR = 1e-12
+"""Smallest eigenvalue that a direction is divided by, relative to the largest."""
 
 Matrix = NDArray[np.float64]
 Pencil = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -29,32 +41,49 @@ def symmetric(A: Matrix) -> Pencil:
 def range_basis(A: Matrix, tol: float = RELATIVE_TOLERANCE) -> Pencil:
     """Eigenvalues and eigenvectors of a positive semi-definite matrix without its null space."""
     values, vectors = symmetric(A)
-    keep = values > tol * max(values[0], 0.0)
+    keep = values > tol * values.max(initial=0.0)
     return values[keep], vectors[:, keep]
 
 
-def leading(A: Matrix, k: int, *, support: Matrix) -> Pencil:
-    """The k leading eigenvectors of A among the directions in which `support` varies.
+def difference(attract: Matrix, repel: Matrix, k: int) -> Pencil:
+    """Orthonormal leading eigenvectors of ``repel - attract`` among the directions in which anything varies.
 
-    A difference of scatters has negative eigenvalues, above which the zeros of the null space would rank: a constant
-    feature would win. `support` is a scatter that vanishes just there.
+    The difference has negative eigenvalues, above which the zeros of the null space would rank: without the cut a
+    constant feature would win.
     """
-    _, basis = range_basis(support)
-    values, vectors = symmetric(basis.T @ A @ basis)
+    _, basis = range_basis(attract + repel)
+    values, vectors = symmetric(basis.T @ (repel - attract) @ basis)
     return values[:k], basis @ vectors[:, :k]
 
 
-def generalized(A: Matrix, B: Matrix, k: int, *, largest: bool = True, tol: float = RELATIVE_TOLERANCE) -> Pencil:
+def generalized(A: Matrix, B: Matrix, k: int, *, largest: bool = True) -> Pencil:
     r"""Extreme generalised eigenvectors of :math:`A w = \lambda B w` with :math:`w' B w = 1`.
 
-    Simultaneous diagonalisation: B's null space is dropped, B is whitened, and A is diagonalised there.
+    Simultaneous diagonalisation: B's null space is dropped, B is whitened, and A is diagonalised there. Where the
+    largest are asked for, directions with a zero or negative eigenvalue are dropped: they carry nothing of A.
     """
-    scale, basis = range_basis(B, tol)
+    scale, basis = range_basis(B)
     whiten = basis / np.sqrt(scale)
     values, vectors = symmetric(whiten.T @ A @ whiten)
-    if not largest:
+    if largest:
+        keep = values > RELATIVE_TOLERANCE * values.max(initial=0.0)
+        values, vectors = values[keep], vectors[:, keep]
+    else:
         values, vectors = values[::-1], vectors[:, ::-1]
     return values[:k], whiten @ vectors[:, :k]
+
+
+def attract_whitened(attract: Matrix, repel: Matrix, k: int) -> Pencil:
+    r"""Directions of smallest :math:`w' A w / w' B w`, scaled so that :math:`w' A w = 1`.
+
+    Eigenvalues below :data:`WHITEN_FLOOR` of the largest are raised to that before dividing; if A is zero, B is
+    whitened instead.
+    """
+    values, directions = generalized(attract, repel, len(repel), largest=False)
+    largest = values.max(initial=0.0)
+    if largest > 0:
+        directions = directions / np.sqrt(np.maximum(values, WHITEN_FLOOR * largest))
+    return values[:k], directions[:, :k]
 
 
 def fix_signs(components: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@ r"""The coordinates in which a linear method is solved, and the way back to feat
 The directions a method can find lie in the span of the rows it looks at. So there are three ways to set up the same
 problem, and a method does not see which one was taken:
 
-- as many rows as features or more: the features themselves are the coordinates;
+- as many rows as features or more: the features themselves are the coordinates, without those that are constant;
 - fewer rows than features: an orthonormal basis of the row space, from the eigenvectors of the c x c Gram matrix
   :math:`(X - m)(X - m)' = U \Lambda U'`. The coordinates are :math:`U \Lambda^{1/2}`, the basis
   :math:`(X - m)' U \Lambda^{-1/2}` is never formed, and sparse rows stay sparse;
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines.blocks import FloatArray, IntArray, Rows, column_means, row_blocks
+from pairlens.engines.blocks import FloatArray, IntArray, Rows, row_blocks, varying_columns
 from pairlens.engines.scatter import weighted_scatter
 from pairlens.exceptions import ApproximationWarning
 from pairlens.spectral.eigen import range_basis
@@ -46,7 +46,7 @@ class RowSpace:
     rows : array or CSR matrix of shape (n_rows, dim)
         The rows in these coordinates, not centred where the coordinates are the features.
     offset : array of shape (dim,)
-        Their centre.
+        The mean of the data in these coordinates.
     seen : array or CSR matrix of shape (n_rows, any), optional
         The rows whose distances say who is near whom, where the coordinates do not: the input of a kernel method.
     """
@@ -54,7 +54,7 @@ class RowSpace:
     rows: Rows
     offset: NDArray[np.float64]
     seen: Rows | None = None
-    _dual: _Dual | None = None
+    _basis: _Dual | _Columns | None = None
 
     @property
     def near_rows(self) -> Rows:
@@ -67,7 +67,7 @@ class RowSpace:
         return int(self.rows.shape[1])
 
     def total_scatter(self, weight: FloatArray | None = None) -> NDArray[np.float64]:
-        """Scatter of all rows about the centre, each with its weight."""
+        """Scatter of the rows about the mean of the data, each with its weight."""
         return weighted_scatter(self.rows, weight=weight, offset=self.offset)
 
     def covariance(self) -> NDArray[np.float64]:
@@ -76,7 +76,20 @@ class RowSpace:
 
     def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Directions in these coordinates (in columns) as components in the features (in rows)."""
-        return directions.T if self._dual is None else self._dual.lift(directions)
+        return directions.T if self._basis is None else self._basis.lift(directions)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Some of the features."""
+
+    chosen: IntArray
+    n_features: int
+
+    def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        components = np.zeros((directions.shape[1], self.n_features))
+        components[:, self.chosen] = directions.T
+        return components
 
 
 @dataclass(frozen=True)
@@ -99,12 +112,16 @@ class _Dual:
         return result
 
 
-def row_space(X: Rows, *, used: IntArray | None = None, anchors: IntArray | None = None) -> RowSpace:
+def row_space(
+    X: Rows, mean: NDArray[np.float64], *, used: IntArray | None = None, anchors: IntArray | None = None
+) -> RowSpace:
     """Choose the coordinates for a method.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n_samples, n_features)
+    mean : array of shape (n_features,)
+        Mean of all rows, from which the coordinates are measured.
     used : int array, optional
         The only rows the method looks at; all rows by default.
     anchors : int array, optional
@@ -112,16 +129,18 @@ def row_space(X: Rows, *, used: IntArray | None = None, anchors: IntArray | None
     """
     rows = X if used is None else X[used]
     n, f = rows.shape
-    centre = column_means(rows)
     if min(n, f) > EXACT_LIMIT:
-        return _landmark_space(rows, centre, np.empty(0, dtype=np.int64) if anchors is None else anchors)
+        return _landmark_space(rows, mean, np.empty(0, dtype=np.int64) if anchors is None else anchors)
     if f <= n:
-        return RowSpace(rows, centre)
-    dual, coordinates = _dual_basis(rows, centre)
-    return RowSpace(coordinates, np.zeros(coordinates.shape[1]), _dual=dual)
+        varying = np.flatnonzero(varying_columns(rows))
+        if len(varying) == f:
+            return RowSpace(rows, mean)
+        return RowSpace(rows[:, varying], mean[varying], _basis=_Columns(varying, f))
+    dual, coordinates = _dual_basis(rows, mean)
+    return RowSpace(coordinates, np.zeros(coordinates.shape[1]), _basis=dual)
 
 
-def _landmark_space(rows: Rows, centre: NDArray[np.float64], anchors: IntArray) -> RowSpace:
+def _landmark_space(rows: Rows, mean: NDArray[np.float64], anchors: IntArray) -> RowSpace:
     n, f = rows.shape
     others = np.setdiff1d(np.linspace(0, n - 1, LANDMARKS).astype(np.int64), anchors)
     chosen = np.sort(np.concatenate([anchors[:EXACT_LIMIT], others[: max(0, LANDMARKS - len(anchors))]]))
@@ -129,11 +148,10 @@ def _landmark_space(rows: Rows, centre: NDArray[np.float64], anchors: IntArray) 
         f"X has {n} rows and {f} features, both more than {EXACT_LIMIT}: the method is solved in the span of "
         f"{len(chosen)} rows, those in pairs first. Reduce the features beforehand for another choice.",
         ApproximationWarning,
-        stacklevel=4,
+        stacklevel=6,
     )
-    dual, _ = _dual_basis(rows[chosen], centre)
-    coordinates = dual.coordinates(rows)
-    return RowSpace(coordinates, coordinates.mean(axis=0), _dual=dual)
+    dual, _ = _dual_basis(rows[chosen], mean)
+    return RowSpace(dual.coordinates(rows), np.zeros(dual.combination.shape[1]), _basis=dual)
 
 
 def _dual_basis(anchors: Rows, centre: NDArray[np.float64]) -> tuple[_Dual, NDArray[np.float64]]:

@@ -43,7 +43,7 @@ def must_link_degrees(known: Constraints) -> NDArray[np.float64]:
     """Total weight of the must-links at each row."""
     explicit = known.explicit
     ends, weight = explicit.must_link, explicit.must_link_weight
-    degree = np.bincount(ends.ravel(), np.repeat(weight, 2), minlength=len(known))
+    degree = np.bincount(ends.ravel(), np.repeat(weight, 2), minlength=len(known)).astype(np.float64)
     if known.labels is not None:
         labelled = known.labels >= 0
         degree[labelled] += _sizes(known.labels)[known.labels[labelled]] - 1
@@ -71,7 +71,7 @@ def between_scatter(space: RowSpace, codes: IntArray) -> Matrix:
 
 def chunklet_covariance(space: RowSpace, codes: IntArray) -> Matrix:
     """Mean over the grouped rows of the outer product of their deviation from the mean of their group."""
-    return group_scatter(space.rows, codes) / max(1, np.count_nonzero(codes >= 0))
+    return group_scatter(space.rows, codes) / max(1, int(np.count_nonzero(codes >= 0)))
 
 
 def _sizes(codes: IntArray) -> NDArray[np.float64]:

@@ -2,5 +2,6 @@
 
 from pairlens.supervision._conflicts import Conflict, Conflicts
 from pairlens.supervision.constraints import Constraints
+from pairlens.supervision.preferences import Preferences
 
-__all__ = ["Conflict", "Conflicts", "Constraints"]
+__all__ = ["Conflict", "Conflicts", "Constraints", "Preferences"]

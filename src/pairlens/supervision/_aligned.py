@@ -67,7 +67,7 @@ class RowAligned:
         return self._take(as_rows(rows, self._require_n_samples()))
 
     def __bool__(self) -> bool:
-        # An object without a known length must not fail in `if constraints:`, and no pair is not "nothing".
+        # Python would ask for the length, which may be unknown.
         return True
 
     def __setattr__(self, name: str, value: Any) -> None:

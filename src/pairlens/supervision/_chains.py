@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from pairlens.supervision._pairs import IntArray, PairTable, contains, decode
+from pairlens.supervision._pairs import IntArray, PairTable, contains
 
 __all__ = ["chain", "chain_graph", "component_ids", "direct_conflicts", "joined", "label_clashes"]
 

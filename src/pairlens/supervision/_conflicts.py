@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args, overload
@@ -13,7 +14,17 @@ from pairlens.exceptions import ConflictError, ConflictWarning
 from pairlens.supervision._chains import chain, chain_graph, direct_conflicts, joined, label_clashes
 from pairlens.supervision._pairs import IntArray, PairTable, contains, decode, encode, freeze
 
-__all__ = ["Conflict", "Conflicts", "OnConflict", "check_policy", "find_conflicts", "settle", "warn_about"]
+__all__ = [
+    "Conflict",
+    "Conflicts",
+    "OnConflict",
+    "check_policy",
+    "counted",
+    "find_conflicts",
+    "raise_or_warn",
+    "settle",
+    "warn",
+]
 
 OnConflict = Literal["raise", "warn", "drop"] | None
 
@@ -51,10 +62,12 @@ class Conflicts(Sequence[Conflict]):
 
     Examples
     --------
-    >>> from pairlens import Constraints
-    >>> pairs = Constraints([(0, 1), (1, 2)], [(0, 2)], n_samples=3, on_conflict="warn")  # doctest: +SKIP
-    >>> pairs.conflicts()[0].chain  # doctest: +SKIP
-    (0, 1, 2)
+    >>> from pairlens.supervision import Constraints
+    >>> noisy = Constraints([(0, 1), (1, 2), (0, 2)], n_samples=3).flip(0.3, random_state=0)
+    >>> noisy.conflicts()
+    Conflicts(0 direct, 1 chained)
+    >>> noisy.conflicts()[0]
+    Conflict(pair=(1, 2), chain=(1, 0, 2), direct=False)
     """
 
     __slots__ = ("_codes", "_graph", "_must", "_n_rows", "chained", "direct")
@@ -106,13 +119,7 @@ def find_conflicts(must: PairTable, cannot: PairTable, codes: IntArray | None, n
 
 
 def settle(
-    must: PairTable,
-    cannot: PairTable,
-    codes: IntArray | None,
-    n_rows: int,
-    policy: OnConflict,
-    *,
-    stacklevel: int = 2,
+    must: PairTable, cannot: PairTable, codes: IntArray | None, n_rows: int, policy: OnConflict
 ) -> tuple[PairTable, PairTable]:
     """Raise, warn or drop, as `policy` says; returns the pairs to keep."""
     check_policy(policy)
@@ -123,20 +130,18 @@ def settle(
     found = find_conflicts(must, cannot, codes, n_rows)
     if len(found.direct):
         first, second = found.direct[0].tolist()
-        about = "a statement and the labels disagree" if codes is not None else "both sets name them"
-        report(
-            f"{_counted(len(found.direct), 'pair')} must-linked and cannot-linked at once ({about}), "
+        about = "a pair and the labels disagree" if codes is not None else "both sets name it"
+        raise_or_warn(
+            f"{counted(len(found.direct), 'pair')} must-linked and cannot-linked at once ({about}), "
             f"for example ({first}, {second})",
-            "warn" if policy == "warn" else "raise",
-            stacklevel=stacklevel + 1,
+            error=policy != "warn",
         )
     if len(found.chained):
         example = found[len(found.direct)]
-        report(
-            f"{_counted(len(found.chained), 'cannot-link')} contradicted by a chain of must-links, "
+        raise_or_warn(
+            f"{counted(len(found.chained), 'cannot-link')} contradicted by a chain of must-links, "
             f"for example {example.pair} by {_shown(example.chain)}",
-            "raise" if policy == "raise" else "warn",
-            stacklevel=stacklevel + 1,
+            error=policy == "raise",
         )
     return must, cannot
 
@@ -155,16 +160,22 @@ def _without_conflicts(
     return must, cannot.select(~joined(must.pairs, codes, cannot.pairs, n_rows))
 
 
-def report(message: str, how: Literal["raise", "warn"], *, stacklevel: int = 2) -> None:
-    if how == "raise":
+def raise_or_warn(message: str, *, error: bool) -> None:
+    if error:
         raise ConflictError(
             f"{message}. Take back one of the statements, or choose on_conflict='warn' or on_conflict='drop'."
         )
-    warnings.warn(
-        f"{message}. on_conflict='drop' leaves them out, on_conflict='raise' stops at them.",
-        ConflictWarning,
-        stacklevel=stacklevel + 1,
-    )
+    warn(f"{message}. on_conflict='drop' leaves them out, on_conflict='raise' stops at them.")
+
+
+def warn(message: str) -> None:
+    """Warn at the line outside pairlens from which all this was called."""
+    level = 2
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pairlens."):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, ConflictWarning, stacklevel=level)
 
 
 def check_policy(policy: Any) -> None:
@@ -172,7 +183,7 @@ def check_policy(policy: Any) -> None:
         raise ValueError(f"on_conflict must be one of {', '.join(map(repr, _POLICIES))} or None, got {policy!r}")
 
 
-def _counted(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
     return f"1 {what} is" if count == 1 else f"{count:,} {what}s are"
 
 

@@ -69,7 +69,7 @@ class StoredPairs(RowAligned):
             n_samples=size,
         )
         n_rows = max(must.n_rows, cannot.n_rows) if size is None else size
-        must, cannot = settle(must, cannot, None, n_rows, on_conflict, stacklevel=3)
+        must, cannot = settle(must, cannot, None, n_rows, on_conflict)
         self._fill(_must=must, _cannot=cannot, _codes=None, _n_samples=size)
 
     def _with(self, must: PairTable, cannot: PairTable) -> Self:
@@ -139,9 +139,12 @@ class StoredPairs(RowAligned):
     def rows(self) -> IntArray:
         """The rows that occur in a pair, sorted."""
         rows = np.unique(np.concatenate([self._must.pairs.ravel(), self._cannot.pairs.ravel()]))
-        if self._codes is not None and sum(self._implied_counts()):
+        if self._codes is not None and any(self._implied_counts()):
             rows = np.union1d(rows, np.flatnonzero(self._codes >= 0))
         return rows
+
+    def _explicit_table(self, *, must: bool) -> PairTable:
+        return self._must if must else self._cannot
 
     def _implied_counts(self) -> tuple[int, int]:
         """Number of must-links and cannot-links that the labels imply."""
@@ -161,17 +164,17 @@ class StoredPairs(RowAligned):
 
     def _weight_at(self, keys: IntArray, *, must: bool) -> FloatArray:
         """The whole weight of each pair, 0 where there is no such pair of this kind."""
-        table = self._must if must else self._cannot
+        table = self._explicit_table(must=must)
         return table.weight_at(keys) + self._implied_at(decode(keys), must=must)
 
     def _count(self, *, must: bool) -> int:
-        table = self._must if must else self._cannot
+        table = self._explicit_table(must=must)
         known = int(self._implied_at(table.pairs, must=must).sum())
         return self._implied_counts()[0 if must else 1] + table.size - known
 
     def _table(self, *, must: bool) -> PairTable:
         """All pairs of one kind, those that the labels imply written out."""
-        table = self._must if must else self._cannot
+        table = self._explicit_table(must=must)
         if self._codes is None:
             return table
         check_not_too_many(

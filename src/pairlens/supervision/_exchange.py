@@ -121,7 +121,7 @@ class ExchangedPairs(StoredPairs):
         """
         if np.ndim(pairs) == 3:
             raise ValueError("pairs must hold row numbers, shape (n_pairs, 2), and not the rows of X themselves")
-        rows = row_array(pairs, name="pairs").reshape(-1, 2) if np.size(pairs) == 0 else row_array(pairs, name="pairs")
+        rows = row_array(pairs, name="pairs")
         signs = np.asarray(y)
         if signs.shape != (len(rows),):
             raise ValueError(f"y must hold one sign per pair: expected {len(rows)}, got the shape {signs.shape}")

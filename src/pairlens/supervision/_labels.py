@@ -27,6 +27,9 @@ def encode_labels(y: ArrayLike) -> IntArray:
 def factorise(values: ArrayLike, *, name: str) -> tuple[IntArray, NDArray[Any]]:
     """Codes (-1 where missing: NaN, None, pandas.NA, NaT) and the distinct value of each code."""
     array = np.asarray(values)
+    if array.dtype.kind in "US" and not hasattr(values, "dtype"):
+        # In a list NumPy has turned what is not text (-1, NaN) into text.
+        array = np.asarray(values, dtype=object)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

@@ -7,6 +7,8 @@ import operator
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
 from sklearn.utils import check_random_state
 
 from pairlens.supervision._pairs import IntArray, canonical, contains, group_rows
@@ -24,7 +26,7 @@ def as_generator(random_state: Any) -> np.random.Generator:
 
 def check_fraction(fraction: Any, *, zero: bool = False) -> float:
     low = "[0" if zero else "(0"
-    if not isinstance(fraction, numbers.Real) or isinstance(fraction, bool):
+    if not isinstance(fraction, numbers.Real):
         raise ValueError(f"fraction must be a number in {low}, 1], got {fraction!r}")
     value = float(fraction)
     if not (0 <= value <= 1) or (value == 0 and not zero):
@@ -88,7 +90,7 @@ def draw_per_class(codes: IntArray, per_class: int, rng: np.random.Generator) ->
         others = len(order) - own
         # Pairs that another class drew are taken: draw as many more, and leave out those.
         taken = np.sort(
-            np.concatenate([k[p == label] for k, p in zip(cannot, partner)] or [np.empty(0, dtype=np.int64)])
+            np.concatenate([np.empty(0, dtype=np.int64), *(k[p == label] for k, p in zip(cannot, partner))])
         )
         possible = own * others
         inside, outside = np.divmod(draw_distinct(possible, min(per_class + len(taken), possible), rng), max(others, 1))
@@ -98,5 +100,45 @@ def draw_per_class(codes: IntArray, per_class: int, rng: np.random.Generator) ->
         free = free[draw_distinct(len(free), min(per_class, len(free)), rng)]
         cannot.append(keys[free])
         partner.append(codes[order[outside[free]]])
-    none = [np.empty(0, dtype=np.int64)]
-    return np.concatenate(must or none), np.concatenate(cannot or none)
+    none = np.empty(0, dtype=np.int64)
+    across = np.concatenate([none, *cannot])
+    possible = (len(order) ** 2 - int((size**2).sum())) // 2
+    if len(across) < min(per_class * len(size), possible):
+        across = _draw_by_allotment(order, start, size, per_class, rng)
+    return np.concatenate([none, *must]), across
+
+
+def _draw_by_allotment(
+    order: IntArray, start: IntArray, size: IntArray, per_class: int, rng: np.random.Generator
+) -> IntArray:
+    """Keys of cannot-links where pairs are scarce and one class may draw what only another could use.
+
+    A maximum flow from the classes, each asking for `per_class`, to the pairs of classes, each with so many pairs of
+    rows, says how many to draw of each.
+    """
+    left, right = np.triu_indices(len(size), 1)
+    classes = 1 + np.arange(len(size))
+    blocks = 1 + len(size) + np.arange(len(left))
+    sink = 1 + len(size) + len(left)
+    most = int(np.iinfo(np.int32).max)
+    capacity = np.minimum(size[left] * size[right], most)
+    graph = sparse.csr_array(
+        (
+            np.concatenate([np.full(len(classes), min(per_class, most)), capacity, capacity, capacity]).astype(
+                np.int32
+            ),
+            (
+                np.concatenate([np.zeros(len(classes), dtype=np.int64), classes[left], classes[right], blocks]),
+                np.concatenate([classes, blocks, blocks, np.full(len(blocks), sink)]),
+            ),
+        ),
+        shape=(sink + 1, sink + 1),
+    )
+    amount = csgraph.maximum_flow(graph, 0, sink).flow.tocsc()[:, [sink]].toarray()[blocks, 0]
+    drawn = []
+    for block in np.flatnonzero(amount):
+        one, other = left[block], right[block]
+        index = draw_distinct(int(size[one] * size[other]), int(amount[block]), rng)
+        i, j = np.divmod(index, size[other])
+        drawn.append(canonical(order[start[one] + i], order[start[other] + j]))
+    return np.concatenate(drawn)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from pairlens.supervision._algebra import check_n_splits, close_cannot, close_must, folds
 from pairlens.supervision._aligned import common_n_samples
-from pairlens.supervision._conflicts import Conflicts, OnConflict, find_conflicts, settle, warn_about
+from pairlens.supervision._conflicts import Conflicts, OnConflict, counted, find_conflicts, settle, warn
 from pairlens.supervision._core import same_codes
 from pairlens.supervision._exchange import ExchangedPairs
 from pairlens.supervision._labels import encode_labels, renumber
@@ -138,15 +138,13 @@ class Constraints(ExchangedPairs):
             return everything._with(from_keys(must), from_keys(cannot))
         if fraction is not None:
             share = check_fraction(fraction)
-            return everything if share == 1 else everything.sample(
-                max(1, round(share * everything.n_pairs)), random_state
-            )
+            if share < 1 and everything.n_pairs:
+                return everything.sample(max(1, round(share * everything.n_pairs)), random_state)
+            return everything
         return everything if n_pairs is None else everything.sample(n_pairs, random_state)
 
     @classmethod
-    def from_chunklets(
-        cls, chunklets: Sequence[ArrayLike] | ArrayLike, n_samples: int | None = None
-    ) -> Self:
+    def from_chunklets(cls, chunklets: Iterable[ArrayLike], n_samples: int | None = None) -> Self:
         """Must-links between all rows of each chunklet, a group of rows known to belong together.
 
         Parameters
@@ -164,8 +162,8 @@ class Constraints(ExchangedPairs):
         [(0, 3), (0, 5), (1, 2), (3, 5)]
         """
         size = as_n_samples(n_samples)
-        groups = list(chunklets) if not isinstance(chunklets, np.ndarray) else chunklets
-        if len(groups) and all(np.ndim(group) == 0 for group in groups):
+        groups: list[Any] = list(chunklets)
+        if groups and all(np.ndim(group) == 0 for group in groups):
             codes = row_array(groups, name="chunklets")
             if size is not None and size != len(codes):
                 raise ValueError(f"chunklets has {len(codes)} entries, one per row, but n_samples={size}")
@@ -174,15 +172,22 @@ class Constraints(ExchangedPairs):
                 raise ValueError(f"chunklets holds {codes.min()}: numbers count from 0, and -1 means none")
             order, start, length = group_rows(renumber(codes))
         else:
-            members = [row_array(group, name=f"chunklets[{k}]").ravel() for k, group in enumerate(groups)]
+            members = [np.unique(row_array(group, name=f"chunklets[{k}]")) for k, group in enumerate(groups)]
             order = np.concatenate([*members, np.empty(0, dtype=np.int64)])
-            check_fits(order[:, None].repeat(2, axis=1), size, name="chunklets")
+            if len(order) and (order.min() < 0 or (size is not None and order.max() >= size)):
+                row = order.min() if order.min() < 0 else order.max()
+                limit = "" if size is None else f" to {size - 1}"
+                raise ValueError(f"chunklets holds the row {row}: row numbers go from 0{limit}")
             length = np.array([len(group) for group in members], dtype=np.int64)
             start = np.cumsum(length) - length
-        n_pairs = int((length * (length - 1) // 2).sum())
-        check_not_too_many(n_pairs, what="from_chunklets", remedy="split the chunklets or sample pairs from them")
-        pairs = decode(pairs_within(order, start, length))
-        return cls(pairs, n_samples=size)
+        check_not_too_many(
+            int((length * (length - 1) // 2).sum()),
+            what="all pairs inside these chunklets",
+            remedy="split the large ones, or give the chunklets as labels to from_labels with n_pairs",
+        )
+        none = from_keys(np.empty(0, dtype=np.int64))
+        must = from_keys(pairs_within(order, start, length))
+        return cls._derived(_must=must, _cannot=none, _codes=None, _n_samples=size)
 
     def sample(self, n_pairs: int, random_state: Any = None) -> Self:
         """Draw distinct pairs uniformly from all must-links and cannot-links; they keep their weights.
@@ -225,9 +230,9 @@ class Constraints(ExchangedPairs):
         Examples
         --------
         >>> from pairlens.supervision import Constraints
-        >>> noisy = Constraints.from_labels([0, 1, 1, 0]).sample(6).flip(0.5, random_state=0)
+        >>> noisy = Constraints([(0, 1), (1, 2), (0, 2)], n_samples=3).flip(0.3, random_state=0)
         >>> noisy.conflicts()[0].chain
-        (0, 1, 2)
+        (1, 0, 2)
         """
         return find_conflicts(self._must, self._cannot, self._codes, self._n_rows)
 
@@ -249,7 +254,10 @@ class Constraints(ExchangedPairs):
         part = self._components()
         cannot, contradicted = close_cannot(self._table(must=False), part)
         if contradicted:
-            warn_about(contradicted, "left out of the closure: a chain of must-links contradicts", stacklevel=3)
+            warn(
+                f"{counted(contradicted, 'cannot-link')} left out of the closure, being contradicted by a chain of "
+                "must-links"
+            )
         return self._with(close_must(self._table(must=True), part), cannot)
 
     def flip(self, fraction: float, random_state: Any = None) -> Self:
@@ -321,7 +329,7 @@ class Constraints(ExchangedPairs):
         >>> one.merge(Constraints([(1, 0)], [(1, 2)])).must_link_weight
         array([2.])
         """
-        everyone = (self, *others)
+        everyone: list[Constraints] = [self, *others]
         for other in others:
             if not isinstance(other, Constraints):
                 raise TypeError(f"merge takes Constraints, got {type(other).__name__}")
@@ -347,55 +355,64 @@ class Constraints(ExchangedPairs):
         on_conflict: OnConflict = None,
     ) -> Self:
         n_rows = max(must.n_rows, cannot.n_rows) if n_samples is None else n_samples
-        for table, name in ((must, "must_link"), (cannot, "cannot_link")):
-            check_fits(table.pairs, n_samples, name=name)
-        must, cannot = settle(must, cannot, codes, n_rows, on_conflict, stacklevel=4)
+        check_fits(must.pairs, n_samples, name="must_link")
+        check_fits(cannot.pairs, n_samples, name="cannot_link")
+        must, cannot = settle(must, cannot, codes, n_rows, on_conflict)
         return self._derived(_must=must, _cannot=cannot, _codes=codes, _n_samples=n_samples)
+
+    def _agree(self, other: Constraints) -> int | None:
+        n_samples = common_n_samples(self._n_samples, other._n_samples)
+        for each in (self, other):
+            check_fits(each._must.pairs, n_samples, name="must_link")
+            check_fits(each._cannot.pairs, n_samples, name="cannot_link")
+        return n_samples
+
+    def _labels_differ(self, other: Constraints) -> bool:
+        return self._codes is not None and other._codes is not None and not same_codes(self._codes, other._codes)
 
     def __or__(self, other: object) -> Self:
         """Pairs of either side, with the larger weight; checked like those of :meth:`merge`."""
         if not isinstance(other, Constraints):
             return NotImplemented
-        n_samples = common_n_samples(self._n_samples, other._n_samples)
-        if self._codes is not None and other._codes is not None and not same_codes(self._codes, other._codes):
+        if self._labels_differ(other):
             return self._written_out() | other._written_out()
-        codes = other._codes if self._codes is None else self._codes
-        must, cannot = (self._joint(other, np.maximum, must=must) for must in (True, False))
-        return self._checked(must, cannot, codes, n_samples)
+        n_samples = self._agree(other)
+        labelled = other if self._codes is None else self
+        must, cannot = (self._joint(other, np.maximum, labelled, must=must) for must in (True, False))
+        return self._checked(must, cannot, labelled._codes, n_samples)
 
     def __and__(self, other: object) -> Self:
         """Pairs that both sides have in the same kind, with the smaller weight."""
         if not isinstance(other, Constraints):
             return NotImplemented
-        n_samples = common_n_samples(self._n_samples, other._n_samples)
-        if self._codes is not None and other._codes is not None and not same_codes(self._codes, other._codes):
+        if self._labels_differ(other):
             return self._written_out() & other._written_out()
-        codes = None if other._codes is None else self._codes
-        must, cannot = (self._joint(other, np.minimum, must=must) for must in (True, False))
+        n_samples = self._agree(other)
+        labelled = self if same_codes(self._codes, other._codes) else None
+        must, cannot = (self._joint(other, np.minimum, labelled, must=must) for must in (True, False))
+        codes = None if labelled is None else labelled._codes
         return self._derived(_must=must, _cannot=cannot, _codes=codes, _n_samples=n_samples)
 
-    def _joint(self, other: Constraints, choose: np.ufunc, *, must: bool) -> PairTable:
-        """The explicit pairs of either side, with the chosen weight less what stays implied."""
-        mine, theirs = (each._must if must else each._cannot for each in (self, other))
-        keys = np.union1d(mine.keys, theirs.keys)
+    def _joint(self, other: Constraints, choose: np.ufunc, implied: Constraints | None, *, must: bool) -> PairTable:
+        """The explicit pairs of either side with the chosen weight, less what `implied` says by labels."""
+        keys = np.union1d(*(each._explicit_table(must=must).keys for each in (self, other)))
         pairs = decode(keys)
-        implied = choose(self._implied_at(pairs, must=must), other._implied_at(pairs, must=must))
-        weight = choose(self._weight_at(keys, must=must), other._weight_at(keys, must=must))
-        if choose is np.minimum and not same_codes(self._codes, other._codes):
-            implied[:] = 0.0
-        return from_keys(keys, weight - implied)
+        known = 0.0 if implied is None else implied._implied_at(pairs, must=must)
+        # Ones cancel before the weights come in, so that weights stay exact.
+        weights = (
+            each._explicit_table(must=must).weight_at(keys) + (each._implied_at(pairs, must=must) - known)
+            for each in (self, other)
+        )
+        return from_keys(keys, choose(*weights))
 
     def __sub__(self, other: object) -> Self:
         """Pairs of the left side that the right side does not have in the same kind."""
         if not isinstance(other, Constraints):
             return NotImplemented
-        n_samples = common_n_samples(self._n_samples, other._n_samples)
-        same = same_codes(self._codes, other._codes)
+        n_samples = self._agree(other)
+        left = self.explicit if same_codes(self._codes, other._codes) else self._written_out()
         must, cannot = (
-            (self.explicit if same else self._written_out())._without(other, must=must) for must in (True, False)
+            table.select(other._weight_at(table.keys, must=must) == 0)
+            for table, must in ((left._must, True), (left._cannot, False))
         )
         return self._derived(_must=must, _cannot=cannot, _codes=None, _n_samples=n_samples)
-
-    def _without(self, other: Constraints, *, must: bool) -> PairTable:
-        table = self._must if must else self._cannot
-        return table.select(other._weight_at(table.keys, must=must) == 0)

@@ -1,0 +1,458 @@
+"""Preferences: which of two rows is better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pairlens.supervision import _tables as tables
+from pairlens.supervision._algebra import check_n_splits, folds
+from pairlens.supervision._aligned import RowAligned, common_n_samples
+from pairlens.supervision._conflicts import OnConflict, check_policy, counted, raise_or_warn
+from pairlens.supervision._labels import factorise
+from pairlens.supervision._pairs import (
+    FloatArray,
+    IntArray,
+    PairTable,
+    as_n_samples,
+    check_fits,
+    check_not_too_many,
+    combine,
+    contains,
+    encode,
+    from_keys,
+    parse_pairs,
+    take_rows,
+)
+from pairlens.supervision._sampling import as_generator, check_count, check_fraction, draw_distinct
+
+__all__ = ["Preferences"]
+
+
+class Preferences(RowAligned):
+    """Pairs of rows of which the first is better than the second.
+
+    Immutable. The order of the pairs does not matter; a pair that is given more than once is kept once, and its
+    weights add up. Like :class:`Constraints`, the object is aligned with the rows of X: ``len(p)`` is the number of
+    rows and ``p[rows]`` are the preferences among those rows, renumbered.
+
+    Parameters
+    ----------
+    pairs : array-like of shape (n_pairs, 2), default=()
+        Row numbers (better, worse).
+    n_samples : int, default=None
+        Number of rows of X. Unknown if None, and then the object cannot be cut along with X.
+    weight : float or array-like of shape (n_pairs,), default=None
+        How much each pair counts, 1 if None. Pairs of weight 0 are left out.
+    on_conflict : {"raise", "warn", "drop"}, default=None
+        What to do where (a, b) and (b, a) are both given. People contradict themselves and each other, so by
+        default this is a :class:`~pairlens.exceptions.ConflictWarning` and both pairs are kept; "drop" leaves both
+        out.
+
+    See Also
+    --------
+    Preferences.from_scores : Preferences from a score of each row.
+    Constraints : Which rows belong together and which do not.
+
+    Examples
+    --------
+    >>> from pairlens.supervision import Preferences
+    >>> answers = Preferences([(4, 0), (4, 0), (2, 3)], n_samples=6)
+    >>> answers
+    Preferences(2 pairs over 6 rows)
+    >>> answers.weight
+    array([1., 2.])
+    >>> answers[[0, 4]].pairs
+    array([[1, 0]])
+    """
+
+    __slots__ = ("_table",)
+    _table: PairTable
+
+    def __init__(
+        self,
+        pairs: ArrayLike = (),
+        n_samples: int | None = None,
+        *,
+        weight: ArrayLike | None = None,
+        on_conflict: OnConflict = None,
+    ) -> None:
+        size = as_n_samples(n_samples)
+        table = parse_pairs(pairs, weight, name="pairs", weight_name="weight", n_samples=size, ordered=True)
+        self._fill(_table=_settle(table, on_conflict), _n_samples=size)
+
+    def _with(self, table: PairTable) -> Self:
+        return self._derived(_table=table, _n_samples=self._n_samples)
+
+    @classmethod
+    def from_scores(
+        cls,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        n_pairs: int | None = None,
+        min_difference: float = 0,
+        random_state: Any = None,
+    ) -> Self:
+        """Preferences that scores imply: the row with the higher score is better.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            The scores, the higher the better; NaN, None and ``pandas.NA`` mean not scored.
+        groups : array-like of shape (n_samples,), default=None
+            Compare rows of one group only, such as the answers to one query. Rows without a group (NaN, None) are
+            compared with none.
+        n_pairs : int, default=None
+            Draw so many distinct pairs uniformly from all there are; all of them if None.
+        min_difference : float, default=0
+            Compare only rows with ``y[better] > y[worse] + min_difference``.
+        random_state : int, RandomState, Generator or None, default=None
+            Makes the draw repeatable.
+
+        Returns
+        -------
+        Preferences
+            With ``n_samples = len(y)``.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Preferences
+        >>> Preferences.from_scores([3, 1, None, 2]).pairs
+        array([[0, 1],
+               [0, 3],
+               [3, 1]])
+        """
+        scores = _as_scores(y)
+        difference = float(min_difference)
+        if not (np.isfinite(difference) and difference >= 0):
+            raise ValueError(f"min_difference must be finite and at least 0, got {min_difference!r}")
+        codes = np.zeros(len(scores), dtype=np.int64)
+        if groups is not None:
+            codes, _ = factorise(groups, name="groups")
+            if len(codes) != len(scores):
+                raise ValueError(f"groups must name a group per row: expected {len(scores)}, got {len(codes)}")
+        rows = np.flatnonzero(~np.isnan(scores) & (codes >= 0))
+        order, start, length = _better_runs(scores[rows], codes[rows], difference)
+        ends = np.cumsum(length)
+        total = int(ends[-1]) if len(ends) else 0
+        if n_pairs is None:
+            check_not_too_many(total, what="what these scores imply", remedy="draw some of them with n_pairs")
+            drawn = np.arange(total)
+        else:
+            count = check_count(n_pairs, name="n_pairs", least=0)
+            if count > total:
+                raise ValueError(f"n_pairs={count} exceeds the {total} distinct pairs that the scores imply")
+            drawn = draw_distinct(total, count, as_generator(random_state))
+        worse = np.searchsorted(ends, drawn, side="right")
+        better = order[start[worse] + drawn - (ends - length)[worse]]
+        return cls._derived(_table=from_keys(encode(rows[better], rows[worse])), _n_samples=len(scores))
+
+    @property
+    def pairs(self) -> IntArray:
+        """Pairs (better, worse) in lexicographic order; shape (n_pairs, 2)."""
+        return self._table.pairs
+
+    @property
+    def weight(self) -> FloatArray:
+        """The weight of each pair."""
+        return self._table.weights
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return self._table.total
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of distinct pairs."""
+        return self._table.size
+
+    @property
+    def rows(self) -> IntArray:
+        """The rows that occur in a pair, sorted."""
+        return np.unique(self._table.pairs)
+
+    @property
+    def _n_rows(self) -> int:
+        return self._table.n_rows if self._n_samples is None else self._n_samples
+
+    def _take(self, rows: IntArray) -> Self:
+        table = take_rows(self._table, rows, self._require_n_samples(), ordered=True)
+        return self._derived(_table=table, _n_samples=len(rows))
+
+    def with_n_samples(self, n_samples: int) -> Self:
+        """The same pairs, for an X of `n_samples` rows.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows of X, more than the largest row number.
+        """
+        size = as_n_samples(n_samples)
+        check_fits(self._table.pairs, size, name="pairs")
+        return self._derived(_table=self._table, _n_samples=size)
+
+    def flip(self, fraction: float, random_state: Any = None) -> Self:
+        """Answers with mistakes: a random share of the pairs is turned round.
+
+        Parameters
+        ----------
+        fraction : float
+            The share, in [0, 1], of the pairs.
+        random_state : int, RandomState, Generator or None, default=None
+            Makes the draw repeatable.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Preferences
+        >>> Preferences([(0, 1), (2, 3)], n_samples=4).flip(1).pairs
+        array([[1, 0],
+               [3, 2]])
+        """
+        count = round(check_fraction(fraction, zero=True) * self.n_pairs)
+        turned = np.zeros(self.n_pairs, dtype=bool)
+        turned[draw_distinct(self.n_pairs, count, as_generator(random_state))] = True
+        kept, moved = self._table.select(~turned), self._table.select(turned)
+        return self._with(combine([kept, from_keys(_reversed(moved), moved.weight)]))
+
+    def split(self, n_splits: int = 5, random_state: Any = None) -> Iterator[tuple[Self, Self]]:
+        """Folds over the pairs: (train, held out) preferences over the same rows.
+
+        Parameters
+        ----------
+        n_splits : int, default=5
+            Number of folds, from 2 to the number of pairs.
+        random_state : int, RandomState, Generator or None, default=None
+            Makes the folds repeatable.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Preferences
+        >>> answers = Preferences([(0, 1), (1, 2), (0, 2)], n_samples=3)
+        >>> [held_out.n_pairs for train, held_out in answers.split(3, random_state=0)]
+        [1, 1, 1]
+        """
+        number = check_n_splits(n_splits, self.n_pairs)
+        return (
+            (self._with(self._table.select(~held_out)), self._with(self._table.select(held_out)))
+            for (held_out,) in folds((self.n_pairs,), number, as_generator(random_state))
+        )
+
+    def merge(self, *others: Preferences, on_conflict: OnConflict = None) -> Self:
+        """All preferences together; the weights of a pair in several of them add up.
+
+        Parameters
+        ----------
+        *others : Preferences
+            About the same rows.
+        on_conflict : {"raise", "warn", "drop"}, default=None
+            See :class:`Preferences`.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Preferences
+        >>> Preferences([(0, 1)], n_samples=3).merge(Preferences([(0, 1), (0, 2)])).weight
+        array([2., 1.])
+        """
+        for other in others:
+            if not isinstance(other, Preferences):
+                raise TypeError(f"merge takes Preferences, got {type(other).__name__}")
+        n_samples = common_n_samples(self._n_samples, *(other._n_samples for other in others))
+        table = combine([self._table, *(other._table for other in others)])
+        check_fits(table.pairs, n_samples, name="pairs")
+        return self._derived(_table=_settle(table, on_conflict), _n_samples=n_samples)
+
+    def _columns(self, ids: ArrayLike | None) -> dict[str, NDArray[Any]]:
+        better, worse = self._table.pairs.T
+        return {
+            "better": tables.name_rows(better, ids, self._n_rows),
+            "worse": tables.name_rows(worse, ids, self._n_rows),
+            "weight": self.weight,
+        }
+
+    def to_frame(self, ids: ArrayLike | None = None) -> Any:
+        """A pandas DataFrame with the columns better, worse and weight.
+
+        Parameters
+        ----------
+        ids : array-like of shape (n_samples,), default=None
+            Names of the rows of X, to stand in better and worse in place of row numbers.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Preferences
+        >>> Preferences([(2, 0)], n_samples=3).to_frame(ids=["x", "y", "z"])
+          better worse  weight
+        0      z     x     1.0
+        """
+        return tables.to_dataframe(self._columns(ids), purpose="Preferences.to_frame")
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        ids: ArrayLike | None = None,
+        n_samples: int | None = None,
+        better: str = "better",
+        worse: str = "worse",
+        weight: str | None = "weight",
+        on_conflict: OnConflict = None,
+    ) -> Self:
+        """Preferences from a table of answers.
+
+        Parameters
+        ----------
+        frame : DataFrame or mapping
+            A pandas, polars or other table with named columns.
+        ids : array-like of shape (n_samples,), default=None
+            Names of the rows of X, in order, where `better` and `worse` hold names. They hold row numbers if None.
+        n_samples : int, default=None
+            Number of rows of X, ``len(ids)`` where `ids` is given.
+        better, worse : str, default="better" and "worse"
+            The columns of the two rows.
+        weight : str or None, default="weight"
+            The column of the weights; all weigh 1 where the table does not have it.
+        on_conflict : {"raise", "warn", "drop"}, default=None
+            See :class:`Preferences`.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Preferences
+        >>> Preferences.from_frame({"better": ["z"], "worse": ["x"]}, ids=["x", "y", "z"]).pairs
+        array([[2, 0]])
+        """
+        table = tables.read_frame(frame, (better, worse), weight)
+        return cls._from_table(table, (better, worse, weight), ids, n_samples, on_conflict)
+
+    @classmethod
+    def _from_table(
+        cls,
+        table: tables.Table,
+        names: tuple[str, str, str | None],
+        ids: ArrayLike | None,
+        n_samples: int | None,
+        on_conflict: OnConflict,
+    ) -> Self:
+        better, worse, weight = names
+        pairs, size = tables.read_ends(table, (better, worse), ids, n_samples)
+        return cls(pairs, size, weight=tables.read_weights(table, weight), on_conflict=on_conflict)
+
+    def to_file(self, path: str | PathLike[str], ids: ArrayLike | None = None) -> None:
+        """Write a CSV (.csv) or JSON-lines (.jsonl, .ndjson) file with the columns of :meth:`to_frame`.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to; the ending of the name says which kind.
+        ids : array-like of shape (n_samples,), default=None
+            Names of the rows of X, to stand in better and worse in place of row numbers.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from pairlens.supervision import Preferences
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "answers.jsonl")
+        ...     Preferences([(2, 0)], n_samples=3).to_file(path)
+        ...     Preferences.from_file(path, n_samples=3)
+        Preferences(1 pair over 3 rows)
+        """
+        tables.write_file(path, self._columns(ids))
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | PathLike[str],
+        *,
+        ids: ArrayLike | None = None,
+        n_samples: int | None = None,
+        better: str = "better",
+        worse: str = "worse",
+        weight: str | None = "weight",
+        on_conflict: OnConflict = None,
+    ) -> Self:
+        """Preferences from a CSV file with a header (.csv) or a JSON-lines file (.jsonl, .ndjson).
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        ids, n_samples, better, worse, weight, on_conflict
+            As for :meth:`from_frame`. Ids that are numbers in `ids` and text in the file, or the other way round,
+            are compared as text.
+
+        Examples
+        --------
+        See :meth:`to_file`.
+        """
+        table = tables.read_file(path, (better, worse), weight)
+        return cls._from_table(table, (better, worse, weight), ids, n_samples, on_conflict)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Preferences):
+            return NotImplemented
+        return (
+            self._n_samples == other._n_samples
+            and np.array_equal(self.pairs, other.pairs)
+            and np.array_equal(self.weight, other.weight)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._n_samples, self.n_pairs))
+
+    def __repr__(self) -> str:
+        pairs = "1 pair" if self.n_pairs == 1 else f"{self.n_pairs} pairs"
+        return f"{type(self).__name__}({pairs} over {self._described_rows()})"
+
+
+def _reversed(table: PairTable) -> IntArray:
+    return encode(table.pairs[:, 1], table.pairs[:, 0])
+
+
+def _settle(table: PairTable, policy: OnConflict) -> PairTable:
+    check_policy(policy)
+    denied = contains(table.keys, _reversed(table))
+    if not denied.any():
+        return table
+    if policy == "drop":
+        return table.select(~denied)
+    first, second = table.pairs[int(denied.argmax())].tolist()
+    raise_or_warn(
+        f"{counted(int(denied.sum()) // 2, 'pair')} preferred both ways round, for example ({first}, {second})",
+        error=policy == "raise",
+    )
+    return table
+
+
+def _as_scores(y: ArrayLike) -> FloatArray:
+    scores = np.asarray(y)
+    if scores.ndim == 2 and scores.shape[1] == 1:
+        scores = scores[:, 0]
+    if scores.ndim != 1:
+        raise ValueError(f"y must be one-dimensional, one score per row; got the shape {scores.shape}")
+    try:
+        if scores.dtype == object:
+            codes, distinct = factorise(scores, name="y")
+            return np.append(distinct.astype(np.float64), np.nan)[codes]
+        return scores.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers, the higher the better: {error}") from error
+
+
+def _better_runs(scores: FloatArray, codes: IntArray, difference: float) -> tuple[IntArray, IntArray, IntArray]:
+    """Rows sorted by group and score, and for every row the run of those among them that are better than it."""
+    # A bar stands for each row at its score plus the difference; what comes after it in its group is better.
+    is_bar = np.repeat([False, True], len(scores))
+    ranking = np.lexsort((is_bar, np.concatenate([scores, scores + difference]), np.tile(codes, 2)))
+    before = np.cumsum(~is_bar[ranking])
+    start = np.empty(len(scores), dtype=np.int64)
+    bars = ranking >= len(scores)
+    start[ranking[bars] - len(scores)] = before[bars]
+    group_end = np.cumsum(np.bincount(codes)) if len(codes) else np.empty(0, dtype=np.int64)
+    return ranking[~bars], start, group_end[codes] - start

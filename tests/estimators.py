@@ -1,0 +1,33 @@
+"""Finds the estimators of the package by itself, so that no list needs care."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+
+import pairlens
+from pairlens.methods._base import LinearPairTransformer
+from sklearn.base import BaseEstimator
+
+
+def all_estimators() -> list[type[BaseEstimator]]:
+    """Every public, concrete estimator class defined in any module of pairlens."""
+    found = set()
+    for module_info in pkgutil.walk_packages(pairlens.__path__, "pairlens."):
+        module = importlib.import_module(module_info.name)
+        for name, member in vars(module).items():
+            if (
+                inspect.isclass(member)
+                and issubclass(member, BaseEstimator)
+                and not inspect.isabstract(member)
+                and not name.startswith("_")
+                and member.__module__ == module.__name__
+            ):
+                found.add(member)
+    return sorted(found, key=lambda cls: cls.__name__)
+
+
+def linear_methods() -> list[type[LinearPairTransformer]]:
+    """Those that learn a matrix."""
+    return [cls for cls in all_estimators() if issubclass(cls, LinearPairTransformer)]

@@ -1,0 +1,30 @@
+"""scikit-learn's own checks, all of them, for every estimator there is."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import pairlens
+from tests.estimators import all_estimators
+
+ESTIMATORS = all_estimators()
+
+
+@parametrize_with_checks([cls() for cls in ESTIMATORS])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_every_estimator_is_public():
+    assert len(ESTIMATORS) >= 15
+    for cls in ESTIMATORS:
+        assert getattr(pairlens, cls.__name__) is cls
+        assert cls.__name__ in pairlens.__all__
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_docstring_gives_equation_reference_and_example(cls):
+    assert cls.__doc__ is not None
+    for part in (":math:", "Choose it", "Parameters", "Attributes", "References", "Examples", "n_components"):
+        assert part in cls.__doc__ or (part == ":math:" and ".. math::" in cls.__doc__), f"{cls.__name__} lacks {part}"
