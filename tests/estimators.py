@@ -6,9 +6,10 @@ import importlib
 import inspect
 import pkgutil
 
+from sklearn.base import BaseEstimator
+
 import pairlens
 from pairlens.methods._base import LinearPairTransformer
-from sklearn.base import BaseEstimator
 
 
 def all_estimators() -> list[type[BaseEstimator]]:

@@ -31,6 +31,10 @@ Index = NDArray[np.int64]
 QUANTUM = 2.0**-33
 # With more than this part of the pairs in doubt, single precision costs more in refinements than it saves in products.
 TOLERABLE_CROWDING = 0.01
+# Identical rows are compared once if at most this part of the rows is left, and lists are short enough to sort k
+# times k rows.
+WORTHWHILE_GROUPS = 0.8
+LARGEST_GROUPED_K = 32
 # Larger tiles leave the cache, and gain nothing in the product.
 LARGEST_BLOCK = 1024
 DEFAULT_BLOCK_BYTES = 384 * 2**20
@@ -90,7 +94,8 @@ def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: i
     Candidates are screened by matrix products: in float32, or, where float32 leaves too many in doubt (masses of
     near-duplicates), in float64. The bound on the error of a screened squared distance of centred rows is
     ``(n_features + 16) u (|x| + |y|)**2`` with the unit roundoff u. It holds for any order of summation, so the result
-    is exact. See :mod:`pairlens.engines.selection` for how pairs are decided and why ties are harmless.
+    is exact. See :mod:`pairlens.engines.selection` for how pairs are decided and why ties are harmless. Where at
+    least a fifth of the rows repeat others, each group of identical rows is compared once.
 
     Memory beyond X and the result is at most ``block_bytes + 16 n (n_nearest + n_farthest + 20)`` bytes, as long as
     ``block_bytes`` is enough for blocks of 16 rows.
@@ -114,22 +119,25 @@ def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: i
     if not (n_nearest or n_farthest):
         return Neighbors(None, None, None, None)
 
-    rows = _Rows.of(X)
+    rows = _Rows.of(X, max(n_nearest, n_farthest))
     threads = blas_threads()
     screen = _Screen(rows, _screen_dtype(rows, n_nearest, n_farthest))
     near, far = self_join(
-        n,
+        rows.n,
         screen.strip,
         nearest=screen.criterion(n_nearest) if n_nearest else None,
         farthest=screen.criterion(n_farthest) if n_farthest else None,
         block=_block_rows(block_bytes // threads, n_features),
         n_threads=threads,
     )
-    return Neighbors(*_distances(near, rows.scale), *_distances(far, rows.scale))
+    return Neighbors(*_per_row(rows, near, +1), *_per_row(rows, far, -1))
 
 
-def _distances(selected: Selected | None, scale: float) -> tuple[Index | None, Float64 | None]:
-    return (None, None) if selected is None else (selected[0], scale * np.sqrt(selected[1]))
+def _per_row(rows: _Rows, selected: Selected | None, sign: int) -> tuple[Index | None, Float64 | None]:
+    if selected is None:
+        return None, None
+    indices, squared = selected if rows.groups is None else rows.groups.expand(*selected, sign)
+    return indices, rows.scale * np.sqrt(squared)
 
 
 def _block_rows(n_bytes: int, n_features: int) -> int:
@@ -143,7 +151,7 @@ def _screen_dtype(rows: _Rows, n_nearest: int, n_farthest: int) -> DTypeLike:
     if not 1e-15 < rows.scale < 1e15:  # so that squares stay clear of float32's range
         return np.float64
     screen = _Screen(rows, np.float32)
-    sample = spread_sample(rows.X.shape[0], LARGEST_BLOCK // 2)
+    sample = spread_sample(rows.n, LARGEST_BLOCK // 2)
     squared, _ = screen.strip(sample)(sample)
     doubt = [
         crowding(screen.criterion(k), sample, squared, sign) for k, sign in ((n_nearest, +1), (n_farthest, -1)) if k
@@ -153,40 +161,105 @@ def _screen_dtype(rows: _Rows, n_nearest: int, n_farthest: int) -> DTypeLike:
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows of X, seen from their centre and in units of their spread.
+    """The rows to compare, each once: the rows of X or, where many are identical, one of each group.
 
-    The spread is rounded to a power of two, so that dividing by it rounds nothing.
+    They are seen from the centre of all rows and in units of their spread, rounded to a power of two so that dividing
+    by it rounds nothing.
     """
 
     X: Any
+    groups: _Groups | None
     center: NDArray[np.floating]
     scale: float
     square: Float64
 
     @classmethod
-    def of(cls, X: Any) -> _Rows:
+    def of(cls, X: Any, k: int) -> _Rows:
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         n = X.shape[0]
         center = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel().astype(X.dtype)
-        square = np.empty(n)
+        weights = np.random.default_rng(0).standard_normal(X.shape[1])
+        square, mark = np.empty(n), np.empty(n)
         for part in blocks(n, 256):
             centred = np.subtract(_dense(X, part), center, dtype=np.float64)
             square[part] = np.einsum("ij,ij->i", centred, centred)
+            mark[part] = (centred * weights).sum(axis=1)
         spread = np.sqrt(square.mean())
         scale = float(2.0 ** np.rint(np.log2(spread))) if spread > 0 else 1.0
-        return cls(X, center, scale, square / scale**2)
+        groups = _Groups.of(X, mark, k)
+        square = square if groups is None else square[groups.first]
+        return cls(X, groups, center, scale, square / scale**2)
+
+    @property
+    def n(self) -> int:
+        return self.square.size
+
+    def __getitem__(self, rows: slice | Index) -> NDArray[np.floating]:
+        return _dense(self.X, rows if self.groups is None else self.groups.first[rows])
 
     def squared_distances(self, rows: Index, cols: Index) -> Float64:
         """Squared distances of pairs from differences; np.sum, unlike a product, sums every row in the same way."""
         squared = np.empty(rows.size)
         for part in blocks(rows.size, max(1, 2**18 // self.X.shape[1])):
-            difference = _dense(self.X, rows[part]).astype(np.float64)
-            difference -= _dense(self.X, cols[part])
+            difference = self[rows[part]].astype(np.float64)
+            difference -= self[cols[part]]
             difference /= self.scale
             difference *= difference
             squared[part] = difference.sum(axis=1)
         return squared
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Groups of identical rows, in ascending order of their first row.
+
+    The k best groups of a group, ties by first row, hold its k best rows besides its own: every other row has k rows
+    before it, the first ones of these groups.
+    """
+
+    first: Index
+    group: Index
+
+    @classmethod
+    def of(cls, X: Any, mark: Float64, k: int) -> _Groups | None:
+        """Group rows that have the same ``mark``; None if that would not pay."""
+        _, first, group = np.unique(mark, return_index=True, return_inverse=True)
+        if k > LARGEST_GROUPED_K or not k < first.size <= WORTHWHILE_GROUPS * mark.size:
+            return None
+        order = np.argsort(first)
+        first, group = first[order], np.argsort(order)[group]
+        same = (np.array_equal(_dense(X, part), _dense(X, first[group[part]])) for part in blocks(mark.size, 256))
+        return cls(first, group) if all(same) else None
+
+    def expand(self, indices: Index, squared: Float64, sign: int) -> Selected:
+        """The k best rows of every row, from the k best groups of every group."""
+        n, k = self.group.size, indices.shape[1]
+        members = self._members(k + 1)
+        best = np.empty((self.first.size, k + 1), dtype=np.int64)
+        best_squared = np.empty(best.shape)
+        for part in blocks(self.first.size, 512):
+            own = np.arange(part.start, part.stop)
+            rows = members[np.column_stack((own, indices[part]))]
+            values = np.broadcast_to(np.column_stack((np.zeros(own.size), squared[part]))[:, :, None], rows.shape)
+            keys = np.where(rows < n, sign * np.rint(values / QUANTUM), np.inf) + 1j * rows
+            order = np.argsort(keys.reshape(own.size, -1), axis=1)[:, : k + 1]
+            best[part] = np.take_along_axis(rows.reshape(own.size, -1), order, axis=1)
+            best_squared[part] = np.take_along_axis(values.reshape(own.size, -1), order, axis=1)
+        found = best[self.group]
+        keep = found != np.arange(n)[:, None]
+        keep[keep.all(axis=1), k] = False
+        return found[keep].reshape(n, k), best_squared[self.group][keep].reshape(n, k)
+
+    def _members(self, size: int) -> Index:
+        """The first ``size`` rows of each group, filled up with n."""
+        order = np.argsort(self.group, kind="stable")
+        counts = np.bincount(self.group)
+        place = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        early = place < size
+        members = np.full((counts.size, size), order.size)
+        members[self.group[order[early]], place[early]] = order[early]
+        return members
 
 
 @dataclass(frozen=True)
@@ -212,7 +285,7 @@ class _Screen:
         return tile
 
     def _augmented(self, rows: slice) -> NDArray[np.floating]:
-        x = _dense(self.rows.X, rows)
+        x = self.rows[rows]
         block = np.empty((x.shape[0], x.shape[1] + 2), self.dtype)
         # Differences are taken in the finer precision of the two and rounded once.
         wide = np.result_type(x.dtype, block.dtype)

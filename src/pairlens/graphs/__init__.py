@@ -1,1 +1,1 @@
-
+"""Who is near and who is far: edges of nearest rows, their weights, and matrices of them."""

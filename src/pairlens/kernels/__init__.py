@@ -1,1 +1,1 @@
-
+"""Kernels: features whose inner products are those of a kernel."""

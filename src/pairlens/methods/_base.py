@@ -93,14 +93,14 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", ensure_min_samples=2)
         self._check_n_components(rows)
         space, known = self._fit_coordinates(rows, combine(y, constraints, rows.shape[0]))
-        values, directions = self._solve(*self._scatters(space, known))
+        values, directions = self._solve_in(space, known)
         if directions.shape[1] == 0:
             space, _ = self._fit_coordinates(rows, Constraints(n_samples=rows.shape[0]))
+            if space.dim == 0:
+                raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+            warn_fallback(self, "the given pairs single out no direction")
             identity, covariance = unsupervised(space)
             values, directions = generalized(covariance, identity, self.n_components)
-            warn_fallback(self, "the given pairs single out no direction")
-        if directions.shape[1] == 0:
-            raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
         if directions.shape[1] < self.n_components:
             warnings.warn(
                 f"{type(self).__name__} found {directions.shape[1]} usable directions of the "
@@ -112,7 +112,19 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self._keep(space, directions, rows)
         return self
 
-    def score(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> float:
+    def _solve_in(self, space: RowSpace, known: Constraints) -> Pencil:
+        if space.dim == 0:
+            return np.empty(0), np.empty((0, 0))
+        return self._solve(*self._scatters(space, known))
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
         """How well embedded distance tells must-links from cannot-links: the area under the ROC curve.
 
         Parameters
@@ -122,6 +134,8 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             Labels, -1 or missing where unknown. Above a million pairs, a million drawn with a fixed seed are used.
         constraints : Constraints, optional
             Held-out pairs of these rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; a pair counts by the product of the weights of its rows.
 
         Returns
         -------
@@ -129,7 +143,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             0.5 is chance, 1.0 means that every must-link is shorter than every cannot-link.
         """
         embedded = np.asarray(self.transform(X))
-        return held_out_auc(embedded, combine(y, constraints, len(embedded)))
+        return held_out_auc(embedded, combine(y, constraints, len(embedded)), sample_weight)
 
     @abstractmethod
     def transform(self, X: ArrayLike) -> NDArray[Any]:

@@ -48,7 +48,9 @@ def class_codes(known: Constraints) -> IntArray:
     return result
 
 
-def held_out_auc(embedded: NDArray[np.floating], known: Constraints) -> float:
+def held_out_auc(
+    embedded: NDArray[np.floating], known: Constraints, sample_weight: ArrayLike | None = None
+) -> float:
     """Area under the ROC curve with which distance tells must-links from cannot-links."""
     from sklearn.metrics import roc_auc_score
 
@@ -62,5 +64,7 @@ def held_out_auc(embedded: NDArray[np.floating], known: Constraints) -> float:
         known = drawn.merge(known.explicit, on_conflict="warn")
     pairs = np.concatenate([known.must_link, known.cannot_link])
     weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
+    if sample_weight is not None:
+        weight = weight * np.asarray(sample_weight, dtype=np.float64)[pairs].prod(axis=1)
     together = np.repeat([True, False], [len(known.must_link), len(known.cannot_link)])
     return float(roc_auc_score(together, -pair_squared_distances(embedded, pairs), sample_weight=weight))

@@ -66,7 +66,7 @@ class _Stretching(LinearPairTransformer):
             S_W = shrink(S_W, np.eye(space.dim), weight_W)
         if weight_B > 0:
             S_B = shrink(S_B, space.total_scatter(), weight_B)
-        if weight_W == weight_B == 1:
+        if known.n_must_link == known.n_cannot_link == 0:
             warn_fallback(self, "no pairs were given")
         return S_W, S_B
 

@@ -1,1 +1,1 @@
-
+"""Scatters and eigenproblems: from pair graphs to directions."""

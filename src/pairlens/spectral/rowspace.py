@@ -164,7 +164,7 @@ def _dual_basis(anchors: Rows, centre: NDArray[np.float64]) -> tuple[_Dual, NDAr
 def _centred_product(left: Rows, right: Rows, centre: NDArray[np.float64]) -> NDArray[np.float64]:
     """(left - centre)(right - centre)' in float64, over blocks of columns so that no float64 copy is made."""
     if sparse.issparse(left):
-        product = np.asarray((left @ right.T).toarray(), dtype=np.float64)
+        product = np.asarray((left.astype(np.float64) @ right.T).toarray())
         product -= (left @ centre)[:, None] + (right @ centre)[None, :]
         return product + centre @ centre
     product = np.zeros((left.shape[0], right.shape[0]))

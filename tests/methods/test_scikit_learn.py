@@ -1,0 +1,77 @@
+"""Pipelines, cross-validation and grid search hand the pairs on, sliced, with no wrapper of ours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pairlens import WBDR, Constraints
+from pairlens.methods._supervision import MAX_SCORED_PAIRS, held_out_auc
+
+
+@pytest.fixture(autouse=True)
+def _routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.parametrize("n_pairs", [400, 569, 2000])
+def test_cross_validation_and_grid_search(n_pairs):
+    """Fewer pairs than rows, exactly as many, and more."""
+    X, y = load_breast_cancer(return_X_y=True)
+    pairs = Constraints.from_labels(y, n_pairs=n_pairs, random_state=0)
+    model = make_pipeline(StandardScaler(), WBDR(n_components=2).set_fit_request(constraints=True))
+    cv = KFold(5, shuffle=True, random_state=0)
+    found = cross_validate(model, X, params={"constraints": pairs}, cv=cv)["test_score"]
+    by_hand = []
+    for train, test in cv.split(X):
+        scaler = StandardScaler().fit(X[train])
+        fitted = WBDR(n_components=2).fit(scaler.transform(X[train]), constraints=pairs[train])
+        by_hand.append(fitted.score(scaler.transform(X[test]), constraints=pairs[test]))
+    np.testing.assert_allclose(found, by_hand)
+    search = GridSearchCV(model, {"wbdr__shrinkage": [0.0, "auto", 1.0]}, cv=cv)
+    search.fit(X, constraints=pairs)
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"][1], np.mean(by_hand))
+    assert search.best_score_ >= np.mean(by_hand)
+
+
+def test_the_example_of_the_readme():
+    X, y = load_wine(return_X_y=True)
+    y_partial = np.where(np.arange(len(y)) % 5 == 0, y, -1)
+    pairs = Constraints.from_labels(y_partial)
+    model = make_pipeline(StandardScaler(), WBDR(n_components=2).set_fit_request(constraints=True))
+    assert model.fit_transform(X, constraints=pairs).shape == (178, 2)
+    # The request is the default, so this is enough.
+    assert make_pipeline(StandardScaler(), WBDR()).fit_transform(X, constraints=pairs).shape == (178, 2)
+
+
+def test_clone_keeps_parameters():
+    assert clone(WBDR(3, shrinkage=0.2)).get_params() == WBDR(3, shrinkage=0.2).get_params()
+
+
+def test_score_is_the_auc_over_pairs():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((20, 2))
+    pairs = Constraints.from_labels(rng.integers(0, 2, 20), n_pairs=60, random_state=0)
+    must = [np.linalg.norm(Z[i] - Z[j]) for i, j in pairs.must_link]
+    cannot = [np.linalg.norm(Z[i] - Z[j]) for i, j in pairs.cannot_link]
+    expected = np.mean([[(m < c) + 0.5 * (m == c) for c in cannot] for m in must])
+    assert held_out_auc(Z, pairs) == pytest.approx(expected)
+    without_some = np.repeat([1.0, 0.0], [15, 5])
+    assert held_out_auc(Z, pairs, without_some) == pytest.approx(held_out_auc(Z[:15], pairs[np.arange(15)]))
+
+
+def test_score_by_labels_of_many_rows_draws_pairs():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 3000)
+    Z = rng.standard_normal((3000, 2)) + 3 * y[:, None]
+    known = Constraints.from_labels(y)
+    assert known.n_must_link + known.n_cannot_link > MAX_SCORED_PAIRS
+    part = held_out_auc(Z[:1000], known[np.arange(1000)])
+    assert held_out_auc(Z, known) == pytest.approx(part, abs=0.01)

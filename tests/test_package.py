@@ -1,0 +1,87 @@
+"""The package itself: what importing costs, what a missing extra says, that the documented examples run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pairlens
+from pairlens._optional import require
+from pairlens.exceptions import MissingExtraError
+
+MODULES = [module.name for module in pkgutil.walk_packages(pairlens.__path__, "pairlens.")]
+EXTRAS = ["faiss", "xgboost", "dask", "distributed", "torch", "plotly", "polars", "typer", "rich", "skops", "pandas"]
+
+
+def _python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_import_brings_no_extra():
+    """Beyond those that scikit-learn itself imports where it finds them."""
+    code = "import sys, {}; print([m for m in " + repr(EXTRAS) + " if m in sys.modules])"
+    assert _python(code.format("pairlens")) == _python(code.format("sklearn.base"))
+
+
+def test_import_costs_no_more_than_scikit_learns_decomposition():
+    """At most 1.15 x of processor time; the minimum of several runs, because a busy machine only ever adds."""
+    code = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
+    ours, theirs = [], []
+    for attempt in range(12):
+        theirs.append(float(_python(code.format("sklearn.decomposition"))))
+        ours.append(float(_python(code.format("pairlens"))))
+        if attempt >= 2 and min(ours) <= 1.15 * min(theirs):
+            break
+    assert min(ours) <= 1.15 * min(theirs)
+
+
+def test_a_missing_extra_names_the_install_command():
+    with pytest.raises(MissingExtraError, match=r"Drawing needs no_such_module.*pip install 'pairlens\[report\]'"):
+        require("no_such_module", extra="report", purpose="Drawing")
+    assert issubclass(MissingExtraError, ImportError)
+
+
+def test_an_import_error_inside_an_extra_is_not_hidden(tmp_path, monkeypatch):
+    (tmp_path / "broken_extra.py").write_text("import no_such_dependency")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="no_such_dependency"):
+        require("broken_extra", extra="report", purpose="Drawing")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples(name):
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} has no docstring"
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+
+
+def test_public_names_exist_and_are_documented():
+    for name in pairlens.__all__:
+        assert getattr(pairlens, name).__doc__ or name == "__version__"
+
+
+def test_rooms_depend_one_way():
+    """Nothing below imports anything above."""
+    floors = [
+        {"engines"},
+        {"supervision", "graphs", "kernels", "spectral"},
+        {"methods", "preference", "cluster", "datasets"},
+        {"selection"},
+        {"papers", "report", "studio", "cli"},
+    ]
+    level = {room: i for i, rooms in enumerate(floors) for room in rooms}
+    root = Path(pairlens.__path__[0])
+    for path in root.rglob("*.py"):
+        room = path.relative_to(root).parts[0]
+        for line in path.read_text().splitlines():
+            words = line.split()
+            if len(words) > 1 and words[0] in ("from", "import") and words[1].startswith("pairlens."):
+                imported = words[1].split(".")[1]
+                if room in level and imported in level:
+                    assert level[imported] <= level[room], f"{path.relative_to(root)} imports pairlens.{imported}"
