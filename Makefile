@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock
 # One BLAS thread for each test worker: two processes with two threads each only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Lets scikit-learn run its array API checks instead of skipping them.
+TEST_ENV := $(ONE_THREAD) SCIPY_ARRAY_API=1
 
 .PHONY: help demo test lint format bench clean
 
@@ -32,7 +34,7 @@ demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
 
 test: $(VENV)/.test
-	$(ONE_THREAD) $(BIN)/python -m pytest -n auto -q $(ARGS)
+	$(TEST_ENV) $(BIN)/python -m pytest -n auto -q $(ARGS)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .

@@ -30,7 +30,7 @@ __all__ = ["EXACT_LIMIT", "LANDMARKS", "RowSpace", "row_space"]
 EXACT_LIMIT = 5000
 """Largest eigenproblem that is solved exactly: f x f or rows x rows, whichever is smaller."""
 
-LANDMARKS = 2000
+LANDMARKS = 1000
 """Rows that span the coordinates beyond that."""
 
 GRAM_TOLERANCE = 1e-13

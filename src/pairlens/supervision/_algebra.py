@@ -15,6 +15,7 @@ from pairlens.supervision._pairs import (
     PairTable,
     canonical,
     check_not_too_many,
+    distinct,
     from_keys,
     group_rows,
     pairs_between,
@@ -40,7 +41,7 @@ def table_of(matrix: Any) -> tuple[PairTable, PairTable, int]:
     if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
         raise ValueError(f"matrix must be square, one row and one column per row of X; got {entries.shape}")
     entries.sum_duplicates()
-    first, second = (index.astype(np.int64) for index in entries.coords)
+    first, second = entries.row.astype(np.int64), entries.col.astype(np.int64)
     values = entries.data.astype(np.float64)
     if not np.isfinite(values).all():
         k = int((~np.isfinite(values)).argmax())
@@ -88,7 +89,7 @@ def close_cannot(given: PairTable, part: IntArray) -> tuple[PairTable, int]:
     """All pairs between components that a cannot-link joins, and the number of cannot-links inside one."""
     left, right = part[given.pairs].T
     inside = left == right
-    blocks = np.unique(canonical(left[~inside], right[~inside]))
+    blocks = distinct(canonical(left[~inside], right[~inside]))
     one, other = blocks >> 32, blocks & (2**32 - 1)
     order, start, size = group_rows(part)
     check_not_too_many(

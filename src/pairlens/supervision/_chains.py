@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from pairlens.supervision._pairs import IntArray, PairTable, contains
+from pairlens.supervision._pairs import FloatArray, IntArray, PairTable, contains, distinct
 
-__all__ = ["chain", "chain_graph", "component_ids", "direct_conflicts", "joined", "label_clashes"]
+__all__ = ["chain", "chain_graph", "chains_from", "component_ids", "direct_conflicts", "joined", "label_clashes"]
 
 
 def component_ids(must: IntArray, codes: IntArray | None, n_rows: int) -> IntArray:
@@ -53,8 +53,18 @@ def _contracted(must: IntArray, codes: IntArray | None, n_rows: int) -> tuple[In
 def _components(edges: IntArray, n_nodes: int) -> IntArray:
     if not len(edges):
         return np.arange(n_nodes)
-    graph = sparse.coo_array((np.ones(len(edges), dtype=np.int8), (edges[:, 0], edges[:, 1])), shape=(n_nodes, n_nodes))
-    return csgraph.connected_components(graph.tocsr(), directed=False)[1].astype(np.int64)
+    graph = _one_way(edges[:, 0], edges[:, 1], np.ones(len(edges)), n_nodes)
+    return csgraph.connected_components(graph, directed=False)[1].astype(np.int64)
+
+
+def _one_way(first: IntArray, second: IntArray, length: FloatArray, n_nodes: int) -> sparse.csr_array:
+    """Edges as a matrix in which each stands once, for algorithms told that they go both ways."""
+    if (first[1:] >= first[:-1]).all():
+        starts = np.searchsorted(first, np.arange(n_nodes + 1))
+        # csgraph works on contiguous 32-bit indices.
+        indices = np.ascontiguousarray(second, dtype=np.int32)
+        return sparse.csr_array((length, indices, starts.astype(np.int32)), shape=(n_nodes, n_nodes))
+    return sparse.coo_array((length, (first, second)), shape=(n_nodes, n_nodes)).tocsr()
 
 
 def direct_conflicts(must: PairTable, cannot: PairTable, codes: IntArray | None) -> tuple[IntArray, IntArray]:
@@ -78,7 +88,7 @@ def label_clashes(must: IntArray, codes: IntArray) -> tuple[IntArray, NDArray[np
     belong to such a component.
     """
     part = component_ids(must, None, len(codes))
-    rows = np.unique(must)
+    rows = distinct(must)
     rows = rows[codes[rows] >= 0]
     parts, first = np.unique(part[rows], return_index=True)
     lead = rows[first[np.searchsorted(parts, part[rows])]]
@@ -88,7 +98,7 @@ def label_clashes(must: IntArray, codes: IntArray) -> tuple[IntArray, NDArray[np
 
 
 def chain_graph(must: IntArray, codes: IntArray | None, n_rows: int) -> sparse.csr_array:
-    """Must-links as a symmetric graph, with a star of half-length edges for every class."""
+    """Must-links as a graph, with a star of half-length edges for every class."""
     first, second = must.T
     length = np.ones(len(must))
     n_nodes = n_rows
@@ -98,19 +108,18 @@ def chain_graph(must: IntArray, codes: IntArray | None, n_rows: int) -> sparse.c
         second = np.concatenate([second, n_rows + codes[rows]])
         length = np.concatenate([length, np.full(len(rows), 0.5)])
         n_nodes += int(codes.max(initial=-1)) + 1
-    graph = sparse.coo_array(
-        (np.tile(length, 2), (np.concatenate([first, second]), np.concatenate([second, first]))),
-        shape=(n_nodes, n_nodes),
-    )
-    return graph.tocsr()
+    return _one_way(first, second, length, n_nodes)
 
 
-def chain(graph: sparse.csr_array, start: int, end: int, n_rows: int) -> tuple[int, ...]:
-    """The shortest chain of rows from `start` to `end`; class nodes on the way are skipped."""
+def chains_from(graph: sparse.csr_array, start: int, n_rows: int) -> IntArray:
+    """For every node the one before it on a shortest chain from `start`."""
     if graph.shape[0] == n_rows:
-        before = csgraph.breadth_first_order(graph, start, directed=True)[1]
-    else:
-        before = csgraph.dijkstra(graph, indices=start, return_predecessors=True)[1]
+        return csgraph.breadth_first_order(graph, start, directed=False)[1]
+    return csgraph.dijkstra(graph, directed=False, indices=start, return_predecessors=True)[1]
+
+
+def chain(before: IntArray, start: int, end: int, n_rows: int) -> tuple[int, ...]:
+    """The rows of a chain; class nodes on the way are skipped."""
     steps = [end]
     while steps[-1] != start:
         steps.append(int(before[steps[-1]]))

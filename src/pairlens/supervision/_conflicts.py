@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from pairlens.exceptions import ConflictError, ConflictWarning
-from pairlens.supervision._chains import chain, chain_graph, direct_conflicts, joined, label_clashes
+from pairlens.supervision._chains import chain, chain_graph, chains_from, direct_conflicts, joined, label_clashes
 from pairlens.supervision._pairs import IntArray, PairTable, contains, decode, encode, freeze
 
 __all__ = [
@@ -70,7 +70,7 @@ class Conflicts(Sequence[Conflict]):
     Conflict(pair=(1, 2), chain=(1, 0, 2), direct=False)
     """
 
-    __slots__ = ("_codes", "_graph", "_must", "_n_rows", "chained", "direct")
+    __slots__ = ("_codes", "_graph", "_latest", "_must", "_n_rows", "chained", "direct")
 
     def __init__(
         self, direct: IntArray, chained: IntArray, must: IntArray, codes: IntArray | None, n_rows: int
@@ -81,6 +81,7 @@ class Conflicts(Sequence[Conflict]):
         self._codes = codes
         self._n_rows = n_rows
         self._graph: sparse.csr_array | None = None
+        self._latest: tuple[int, IntArray] | None = None
 
     def __len__(self) -> int:
         return len(self.direct) + len(self.chained)
@@ -97,9 +98,15 @@ class Conflicts(Sequence[Conflict]):
             first, second = self.direct[position].tolist()
             return Conflict((first, second), (first, second), True)
         first, second = self.chained[position - len(self.direct)].tolist()
-        if self._graph is None:
-            self._graph = chain_graph(self._must, self._codes, self._n_rows)
-        return Conflict((first, second), chain(self._graph, first, second, self._n_rows), False)
+        return Conflict((first, second), chain(self._chains_from(first), first, second, self._n_rows), False)
+
+    def _chains_from(self, start: int) -> IntArray:
+        # Neighbours in this sequence often start at the same row.
+        if self._latest is None or self._latest[0] != start:
+            if self._graph is None:
+                self._graph = chain_graph(self._must, self._codes, self._n_rows)
+            self._latest = (start, chains_from(self._graph, start, self._n_rows))
+        return self._latest[1]
 
     def __repr__(self) -> str:
         return f"Conflicts({len(self.direct)} direct, {len(self.chained)} chained)"
@@ -123,7 +130,8 @@ def settle(
 ) -> tuple[PairTable, PairTable]:
     """Raise, warn or drop, as `policy` says; returns the pairs to keep."""
     check_policy(policy)
-    if codes is None and not (must.size and cannot.size):
+    nothing_to_deny = not must.size or not cannot.size if codes is None else not must.size and not cannot.size
+    if nothing_to_deny:
         return must, cannot
     if policy == "drop":
         return _without_conflicts(must, cannot, codes, n_rows)

@@ -23,6 +23,7 @@ from pairlens.supervision._pairs import (
     check_not_too_many,
     combine,
     decode,
+    distinct,
     freeze,
     from_keys,
     group_rows,
@@ -138,9 +139,9 @@ class StoredPairs(RowAligned):
     @property
     def rows(self) -> IntArray:
         """The rows that occur in a pair, sorted."""
-        rows = np.unique(np.concatenate([self._must.pairs.ravel(), self._cannot.pairs.ravel()]))
+        rows = distinct(np.concatenate([self._must.pairs, self._cannot.pairs]))
         if self._codes is not None and any(self._implied_counts()):
-            rows = np.union1d(rows, np.flatnonzero(self._codes >= 0))
+            rows = distinct(np.concatenate([rows, np.flatnonzero(self._codes >= 0)]))
         return rows
 
     def _explicit_table(self, *, must: bool) -> PairTable:
@@ -209,6 +210,12 @@ class StoredPairs(RowAligned):
         ----------
         n_samples : int
             Number of rows of X, more than the largest row number.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints([(0, 4)]).with_n_samples(6)
+        Constraints(1 must-link, 0 cannot-links over 6 rows)
         """
         size = as_n_samples(n_samples)
         check_fits(self._must.pairs, size, name="must_link")
@@ -245,11 +252,27 @@ class StoredPairs(RowAligned):
         return component_ids(self._must.pairs, self._codes, self._n_rows)
 
     def must_link_graph(self) -> sparse.csr_array:
-        """The must-links as a symmetric sparse matrix of weights, shape (n_samples, n_samples)."""
+        """The must-links as a symmetric sparse matrix of weights, shape (n_samples, n_samples).
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints([(0, 1)], n_samples=2).must_link_graph().toarray()
+        array([[0., 1.],
+               [1., 0.]])
+        """
         return symmetric(self._table(must=True), self._n_rows)
 
     def cannot_link_graph(self) -> sparse.csr_array:
-        """The cannot-links as a symmetric sparse matrix of weights, shape (n_samples, n_samples)."""
+        """The cannot-links as a symmetric sparse matrix of weights, shape (n_samples, n_samples).
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints([], [(0, 1)], n_samples=2).cannot_link_graph().toarray()
+        array([[0., 1.],
+               [1., 0.]])
+        """
         return symmetric(self._table(must=False), self._n_rows)
 
     def __eq__(self, other: object) -> bool:

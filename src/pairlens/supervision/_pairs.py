@@ -26,6 +26,7 @@ __all__ = [
     "combine",
     "contains",
     "decode",
+    "distinct",
     "encode",
     "freeze",
     "from_keys",
@@ -137,18 +138,28 @@ def from_keys(keys: IntArray, weight: FloatArray | None = None, *, merge: np.ufu
         if merge is np.add:
             weight = np.diff(starts, append=len(keys)).astype(np.float64)
         return PairTable(freeze(decode(keys[starts])), _frozen_weight(weight))
-    order = np.argsort(keys, kind="stable")
-    starts = _run_starts(keys[order])
+    order = np.argsort(keys)
+    ordered = keys[order]
+    starts = _run_starts(ordered)
+    count = np.diff(starts, append=len(keys))
     if len(starts) < len(keys):
         # Floating-point sums depend on the order of their terms, and the order of the pairs must not matter.
-        order = np.lexsort((weight, keys))
-    keys, weight = keys[order][starts], np.asarray(weight, dtype=np.float64)[order]
+        repeated = np.repeat(count > 1, count)
+        terms = order[repeated]
+        order[repeated] = terms[np.lexsort((weight[terms], keys[terms]))]
+    keys, weight = ordered[starts], weight[order]
     if len(starts) < len(weight):
         weight = merge.reduceat(weight, starts)
     positive = weight > 0
     if not positive.all():
         keys, weight = keys[positive], weight[positive]
     return PairTable(freeze(decode(keys)), _frozen_weight(weight))
+
+
+def distinct(values: IntArray) -> IntArray:
+    """The sorted distinct values; for integers sorting is several times as fast as the hashing of np.unique."""
+    ordered = np.sort(values, axis=None)
+    return ordered[_run_starts(ordered)]
 
 
 def _run_starts(ordered: IntArray) -> IntArray:

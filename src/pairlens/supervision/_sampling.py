@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 from sklearn.utils import check_random_state
 
-from pairlens.supervision._pairs import IntArray, canonical, contains, group_rows
+from pairlens.supervision._pairs import IntArray, canonical, contains, distinct, group_rows
 
 __all__ = ["as_generator", "check_count", "check_fraction", "draw_distinct", "draw_per_class", "triangle"]
 
@@ -59,7 +59,7 @@ def _draw_by_rejection(population: int, count: int, rng: np.random.Generator) ->
     while len(drawn) < count:
         missing = count - len(drawn)
         more = rng.integers(population, size=missing + missing // 4 + 16, dtype=np.int64)
-        drawn = np.unique(np.concatenate([drawn, more]))
+        drawn = distinct(np.concatenate([drawn, more]))
     if len(drawn) > count:
         drawn = np.sort(rng.permutation(drawn)[:count])
     return drawn

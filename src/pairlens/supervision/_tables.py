@@ -211,47 +211,41 @@ class _IdIndex:
         self._names = _as_ids(ids)
         if self._names.dtype == object:
             self._names = self._names.astype(str)
-        self._sorted, self._row = _sorted_ids(self._names)
+        self._sorted, self._row, count = np.unique(self._names, return_index=True, return_counts=True)
+        if len(self._sorted) < len(self._names):
+            twice = int((count > 1).argmax())
+            raise ValueError(f"ids must be distinct, but {self._sorted.tolist()[twice]!r} comes {count[twice]} times")
 
     def __len__(self) -> int:
         return len(self._names)
 
     def rows_of(self, values: NDArray[Any], name: str, place: Callable[[int], str]) -> IntArray:
-        distinct, row = self._sorted, self._row
-        if values.size == 0:
+        wanted, names = _comparable(values, self._sorted)
+        row = self._row
+        if names is not self._sorted:
+            order = np.argsort(names)
+            names, row = names[order], row[order]
+        if not len(names):
+            _refuse(np.ones(len(wanted), dtype=bool), values, name, place, "ids has no such id")
             return np.empty(0, dtype=np.int64)
-        if not _comparable(values.dtype, distinct.dtype):
-            values = _as_strings(values)
-            if distinct.dtype.kind != "U":
-                distinct, row = _sorted_ids(_as_strings(self._names))
-        if len(distinct):
-            position = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
-            known = distinct[position] == values
-        else:
-            position, known = np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
-        _refuse(~known, values, name, place, "ids has no such id")
+        position = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
+        _refuse(names[position] != wanted, values, name, place, "ids has no such id")
         return row[position]
 
 
-def _sorted_ids(names: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
-    distinct, row, count = np.unique(names, return_index=True, return_counts=True)
-    if len(distinct) < len(names):
-        twice = distinct[int((count > 1).argmax())]
-        raise ValueError(f"ids must be distinct, but {twice!r} comes {count.max()} times")
-    return distinct, row
-
-
-def _comparable(left: np.dtype[Any], right: np.dtype[Any]) -> bool:
-    if left.kind in "iu" and right.kind in "iu":
-        # int64 and uint64 would meet as floats, where large ids blur.
-        return np.result_type(left, right).kind in "iu"
-    return left.kind == right.kind and left.kind != "O"
-
-
-def _as_strings(values: NDArray[Any]) -> NDArray[Any]:
-    if values.dtype.kind == "f" and np.isfinite(values).all() and (values == np.floor(values)).all():
-        values = values.astype(np.int64)
-    return values.astype(str)
+def _comparable(values: NDArray[Any], names: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Both as one kind: as they are, or as numbers if one holds fractions, or else as text."""
+    kinds = values.dtype.kind + names.dtype.kind
+    # int64 and uint64 would meet as floats, where large ids blur.
+    same = np.result_type(values, names).kind in "iu" if set(kinds) <= set("iu") else kinds[0] == kinds[1] != "O"
+    if same:
+        return values, names
+    if "f" in kinds:
+        try:
+            return values.astype(np.float64), names.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    return values.astype(str), names.astype(str)
 
 
 def read_links(table: Table, name: str) -> NDArray[np.bool_]:

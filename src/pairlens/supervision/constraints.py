@@ -198,6 +198,12 @@ class Constraints(ExchangedPairs):
             How many.
         random_state : int, RandomState, Generator or None, default=None
             Makes the draw repeatable.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints.from_labels([0, 1, 1, 0]).sample(4, random_state=0).n_pairs
+        4
         """
         count = check_count(n_pairs, name="n_pairs", least=0)
         if count > self.n_pairs:

@@ -23,6 +23,7 @@ from pairlens.supervision._pairs import (
     check_not_too_many,
     combine,
     contains,
+    distinct,
     encode,
     from_keys,
     parse_pairs,
@@ -175,7 +176,7 @@ class Preferences(RowAligned):
     @property
     def rows(self) -> IntArray:
         """The rows that occur in a pair, sorted."""
-        return np.unique(self._table.pairs)
+        return distinct(self._table.pairs)
 
     @property
     def _n_rows(self) -> int:
@@ -192,6 +193,12 @@ class Preferences(RowAligned):
         ----------
         n_samples : int
             Number of rows of X, more than the largest row number.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Preferences
+        >>> Preferences([(4, 0)]).with_n_samples(6)
+        Preferences(1 pair over 6 rows)
         """
         size = as_n_samples(n_samples)
         check_fits(self._table.pairs, size, name="pairs")
@@ -417,7 +424,8 @@ def _reversed(table: PairTable) -> IntArray:
 
 def _settle(table: PairTable, policy: OnConflict) -> PairTable:
     check_policy(policy)
-    denied = contains(table.keys, _reversed(table))
+    keys, turned = table.keys, np.sort(_reversed(table))
+    denied = contains(turned[contains(keys, turned)], keys)
     if not denied.any():
         return table
     if policy == "drop":
