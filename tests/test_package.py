@@ -85,3 +85,21 @@ def test_rooms_depend_one_way():
                 imported = words[1].split(".")[1]
                 if room in level and imported in level:
                     assert level[imported] <= level[room], f"{path.relative_to(root)} imports pairlens.{imported}"
+
+
+def test_the_code_of_the_readme_runs():
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    code = readme.split("```python\n")[1].split("```")[0]
+    assert _python(code + "\nprint(Z.shape)") == "(178, 2)\n"
+
+
+def test_the_method_of_contributing_runs():
+    """The example of a new method is complete."""
+    import numpy as np
+
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    namespace: dict[str, object] = {}
+    exec(text.split("```python\n")[1].split("```")[0], namespace)
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    model = namespace["Mine"]().fit(X, constraints=pairlens.Constraints([(0, 1)], n_samples=20))
+    assert model.components_.shape == (2, 4)
