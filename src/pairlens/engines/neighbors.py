@@ -37,7 +37,7 @@ WORTHWHILE_GROUPS = 0.8
 LARGEST_GROUPED_K = 32
 # Larger tiles leave the cache, and gain nothing in the product.
 LARGEST_BLOCK = 1024
-DEFAULT_BLOCK_BYTES = 384 * 2**20
+DEFAULT_BLOCK_BYTES = 576 * 2**20
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,9 @@ def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: i
         How many rows to find for each row, at most n - 1; 0 leaves that side out. A row is not its own neighbour,
         but its duplicates are.
     block_bytes : int, optional
-        Working memory, 384 MiB by default. It is shared by the threads, as many as BLAS may use: with many of them
-        a larger value keeps the blocks from getting small. The result depends on neither.
+        Working memory at worst, 576 MiB by default; the usual course of things needs a tenth of it. It is shared by
+        the threads, as many as BLAS may use: with many of them a larger value keeps the blocks from getting small.
+        The result depends on neither.
 
     Returns
     -------
@@ -141,9 +142,9 @@ def _per_row(rows: _Rows, selected: Selected | None, sign: int) -> tuple[Index |
 
 
 def _block_rows(n_bytes: int, n_features: int) -> int:
-    """The b that solves ``160 b**2 + 24 (n_features + 2) b = n_bytes``, what a thread needs at worst."""
+    """The b that solves ``256 b**2 + 24 (n_features + 2) b = n_bytes``, what a thread needs at worst."""
     half = 12 * (n_features + 2)
-    side = int((np.sqrt(half**2 + 160 * n_bytes) - half) / 160)
+    side = int((np.sqrt(half**2 + 256 * n_bytes) - half) / 256)
     return min(max(side, 16), LARGEST_BLOCK)
 
 

@@ -119,7 +119,7 @@ def self_join(
     Notes
     -----
     Memory in bytes beyond what ``strip`` and ``refine`` take: about ``16 n (k + 8)`` for each side, and for each thread
-    at most ``160 block**2``, of which the usual course of things needs a tenth.
+    at most ``256 block**2``, of which the usual course of things needs a tenth.
     """
     sides: dict[int, _Best] = {}
     if nearest is not None:
@@ -155,7 +155,7 @@ def self_join(
             tile = strip(rows)
             for cols in blocks(n, block, first=rows.start):
                 running.append(pool.submit(screen, tile, rows, cols))
-                if len(running) > n_threads + 1:
+                if len(running) > n_threads:
                     merge_oldest()
         while running:
             merge_oldest()
