@@ -39,7 +39,7 @@ def main() -> None:
         ari, accuracy = np.mean(scores, axis=0)
         print(f"{name:<20}{view(X, draws[0]).shape[1]:>10}{ari:>13.3f}{accuracy:>15.3f}")
     print(
-        "\nThe labels were used to draw the pairs and to score, never to fit. Wine is easy for PCA and 30 pairs are few:"
+        "\nThe labels were used to draw the pairs and to score, never to fit. Wine is easy for PCA, 30 pairs are few:"
         "\nas published, both methods do worse with them than without; shrinkage, the default here, mends most of it."
     )
 

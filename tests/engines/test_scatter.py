@@ -108,3 +108,15 @@ def test_varying_columns():
     X[-1, 1] = 2
     np.testing.assert_array_equal(varying_columns(X), [False, True, False])
     np.testing.assert_array_equal(varying_columns(sparse.csr_matrix([[0, 1], [0, 0]])), [False, True])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("offset", [0.0, 3.0, 1000.0])
+def test_total_scatter_near_and_far_from_zero(dtype, offset):
+    """Far from zero the rows are centred before they are squared; near it they need not be."""
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((30_000, 5)) + offset).astype(dtype)
+    exact = X.astype(np.float64) - X.mean(axis=0, dtype=np.float64)
+    expected = exact.T @ exact
+    found = weighted_scatter(X, offset=column_means(X))
+    assert np.abs(found - expected).max() < (1e-10 if dtype is np.float64 else 1e-4) * expected.max()

@@ -39,7 +39,7 @@ def test_bad_input_is_named(cls, table):
         cls().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="NaN"):
         cls().fit(np.where(X > 2, np.nan, X), constraints=pairs)
-    with pytest.raises(ValueError, match="(?i)infinit"):
+    with pytest.raises(ValueError, match=r"(?i)infinit"):
         cls().fit(np.where(X > 2, np.inf, X), constraints=pairs)
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         cls().fit(X[:1])

@@ -48,9 +48,7 @@ def class_codes(known: Constraints) -> IntArray:
     return result
 
 
-def held_out_auc(
-    embedded: NDArray[np.floating], known: Constraints, sample_weight: ArrayLike | None = None
-) -> float:
+def held_out_auc(embedded: NDArray[np.floating], known: Constraints, sample_weight: ArrayLike | None = None) -> float:
     """Area under the ROC curve with which distance tells must-links from cannot-links."""
     from sklearn.metrics import roc_auc_score
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pairlens.engines.blocks import IntArray
 from pairlens.methods._base import LinearPairTransformer, warn_fallback
 from pairlens.spectral.eigen import Matrix, Pencil, difference
@@ -76,9 +74,9 @@ def mean_differences(space: RowSpace, known: Constraints) -> tuple[Matrix, Matri
 
     Without cannot-links the mean over all pairs of rows stands in; without must-links their term is zero.
     """
-    together, apart = np.zeros((space.dim, space.dim)), 2 * space.covariance()
+    together = must_link_scatter(space, known)
     if known.n_must_link:
-        together = must_link_scatter(space, known) / known.must_link_total
+        together /= known.must_link_total
     if known.n_cannot_link:
-        apart = cannot_link_scatter(space, known) / known.cannot_link_total
-    return together, apart
+        return together, cannot_link_scatter(space, known) / known.cannot_link_total
+    return together, 2 * space.covariance()
