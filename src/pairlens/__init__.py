@@ -6,6 +6,7 @@ from pairlens.methods.chunklets import CFLD, RCA
 from pairlens.methods.clpp import CLPP
 from pairlens.methods.cmm import CMM
 from pairlens.methods.dca import DCA
+from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
 from pairlens.methods.lfda import LFDA
 from pairlens.methods.lpp import LPP, SLPP
 from pairlens.methods.lppsi import LPPSI, KernelLPPSI
@@ -30,7 +31,9 @@ __all__ = [
     "SSDR",
     "WBDR",
     "Constraints",
+    "KernelBWDR",
     "KernelLPPSI",
+    "KernelWBDR",
     "Preferences",
     "__version__",
 ]

@@ -21,7 +21,7 @@ def loop_scatter(X, pairs, weight):
     return total
 
 
-@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix, sparse.csr_array])
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 40), f=st.integers(1, 8), m=st.integers(0, 80))
 @settings(max_examples=20, deadline=None)
@@ -55,7 +55,7 @@ def test_float32_is_summed_in_float64():
     assert np.abs(weighted_scatter(X, offset=column_means(X)) - total).max() < 1e-6 * np.abs(total).max()
 
 
-@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix, sparse.csr_array])
 def test_weighted_scatter_equals_the_loop(as_rows):
     rng = np.random.default_rng(0)
     X, weight, offset = rng.standard_normal((30, 4)), rng.random(30), rng.standard_normal(4)
@@ -63,7 +63,7 @@ def test_weighted_scatter_equals_the_loop(as_rows):
     np.testing.assert_allclose(weighted_scatter(as_rows(X), weight=weight, offset=offset), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix, sparse.csr_array])
 def test_class_sums_equal_the_loop_over_label_implied_pairs(as_rows):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 5))
@@ -80,7 +80,7 @@ def test_no_group_no_scatter():
     assert not group_scatter(np.ones((4, 2)), np.full(4, -1)).any()
 
 
-@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix, sparse.csr_array])
 def test_graph_scatter_is_the_laplacian_form(as_rows):
     rng = np.random.default_rng(0)
     X, A = rng.standard_normal((25, 4)), rng.standard_normal((25, 25))

@@ -16,7 +16,7 @@ from pairlens.spectral import rowspace
 from pairlens.spectral.rowspace import row_space
 
 
-@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix, sparse.csr_array])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_wide_rows_keep_their_inner_products(as_rows, dtype):
     rng = np.random.default_rng(0)

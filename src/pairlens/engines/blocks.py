@@ -56,7 +56,7 @@ def varying_columns(X: Rows) -> NDArray[np.bool_]:
     Reads only as many rows as it takes to see every column vary, for most data those of the first block.
     """
     if sparse.issparse(X):
-        return np.asarray(X.getnnz(axis=0) > 0)
+        return np.bincount(X.indices, minlength=X.shape[1]) > 0
     varies = np.zeros(X.shape[1], dtype=bool)
     for block in row_blocks(X.shape[0], X.itemsize * X.shape[1], 1 << 20):
         varies |= np.any(X[block] != X[0], axis=0)

@@ -2,7 +2,8 @@ r"""Kernel features: coordinates in which inner products are (nearly) those of a
 
 With anchor rows a and :math:`K_{aa} = U \Lambda U'`, the features of a row x are
 :math:`K(x, a)\, U \Lambda^{-1/2}`. If the anchors are all training rows, their inner products are exactly the kernel
-matrix; with fewer anchors this is the Nystroem approximation.
+matrix; with fewer anchors this is the Nystroem approximation. With :math:`K_{aa}` centred and the leading eigenvectors
+kept, the features are kernel principal components.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ __all__ = ["KernelFeatures", "evenly_spaced", "kernel_features", "median_gamma"]
 Kernel = str | Callable[..., Any]
 
 MEDIAN_ROWS = 1000
+ANCHORS = 2000
+"""Rows up to which kernel features are exact; of more rows, so many evenly spaced ones are the anchors."""
 KERNEL_TOLERANCE = 1e-12
 """Eigenvalues of the kernel matrix of the anchors up to this share of the largest are rounding."""
 
@@ -32,23 +35,46 @@ class KernelFeatures:
 
     anchors: Rows
     combination: NDArray[np.float64]
+    offset: NDArray[np.float64]
     kernel: Kernel
     gamma: float | None
 
     def __call__(self, X: Rows) -> NDArray[np.float64]:
         result = np.empty((X.shape[0], self.combination.shape[1]))
         for block in row_blocks(X.shape[0], 8 * self.anchors.shape[0]):
-            result[block] = kernel_matrix(X[block], self.anchors, self.kernel, self.gamma) @ self.combination
+            similarity = kernel_matrix(X[block], self.anchors, self.kernel, self.gamma)
+            result[block] = similarity @ self.combination - self.offset
         return result
 
 
-def kernel_features(X: Rows, *, kernel: Kernel, gamma: float | str | None, rank: int) -> KernelFeatures:
-    """Choose anchors and build the map: all rows up to `rank` of them, evenly spaced ones above."""
+def kernel_features(
+    X: Rows, *, kernel: Kernel, gamma: float | str | None, rank: int | None = None, center: bool = False
+) -> KernelFeatures:
+    """Choose anchors and build the map.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+    kernel : str or callable
+        A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
+    gamma : float, "median" or None
+        Its width; "median" is one over the median squared distance.
+    rank : int, optional
+        Number of leading features to keep; all by default.
+    center : bool, default=False
+        Whether the features have mean zero over the anchors: kernel principal components.
+    """
     width = median_gamma(X) if gamma == "median" else gamma
     assert not isinstance(width, str)
-    anchors = X[evenly_spaced(X.shape[0], rank)]
-    values, vectors = range_basis(kernel_matrix(anchors, anchors, kernel, width), KERNEL_TOLERANCE)
-    return KernelFeatures(anchors, vectors / np.sqrt(values), kernel, width)
+    anchors = X[evenly_spaced(X.shape[0], ANCHORS)]
+    K = kernel_matrix(anchors, anchors, kernel, width)
+    mean = K.mean(axis=0) if center else np.zeros(len(K))
+    if center:
+        K = K - mean - mean[:, None] + mean.mean()
+    values, vectors = range_basis(K, KERNEL_TOLERANCE, at_most=rank)
+    combination = vectors / np.sqrt(values)
+    # The other two terms of a centred kernel are the same for all anchors, which these combinations do not feel.
+    return KernelFeatures(anchors, combination, mean @ combination, kernel, width)
 
 
 def kernel_matrix(X: Rows, Y: Rows, kernel: Kernel, gamma: float | None) -> NDArray[np.float64]:

@@ -217,7 +217,7 @@ def unsupervised(space: RowSpace) -> tuple[Matrix, Matrix]:
     return np.eye(space.dim), space.covariance()
 
 
-def warn_fallback(method: BaseEstimator, why: str) -> None:
+def warn_fallback(method: object, why: str) -> None:
     """Say that a method had too little supervision and did PCA instead."""
     warnings.warn(
         f"{type(method).__name__}: {why}, so the result is that of PCA. Give must-links and cannot-links by "

@@ -23,11 +23,14 @@ __all__ = ["KernelPairTransformer"]
 class KernelPairTransformer(PairTransformer):
     """Base of the methods whose directions are combinations of kernel functions at rows."""
 
+    _center: ClassVar[bool]
+    """Whether the method works in centred kernel features."""
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PairTransformer._parameter_constraints,
         "kernel": [str, callable],
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
-        "rank": [Interval(Integral, 1, None, closed="left")],
+        "rank": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -36,7 +39,7 @@ class KernelPairTransformer(PairTransformer):
         *,
         kernel: str | Callable[..., Any] = "rbf",
         gamma: float | str = "median",
-        rank: int = 1000,
+        rank: int | None = None,
     ) -> None:
         super().__init__(n_components)
         self.kernel = kernel
@@ -44,9 +47,14 @@ class KernelPairTransformer(PairTransformer):
         self.rank = rank
 
     def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
-        self._features = kernel_features(X, kernel=self.kernel, gamma=self.gamma, rank=self.rank)
+        self._features = kernel_features(X, kernel=self.kernel, gamma=self.gamma, rank=self.rank, center=self._center)
         coordinates = self._features(X)
-        return RowSpace(coordinates, np.zeros(coordinates.shape[1]), seen=X), known
+        offset = coordinates.mean(axis=0) if self._center else np.zeros(coordinates.shape[1])
+        return RowSpace(coordinates, offset, seen=X), known
+
+    def _check_n_components(self, X: Rows) -> None:
+        if self.n_components > X.shape[0]:
+            raise ValueError(f"n_components={self.n_components} must be at most the number of rows, {X.shape[0]}.")
 
     def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
         self.components_ = fix_signs(directions.T)

@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
-
-from pairlens._sklearn import Interval, StrOptions
 from pairlens.engines.blocks import IntArray
-from pairlens.exceptions import SupervisionWarning
-from pairlens.methods._base import LinearPairTransformer, warn_fallback
-from pairlens.spectral.eigen import Matrix, Pencil
-from pairlens.spectral.rowspace import RowSpace
-from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
-from pairlens.spectral.stretch import compress_within, shrink, stretch_between
+from pairlens.methods._base import LinearPairTransformer
+from pairlens.methods._stretching import CompressWithin, ShrunkScatters, StretchBetween
 from pairlens.supervision import Constraints
 
 __all__ = ["BWDR", "WBDR"]
 
 
-class _Stretching(LinearPairTransformer):
-    """The two scatters of BWDR and WBDR, and their shrinkage."""
+class _Linear(ShrunkScatters, LinearPairTransformer):
+    """The linear form: only rows in pairs count, unless a target of the shrinkage asks for all."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
-        "threshold": [Interval(Real, 0, 1, closed="right")],
-        "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
-        "shrinkage_factor": [Interval(Real, 0, None, closed="neither")],
+        **ShrunkScatters._shrinkage_constraints,
     }
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        threshold: float,
-        shrinkage: float | str = "auto",
-        shrinkage_factor: float = 1.0,
-    ) -> None:
+    def __init__(self, n_components: int, *, threshold: float, shrinkage: float | str, shrinkage_factor: float) -> None:
         super().__init__(n_components)
         self.threshold = threshold
         self.shrinkage = shrinkage
@@ -48,30 +30,8 @@ class _Stretching(LinearPairTransformer):
         pairs_suffice = self.shrinkage == 0 and known.n_must_link > 0 and known.n_cannot_link > 0
         return known.rows if pairs_suffice else None
 
-    def _shrinkage_weight(self, total: float, dim: int) -> float:
-        """Weight of the target for a scatter of pairs of the given total weight."""
-        if total == 0:
-            return 1.0
-        if self.shrinkage == "auto":
-            prior = self.shrinkage_factor * dim
-            return prior / (prior + total)
-        return float(self.shrinkage)
 
-    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        """S_W of the must-links and S_B of the cannot-links, shrunk towards the identity and the total scatter."""
-        S_W, S_B = must_link_scatter(space, known), cannot_link_scatter(space, known)
-        weight_W = self._shrinkage_weight(known.must_link_total, space.dim)
-        weight_B = self._shrinkage_weight(known.cannot_link_total, space.dim)
-        if weight_W > 0:
-            S_W = shrink(S_W, np.eye(space.dim), weight_W)
-        if weight_B > 0:
-            S_B = shrink(S_B, space.total_scatter(), weight_B)
-        if known.n_must_link == known.n_cannot_link == 0:
-            warn_fallback(self, "no pairs were given")
-        return S_W, S_B
-
-
-class BWDR(_Stretching):
+class BWDR(StretchBetween, _Linear):
     r"""Dimensionality reduction by increasing between-class differences.
 
     With :math:`S_B = \sum_{C} (x_i - x_j)(x_i - x_j)'` over the cannot-links and :math:`S_W` likewise over the
@@ -145,20 +105,8 @@ class BWDR(_Stretching):
     ) -> None:
         super().__init__(n_components, threshold=threshold, shrinkage=shrinkage, shrinkage_factor=shrinkage_factor)
 
-    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
-        solution, stretched = stretch_between(attract, repel, self.n_components, self.threshold)
-        if stretched <= self.n_components < np.linalg.matrix_rank(repel):
-            warnings.warn(
-                f"BWDR: {self.n_components} directions already hold more than threshold={self.threshold} of the "
-                "between-class difference, so the must-links have no influence. Standardise the features, or raise "
-                "threshold.",
-                SupervisionWarning,
-                stacklevel=4,
-            )
-        return solution
 
-
-class WBDR(_Stretching):
+class WBDR(CompressWithin, _Linear):
     r"""Dimensionality reduction by compression of within-class differences.
 
     With :math:`S_W = \sum_{M} (x_i - x_j)(x_i - x_j)'` over the must-links and :math:`S_B` likewise over the
@@ -229,6 +177,3 @@ class WBDR(_Stretching):
         shrinkage_factor: float = 1.0,
     ) -> None:
         super().__init__(n_components, threshold=threshold, shrinkage=shrinkage, shrinkage_factor=shrinkage_factor)
-
-    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
-        return compress_within(attract, repel, self.n_components, self.threshold)

@@ -144,9 +144,9 @@ class KernelLPPSI(KernelPairTransformer):
         A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
     gamma : float or "median", default="median"
         Width of the kernel; "median" is one over the median squared distance of up to 1,000 evenly spaced rows.
-    rank : int, default=1000
-        Rows that span the solution: all rows up to this number, evenly spaced ones (Nystroem) above it. The result is
-        exact up to this many rows, and memory is n x rank.
+    rank : int, optional
+        Number of leading kernel features to work in; all by default. The kernel is exact up to 2,000 rows; of more,
+        2,000 evenly spaced ones span the solution (Nystroem), and memory is n x rank.
 
     Attributes
     ----------
@@ -174,6 +174,7 @@ class KernelLPPSI(KernelPairTransformer):
     (150, 2)
     """
 
+    _center = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelPairTransformer._parameter_constraints,
         **{name: LPPSI._parameter_constraints[name] for name in ("n_neighbors", "theta", "beta")},
@@ -188,7 +189,7 @@ class KernelLPPSI(KernelPairTransformer):
         beta: float = 1.0,
         kernel: Any = "rbf",
         gamma: float | str = "median",
-        rank: int = 1000,
+        rank: int | None = None,
     ) -> None:
         super().__init__(n_components, kernel=kernel, gamma=gamma, rank=rank)
         self.n_neighbors = n_neighbors

@@ -32,15 +32,17 @@ Matrix = NDArray[np.float64]
 Pencil = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def symmetric(A: Matrix) -> Pencil:
-    """All eigenvalues, largest first, with orthonormal eigenvectors."""
-    values, vectors = linalg.eigh(A, check_finite=False)
+def symmetric(A: Matrix, at_most: int | None = None) -> Pencil:
+    """Eigenvalues, largest first, with orthonormal eigenvectors: all, or the leading ones."""
+    n = len(A)
+    leading = None if at_most is None or at_most >= n else (n - at_most, n - 1)
+    values, vectors = linalg.eigh(A, check_finite=False, subset_by_index=leading)
     return values[::-1], vectors[:, ::-1]
 
 
-def range_basis(A: Matrix, tol: float = RELATIVE_TOLERANCE) -> Pencil:
-    """Eigenvalues and eigenvectors of a positive semi-definite matrix without its null space."""
-    values, vectors = symmetric(A)
+def range_basis(A: Matrix, tol: float = RELATIVE_TOLERANCE, *, at_most: int | None = None) -> Pencil:
+    """Eigenvalues and eigenvectors of a positive semi-definite matrix without its null space, largest first."""
+    values, vectors = symmetric(A, at_most)
     keep = values > tol * values.max(initial=0.0)
     return values[keep], vectors[:, keep]
 

@@ -1,0 +1,261 @@
+r"""The k nearest rows in the projected kernel distance and the k farthest in the input, in one blocked pass.
+
+With the coordinates F of :mod:`pairlens.kernels.nullspace`, the squared distance in the null space of the must-links is
+:math:`\hat d^2 = 2 - 2 K - \|F_x - F_y\|^2`. A tile of it costs the product that the squared input distances need
+anyway, one exponential and a narrow second product; the n x n matrices are never formed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from pairlens.engines.blocks import IntArray, Rows
+from pairlens.engines.collapse import Collapsed
+from pairlens.engines.neighbors import (
+    DEFAULT_BLOCK_BYTES,
+    LARGEST_BLOCK,
+    LARGEST_GROUPED_K,
+    TOLERABLE_CROWDING,
+    _Rows,
+    _Screen,
+)
+from pairlens.engines.selection import Criterion, Tile, blas_threads, blocks, crowding, self_join, spread_sample
+
+__all__ = ["ProjectedNeighbors", "ProjectedRows"]
+
+Float64 = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Halved squared projected distances are compared to this, far above rounding.
+QUANTUM = 2.0**-44
+# Those that agree to about this are ordered by input distance: its square, as a share of the largest possible one, is
+# added with this weight.
+TIE = 2.0**-31
+# Pairs of one tile whose precise distance is asked for when they may hold the largest of all.
+LARGEST_CANDIDATES = 256
+
+
+@dataclass(frozen=True)
+class ProjectedNeighbors:
+    """Who is near in the projected kernel distance and who is far in the input.
+
+    Attributes
+    ----------
+    nearest : int array of shape (n, k)
+        The nearest rows of each row in projected distance, nearest first.
+    farthest : int array of shape (n, k)
+        The farthest rows of each row in input distance, farthest first.
+    largest_projected, largest_input : float
+        The largest of all projected and of all input distances.
+    """
+
+    nearest: Index
+    farthest: Index
+    largest_projected: float
+    largest_input: float
+
+
+@dataclass(frozen=True)
+class ProjectedRows:
+    """Rows with their input distance d and their projected kernel distance.
+
+    Attributes
+    ----------
+    X : array or CSR matrix of shape (n, n_features)
+    F : array of shape (n, rank)
+        Coordinates in the span of must-link differences.
+    gamma : float
+        Of the kernel exp(-gamma d²).
+    groups : Collapsed
+        Rows at projected distance zero from one another.
+    """
+
+    X: Rows
+    F: Float64
+    gamma: float
+    groups: Collapsed
+    _rows: _Rows
+
+    @classmethod
+    def of(cls, X: Rows, F: Float64, gamma: float, chunklets: IntArray | None = None) -> ProjectedRows:
+        """See the attributes; `chunklets` holds the must-link group of each row, -1 for none."""
+        # So many neighbours keep the rows as they are; identical ones are grouped with the must-linked ones here.
+        return cls(X, F, gamma, Collapsed.of(X, chunklets), _Rows.of(X, LARGEST_GROUPED_K + 1))
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def diameter(self) -> float:
+        """Bound on the largest squared distance, in the units of the screen."""
+        return max(4 * float(self._rows.square.max()), 1e-300)
+
+    def squared_distances(self, rows: Index, cols: Index) -> Float64:
+        """Squared projected distances of pairs of rows; 0 inside a group."""
+        return 2 * self._halved(rows, cols)[0]
+
+    def _halved(self, rows: Index, cols: Index) -> tuple[Float64, Float64]:
+        """Halved squared projected distances of pairs, and their squared input distances in units of the screen."""
+        first = self.groups.representative
+        rows, cols = first[rows], first[cols]
+        squared = self._rows.squared_distances(rows, cols)
+        halved = -np.expm1(-self._rate * squared)
+        for part in blocks(rows.size, max(1, 2**18 // max(1, self.F.shape[1]))):
+            difference = self.F[rows[part]]
+            difference -= self.F[cols[part]]
+            difference *= difference
+            halved[part] -= difference.sum(axis=1) / 2
+        return np.where(rows == cols, 0.0, np.maximum(halved, 0.0)), squared
+
+    @property
+    def _rate(self) -> float:
+        return self.gamma * self._rows.scale**2
+
+    def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
+        """Find for every row the k nearest in projected distance and the k farthest in input distance, exactly.
+
+        Parameters
+        ----------
+        k : int
+            Between 1 and n - 1.
+        block_bytes : int, optional
+            Working memory at worst, 576 MiB by default; see :func:`pairlens.engines.neighbors.neighbors`.
+
+        Notes
+        -----
+        Rows whose squared projected distances agree to about 1e-9 come in the order of their input distance, then of
+        their index; input distances are compared as in :func:`~pairlens.engines.neighbors.neighbors`. The result
+        depends neither on blocks nor on threads. Memory beyond X, F and the result is at most
+        ``block_bytes + 16 n (2 k + 40)`` bytes, as long as ``block_bytes`` is enough for blocks of 16 rows.
+        """
+        if not 1 <= k < self.n:
+            raise ValueError(f"k={k} must lie between 1 and {self.n - 1}, one less than the {self.n} rows.")
+        threads = blas_threads()
+        n_listed = min(k, self.groups.n_groups - 1)
+        screen = _ProjectedScreen(self, self._screen_dtype(k, n_listed))
+        near, far = self_join(
+            self.n,
+            screen.strip,
+            nearest=screen.nearest(n_listed) if n_listed else None,
+            farthest=screen.euclid.criterion(k),
+            block=_block_rows((block_bytes or DEFAULT_BLOCK_BYTES) // threads, self.X.shape[1] + self.F.shape[1]),
+            n_threads=threads,
+        )
+        assert far is not None
+        listed = np.empty((self.groups.n_groups, 0), dtype=np.int64)
+        if near is not None:
+            listed = self.groups.group[near[0][self.groups.first]]
+        return ProjectedNeighbors(
+            nearest=self.groups.expand(self.X, listed, k),
+            farthest=far[0],
+            largest_projected=float(np.sqrt(2 * screen.largest)),
+            largest_input=self._rows.scale * float(np.sqrt(far[1].max())),
+        )
+
+    def _screen_dtype(self, k: int, n_listed: int) -> DTypeLike:
+        """Single precision, unless it leaves too many pairs in doubt."""
+        if not 1e-15 < self._rows.scale < 1e15:
+            return np.float64
+        screen = _ProjectedScreen(self, np.float32)
+        sample = spread_sample(self.n, LARGEST_BLOCK // 2)
+        near, squared = screen.strip(sample)(sample)
+        doubt = crowding(screen.euclid.criterion(k), sample, squared, -1)
+        alone = np.flatnonzero(screen.stands[sample])
+        if n_listed and alone.size:
+            of_points = screen.nearest(n_listed, np.arange(self.n)[sample][alone])
+            doubt = max(doubt, crowding(of_points, slice(None), near[np.ix_(alone, alone)], +1))
+        return np.float32 if doubt <= TOLERABLE_CROWDING else np.float64
+
+
+class _ProjectedScreen:
+    """Halved squared projected distances and squared input distances of blocks of rows."""
+
+    def __init__(self, rows: ProjectedRows, dtype: DTypeLike) -> None:
+        self.rows, self.dtype = rows, np.dtype(dtype)
+        self.euclid = _Screen(rows._rows, dtype)
+        self.level = (1 - np.einsum("ij,ij->i", rows.F, rows.F)) / 2
+        self.stands = np.zeros(rows.n, dtype=bool)
+        self.stands[rows.groups.first] = True
+        self.tie = TIE / rows.diameter
+        unit = float(np.finfo(dtype).eps) / 2
+        of_kernel = 2 * rows._rate * (rows._rows.X.shape[1] + 16) * unit * rows._rows.square
+        of_product = 2 * (rows.F.shape[1] + 32) * unit * (1 + np.sqrt(np.maximum(1 - 2 * self.level, 0))) ** 2
+        # A sum of two bounds of the form (r + s)² is at most one of that form, by the triangle inequality.
+        self.radius = np.sqrt(of_kernel + of_product + (TIE if self.dtype == np.float32 else 0.0))
+        self.largest = 0.0
+        self._lock = Lock()
+
+    def nearest(self, k: int, rows: Index | None = None) -> Criterion:
+        return Criterion(k, self._refine, self.radius if rows is None else self.radius[rows], 1.0, QUANTUM)
+
+    def _refine(self, rows: Index, cols: Index) -> Float64:
+        keys = np.full(rows.size, np.inf)
+        # Rows for which another one stands list nobody, and are asked about with n in the place of a row.
+        real = cols < self.rows.n
+        halved, squared = self.rows._halved(rows[real], cols[real])
+        keys[real] = halved + self.tie * squared
+        return keys
+
+    def strip(self, rows: slice) -> Tile:
+        euclid = self.euclid.strip(rows)
+        left = self._augmented(rows)
+        left[:, [-2, -1]] = left[:, [-1, -2]]
+        replaced = np.flatnonzero(~self.stands[rows])
+
+        def tile(cols: slice) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+            squared, _ = euclid(cols)
+            near = left @ self._augmented(cols).T
+            kernel = np.multiply(squared, self.dtype.type(-self.rows._rate))
+            np.exp(kernel, out=kernel)
+            near -= kernel
+            if self.dtype == np.float64:
+                near += np.multiply(squared, self.tie, out=kernel)
+            self._watch(near, rows, cols)
+            if replaced.size:
+                near[replaced] = np.inf
+            also = np.flatnonzero(~self.stands[cols])
+            if also.size:
+                near[:, also] = np.inf
+            return near, squared
+
+        return tile
+
+    def _augmented(self, rows: slice) -> NDArray[np.floating]:
+        F = self.rows.F[rows]
+        block = np.empty((F.shape[0], F.shape[1] + 2), self.dtype)
+        block[:, :-2] = F
+        block[:, -2] = 1
+        block[:, -1] = self.level[rows]
+        return block
+
+    def _watch(self, near: NDArray[np.floating], rows: slice, cols: slice) -> None:
+        """Keep the largest precise distance; a screened one tells which pairs may have it."""
+        reach = (self.radius[rows].max() + self.radius[cols].max()) ** 2
+        place = int(near.argmax())
+        if near.reshape(-1)[place] <= self.largest - reach:
+            return
+        self._offer(np.array([place]), near.shape[1], rows, cols)
+        places = np.flatnonzero(near.reshape(-1) > self.largest - reach)
+        if places.size > LARGEST_CANDIDATES:
+            top = np.argpartition(near.reshape(-1)[places], -LARGEST_CANDIDATES)[-LARGEST_CANDIDATES:]
+            places = places[top]
+        self._offer(places, near.shape[1], rows, cols)
+
+    def _offer(self, places: Index, width: int, rows: slice, cols: slice) -> None:
+        line, place = np.divmod(places, width)
+        index = np.arange(self.rows.n)
+        halved, _ = self.rows._halved(index[rows][line], index[cols][place])
+        with self._lock:
+            self.largest = max(self.largest, float(halved.max(initial=0.0)))
+
+
+def _block_rows(n_bytes: int, n_features: int) -> int:
+    """The b that solves ``288 b**2 + 24 (n_features + 4) b = n_bytes``, what a thread needs at worst."""
+    half = 12 * (n_features + 4)
+    side = int((np.sqrt(half**2 + 288 * n_bytes) - half) / 288)
+    return min(max(side, 16), LARGEST_BLOCK)

@@ -1,0 +1,178 @@
+r"""The null space of must-links: the part of a kernel's feature space in which must-linked rows coincide.
+
+Let :math:`\phi` be the feature map of a kernel K. The differences :math:`\phi(a) - \phi(b)` of must-linked rows span a
+subspace; what is left of :math:`\phi(x)` orthogonal to it has the kernel
+
+.. math:: \hat K(x, y) = K(x, y) - F_x \cdot F_y,
+
+where :math:`F_x` holds the coordinates of :math:`\phi(x)` in an orthonormal basis of that subspace. With
+:math:`K(x, x) = 1` the distance there is :math:`\hat d^2(x, y) = 2 - 2 K(x, y) - \|F_x - F_y\|^2`.
+
+A must-link matters only through the *chunklet* of rows that it joins: the differences inside a chunklet of c rows span
+the same c - 1 directions whichever pairs were given, one chain of c - 1 or all c (c - 1) / 2. So the basis is built
+from c - 1 orthonormal contrasts H of each chunklet instead of from pairs. With
+:math:`W = H K H' = V \operatorname{diag}(w) V'` and the linked rows p, :math:`F_x = K(x, p) H' V w^{-1/2}`. For pairs
+that share no row this is the W of the paper, halved.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import helmert
+
+from pairlens.engines.blocks import IntArray, Rows, row_blocks
+from pairlens.exceptions import ApproximationWarning
+from pairlens.kernels.features import Kernel, evenly_spaced, kernel_matrix, median_gamma
+from pairlens.spectral.eigen import range_basis
+
+__all__ = [
+    "MAX_LINKED",
+    "NullSpace",
+    "contrasts",
+    "delta_to_gamma",
+    "linked_sample",
+    "median_delta",
+    "must_link_null_space",
+    "projected_kernel",
+]
+
+MAX_LINKED = 2000
+"""Rows in must-links up to which the null space is exact; of more, so many are used, spread over the chunklets."""
+
+TOLERANCE = 1e-10
+"""Eigenvalues of W up to this share of the largest are dropped."""
+
+
+def delta_to_gamma(delta: float) -> float:
+    r"""The gamma for which :math:`\exp(-\gamma d^2) = \exp(-d^2 / 2 \delta^2)`."""
+    return 0.5 / delta**2
+
+
+def median_delta(X: Rows) -> float:
+    """The median distance of up to 1,000 evenly spaced rows; 1 if most are equal."""
+    return float(median_gamma(X) ** -0.5)
+
+
+@dataclass(frozen=True)
+class NullSpace:
+    """The map from rows to F, their coordinates in the span of must-link differences.
+
+    Attributes
+    ----------
+    points : array or CSR matrix of shape (n_linked, n_features)
+        The rows in must-links, less `shift`.
+    combination : array of shape (n_linked, rank)
+        F = K(X, points) @ combination.
+    shift : array of shape (n_features,), optional
+        What is taken off rows before the kernel sees them, which a kernel of differences does not feel but its
+        rounding does.
+    residual : float
+        Bound on the squared distance that may be left between must-linked rows because small eigenvalues were dropped.
+    """
+
+    points: Rows
+    combination: NDArray[np.float64]
+    kernel: Kernel
+    gamma: float | None
+    shift: NDArray[np.float64] | None
+    residual: float
+
+    @property
+    def rank(self) -> int:
+        """Number of directions taken away."""
+        return int(self.combination.shape[1])
+
+    def coordinates(self, X: Rows) -> NDArray[np.float64]:
+        """F, of shape (n, rank), in row blocks."""
+        result = np.empty((X.shape[0], self.rank))
+        if self.rank:
+            for block in row_blocks(X.shape[0], 8 * self.points.shape[0]):
+                result[block] = self._similarity(X[block]) @ self.combination
+        return result
+
+    def _similarity(self, rows: Rows) -> NDArray[np.float64]:
+        shifted = rows if self.shift is None else rows - self.shift
+        return kernel_matrix(shifted, self.points, self.kernel, self.gamma)
+
+
+def must_link_null_space(
+    X: Rows, chunklets: IntArray, *, kernel: Kernel = "rbf", gamma: float | None, tol: float = TOLERANCE
+) -> NullSpace:
+    """The null space of the must-links inside the given groups of rows.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, n_features)
+    chunklets : int array of shape (n,)
+        Group of each row, -1 for rows in no must-link: :meth:`pairlens.Constraints.chunklets`.
+    kernel, gamma
+        As for :func:`sklearn.metrics.pairwise.pairwise_kernels`.
+    tol : float
+        Eigenvalues of W up to this share of the largest are dropped.
+    """
+    rows = linked_sample(chunklets)
+    points = X[rows]
+    shift = None
+    if kernel == "rbf" and not sparse.issparse(X) and len(rows):
+        shift = points.mean(axis=0, dtype=np.float64)
+        points = points - shift
+    if len(rows) == 0:
+        return NullSpace(points, np.empty((0, 0)), kernel, gamma, shift, 0.0)
+    H = contrasts(chunklets[rows])
+    W = H @ (H @ kernel_matrix(points, points, kernel, gamma)).T
+    values, vectors = range_basis((W + W.T) / 2, tol)
+    combination = np.asarray(H.T @ (vectors / np.sqrt(values)))
+    return NullSpace(points, combination, kernel, gamma, shift, tol * float(values.max(initial=0.0)))
+
+
+def linked_sample(chunklets: IntArray, at_most: int = MAX_LINKED) -> NDArray[np.int64]:
+    """The rows in must-links, sorted by chunklet; of more than `at_most`, an even choice with two or more of each."""
+    order = np.argsort(chunklets, kind="stable")
+    order = order[np.searchsorted(chunklets[order], 0) :]
+    if len(order) <= at_most:
+        return order
+    sizes = np.bincount(chunklets[order])
+    kept = np.maximum(2, sizes * at_most // len(order))
+    groups = np.flatnonzero(sizes)[evenly_spaced(np.count_nonzero(sizes), at_most // 2)]
+    end = np.cumsum(sizes)
+    chosen = np.concatenate([order[end[g] - sizes[g] + evenly_spaced(sizes[g], kept[g])] for g in groups])
+    warnings.warn(
+        f"{len(order)} rows are must-linked; the null space is built from {len(chosen)} of them, spread evenly over "
+        f"{len(groups)} of the {np.count_nonzero(sizes)} groups they form. Rows of one group still count as one point.",
+        ApproximationWarning,
+        stacklevel=2,
+    )
+    return chosen
+
+
+def contrasts(codes: IntArray) -> sparse.csr_matrix:
+    """Orthonormal contrasts inside each group of rows sorted by group: c - 1 rows of the result for c of them."""
+    _, sizes = np.unique(codes, return_counts=True)
+    return sparse.block_diag([helmert(int(size)) for size in sizes], format="csr")
+
+
+def projected_kernel(X: Rows, Y: Rows, space: NullSpace, F_Y: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    r"""The projected kernel :math:`\hat K` between two sets of rows, of shape (n_X, n_Y).
+
+    Parameters
+    ----------
+    X, Y : array or CSR matrix
+    space : NullSpace
+    F_Y : array of shape (n_Y, rank), optional
+        ``space.coordinates(Y)``, where it is known already.
+    """
+    if F_Y is None:
+        F_Y = space.coordinates(Y)
+    shift = 0.0 if space.shift is None else space.shift
+    right = Y if space.shift is None else Y - shift
+    result = np.empty((X.shape[0], Y.shape[0]))
+    for block in row_blocks(X.shape[0], 8 * Y.shape[0]):
+        left = X[block] if space.shift is None else X[block] - shift
+        similarity = kernel_matrix(left, right, space.kernel, space.gamma)
+        result[block] = similarity - space.coordinates(X[block]) @ F_Y.T
+    return result
