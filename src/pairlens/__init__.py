@@ -11,6 +11,7 @@ from pairlens.methods.lfda import LFDA
 from pairlens.methods.lpp import LPP, SLPP
 from pairlens.methods.lppsi import LPPSI, KernelLPPSI
 from pairlens.methods.npssdr import NPSSDR
+from pairlens.methods.pairlens import LinearPairLens, PairLens
 from pairlens.methods.sda import SDA
 from pairlens.methods.ssdr import SSDR
 from pairlens.supervision import Constraints, Preferences
@@ -34,6 +35,8 @@ __all__ = [
     "KernelBWDR",
     "KernelLPPSI",
     "KernelWBDR",
+    "LinearPairLens",
+    "PairLens",
     "Preferences",
     "__version__",
 ]

@@ -30,12 +30,58 @@ from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
 from pairlens.spectral.rowspace import RowSpace, row_space
 from pairlens.supervision import Constraints
 
-__all__ = ["LinearPairTransformer", "PairTransformer", "unsupervised", "warn_fallback"]
+__all__ = ["LinearPairTransformer", "PairTransformer", "PairView", "unsupervised", "warn_fallback"]
 
 DTYPES = [np.float64, np.float32]
 
 
-class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class PairView(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """Base of all that turns rows into a view by what is known about pairs: routing, projection and score."""
+
+    # With metadata routing enabled, pipelines and searches hand `constraints` to these methods unasked.
+    __metadata_request__fit: ClassVar = {"constraints": True}
+    __metadata_request__score: ClassVar = {"constraints": True}
+
+    @abstractmethod
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Project rows."""
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """How well embedded distance tells must-links from cannot-links: the area under the ROC curve.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Labels, -1 or missing where unknown. Above a million pairs, a million drawn with a fixed seed are used.
+        constraints : Constraints, optional
+            Held-out pairs of these rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; a pair counts by the product of the weights of its rows.
+
+        Returns
+        -------
+        auc : float
+            0.5 is chance, 1.0 means that every must-link is shorter than every cannot-link.
+        """
+        embedded = np.asarray(self.transform(X))
+        return held_out_auc(embedded, combine(y, constraints, len(embedded)), sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class PairTransformer(PairView):
     """Base of the methods that learn directions from pairs of rows.
 
     Parameters
@@ -50,9 +96,6 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
     }
-    # With metadata routing enabled, pipelines and searches hand `constraints` to these methods unasked.
-    __metadata_request__fit: ClassVar = {"constraints": True}
-    __metadata_request__score: ClassVar = {"constraints": True}
 
     def __init__(self, n_components: int = 2) -> None:
         self.n_components = n_components
@@ -100,11 +143,11 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
             warn_fallback(self, "the given pairs single out no direction")
             identity, covariance = unsupervised(space)
-            values, directions = generalized(covariance, identity, self.n_components)
-        if directions.shape[1] < self.n_components:
+            values, directions = generalized(covariance, identity, self._n_wanted)
+        if directions.shape[1] < self._n_wanted:
             warnings.warn(
                 f"{type(self).__name__} found {directions.shape[1]} usable directions of the "
-                f"n_components={self.n_components} asked for: the rows and pairs given determine no more.",
+                f"n_components={self._n_wanted} asked for: the rows and pairs given determine no more.",
                 SupervisionWarning,
                 stacklevel=3,
             )
@@ -117,37 +160,10 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             return np.empty(0), np.empty((0, 0))
         return self._solve(*self._scatters(space, known))
 
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        constraints: Constraints | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """How well embedded distance tells must-links from cannot-links: the area under the ROC curve.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Labels, -1 or missing where unknown. Above a million pairs, a million drawn with a fixed seed are used.
-        constraints : Constraints, optional
-            Held-out pairs of these rows.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a pair counts by the product of the weights of its rows.
-
-        Returns
-        -------
-        auc : float
-            0.5 is chance, 1.0 means that every must-link is shorter than every cannot-link.
-        """
-        embedded = np.asarray(self.transform(X))
-        return held_out_auc(embedded, combine(y, constraints, len(embedded)), sample_weight)
-
-    @abstractmethod
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Project rows."""
+    @property
+    def _n_wanted(self) -> int:
+        """How many directions are asked for; methods that find the number themselves say it here."""
+        return self.n_components
 
     @property
     def _n_features_out(self) -> int:
@@ -156,12 +172,6 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _check_n_components(self, X: Rows) -> None:
         if self.n_components > X.shape[1]:
             raise ValueError(f"n_components={self.n_components} must be at most the number of features, {X.shape[1]}.")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 class LinearPairTransformer(PairTransformer):

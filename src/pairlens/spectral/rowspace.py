@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from pairlens.engines.scatter import weighted_scatter
 from pairlens.exceptions import ApproximationWarning
 from pairlens.spectral.eigen import range_basis
 
-__all__ = ["EXACT_LIMIT", "LANDMARKS", "RowSpace", "row_space"]
+__all__ = ["EXACT_LIMIT", "LANDMARKS", "Basis", "RowSpace", "row_space"]
 
 EXACT_LIMIT = 5000
 """Largest eigenproblem that is solved exactly: f x f or rows x rows, whichever is smaller."""
@@ -35,6 +36,13 @@ LANDMARKS = 1000
 
 GRAM_TOLERANCE = 1e-13
 """Eigenvalues of the Gram matrix up to this share of the largest are rounding (singular values: 3e-7)."""
+
+
+class Basis(Protocol):
+    """The way from coordinates back to features."""
+
+    def lift(self, directions: NDArray[np.float64], /) -> NDArray[np.float64]:
+        """Directions in the coordinates (in columns) as components in the features (in rows)."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class RowSpace:
     rows: Rows
     offset: NDArray[np.float64]
     seen: Rows | None = None
-    _basis: _Dual | _Columns | None = None
+    _basis: Basis | None = None
 
     @property
     def near_rows(self) -> Rows:
