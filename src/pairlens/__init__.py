@@ -1,6 +1,7 @@
 """pairlens: a low-dimensional view of data from the little people know about it."""
 
 from pairlens._version import __version__
+from pairlens.graphs.transformation import transform_constraints
 from pairlens.methods.bwdr import BWDR, WBDR
 from pairlens.methods.chunklets import CFLD, RCA
 from pairlens.methods.clpp import CLPP
@@ -13,6 +14,7 @@ from pairlens.methods.lppsi import LPPSI, KernelLPPSI
 from pairlens.methods.npssdr import NPSSDR
 from pairlens.methods.pairlens import LinearPairLens, PairLens
 from pairlens.methods.sda import SDA
+from pairlens.methods.sodrpac import SODRPaC
 from pairlens.methods.ssdr import SSDR
 from pairlens.supervision import Constraints, Preferences
 
@@ -29,6 +31,7 @@ __all__ = [
     "RCA",
     "SDA",
     "SLPP",
+    "SODRPaC",
     "SSDR",
     "WBDR",
     "Constraints",
@@ -39,4 +42,5 @@ __all__ = [
     "PairLens",
     "Preferences",
     "__version__",
+    "transform_constraints",
 ]

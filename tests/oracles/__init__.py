@@ -10,6 +10,7 @@ from tests.oracles.chunklets import cfld, dca, rca
 from tests.oracles.labels import lfda, sda
 from tests.oracles.linear import bwdr, cmm, npssdr, ssdr, wbdr
 from tests.oracles.locality import clpp, kernel_lppsi, lpp, lppsi, slpp
+from tests.oracles.sodrpac import sodrpac
 
 __all__ = [
     "Solution",
@@ -28,6 +29,7 @@ __all__ = [
     "rows_with_tied_neighbours",
     "sda",
     "slpp",
+    "sodrpac",
     "ssdr",
     "subspace_angle",
     "wbdr",
