@@ -24,9 +24,10 @@ def _python(code: str) -> str:
 
 
 def test_import_brings_no_extra():
-    """Beyond those that scikit-learn itself imports where it finds them."""
-    code = "import sys, {}; print([m for m in " + repr(EXTRAS) + " if m in sys.modules])"
-    assert _python(code.format("pairlens")) == _python(code.format("sklearn.base"))
+    """Nor does using all of it, beyond those that scikit-learn itself imports where it finds them."""
+    code = "import sys; {}; print([m for m in " + repr(EXTRAS) + " if m in sys.modules])"
+    assert _python(code.format("import pairlens")) == "[]\n"
+    assert _python(code.format("from pairlens import *")) == _python(code.format("import sklearn.base"))
 
 
 def test_import_costs_no_more_than_scikit_learns_decomposition():
@@ -64,6 +65,10 @@ def test_docstring_examples(name):
 def test_public_names_exist_and_are_documented():
     for name in pairlens.__all__:
         assert getattr(pairlens, name).__doc__ or name == "__version__"
+    assert set(pairlens.__all__) <= set(dir(pairlens))
+    assert pairlens.metrics.rand_score([0, 1], [0, 1]) == 1.0
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = pairlens.nothing
 
 
 def test_rooms_depend_one_way():

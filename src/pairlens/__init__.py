@@ -1,22 +1,62 @@
 """pairlens: a low-dimensional view of data from the little people know about it."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from pairlens._version import __version__
-from pairlens.graphs.transformation import transform_constraints
-from pairlens.methods.bwdr import BWDR, WBDR
-from pairlens.methods.chunklets import CFLD, RCA
-from pairlens.methods.clpp import CLPP
-from pairlens.methods.cmm import CMM
-from pairlens.methods.dca import DCA
-from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
-from pairlens.methods.lfda import LFDA
-from pairlens.methods.lpp import LPP, SLPP
-from pairlens.methods.lppsi import LPPSI, KernelLPPSI
-from pairlens.methods.npssdr import NPSSDR
-from pairlens.methods.pairlens import LinearPairLens, PairLens
-from pairlens.methods.sda import SDA
-from pairlens.methods.sodrpac import SODRPaC
-from pairlens.methods.ssdr import SSDR
-from pairlens.supervision import Constraints, Preferences
+
+if TYPE_CHECKING:
+    from pairlens.graphs.transformation import transform_constraints
+    from pairlens.methods.bwdr import BWDR, WBDR
+    from pairlens.methods.chunklets import CFLD, RCA
+    from pairlens.methods.clpp import CLPP
+    from pairlens.methods.cmm import CMM
+    from pairlens.methods.dca import DCA
+    from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
+    from pairlens.methods.lfda import LFDA
+    from pairlens.methods.lpp import LPP, SLPP
+    from pairlens.methods.lppsi import LPPSI, KernelLPPSI
+    from pairlens.methods.npssdr import NPSSDR
+    from pairlens.methods.pairlens import LinearPairLens, PairLens
+    from pairlens.methods.sda import SDA
+    from pairlens.methods.sodrpac import SODRPaC
+    from pairlens.methods.ssdr import SSDR
+    from pairlens.preference.gbwsdr import GBWSDR
+    from pairlens.preference.lmca import LMCA
+    from pairlens.preference.ranksvm import RankSVM
+    from pairlens.preference.wsdr import WSDR
+    from pairlens.supervision import Constraints, Preferences
+
+# Names are imported when they are first used, so that `import pairlens` costs next to nothing.
+_HOMES = {
+    "BWDR": "methods.bwdr",
+    "CFLD": "methods.chunklets",
+    "CLPP": "methods.clpp",
+    "CMM": "methods.cmm",
+    "Constraints": "supervision",
+    "DCA": "methods.dca",
+    "GBWSDR": "preference.gbwsdr",
+    "KernelBWDR": "methods.kernel_bwdr",
+    "KernelLPPSI": "methods.lppsi",
+    "KernelWBDR": "methods.kernel_bwdr",
+    "LFDA": "methods.lfda",
+    "LMCA": "preference.lmca",
+    "LPP": "methods.lpp",
+    "LPPSI": "methods.lppsi",
+    "LinearPairLens": "methods.pairlens",
+    "NPSSDR": "methods.npssdr",
+    "PairLens": "methods.pairlens",
+    "Preferences": "supervision",
+    "RCA": "methods.chunklets",
+    "RankSVM": "preference.ranksvm",
+    "SDA": "methods.sda",
+    "SLPP": "methods.lpp",
+    "SODRPaC": "methods.sodrpac",
+    "SSDR": "methods.ssdr",
+    "WBDR": "methods.bwdr",
+    "WSDR": "preference.wsdr",
+    "transform_constraints": "graphs.transformation",
+}
 
 __all__ = [
     "BWDR",
@@ -24,16 +64,18 @@ __all__ = [
     "CLPP",
     "CMM",
     "DCA",
+    "GBWSDR",
     "LFDA",
+    "LMCA",
     "LPP",
     "LPPSI",
     "NPSSDR",
     "RCA",
     "SDA",
     "SLPP",
-    "SODRPaC",
     "SSDR",
     "WBDR",
+    "WSDR",
     "Constraints",
     "KernelBWDR",
     "KernelLPPSI",
@@ -41,6 +83,24 @@ __all__ = [
     "LinearPairLens",
     "PairLens",
     "Preferences",
+    "RankSVM",
+    "SODRPaC",
     "__version__",
     "transform_constraints",
 ]
+
+
+_MODULES = ("datasets", "exceptions", "metrics")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = globals()[name] = getattr(import_module(f"pairlens.{_HOMES[name]}"), name)
+        return value
+    if name in _MODULES:
+        return import_module(f"pairlens.{name}")
+    raise AttributeError(f"module 'pairlens' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, *_MODULES})

@@ -1,0 +1,277 @@
+"""What the preference estimators share: input, preferences from scores, starting directions, ranking and score."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pairlens._sklearn import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    Interval,
+    StrOptions,
+    TransformerMixin,
+    check_is_fitted,
+    validate_data,
+)
+from pairlens.engines.blocks import IntArray, Rows, column_means
+from pairlens.exceptions import SupervisionWarning
+from pairlens.preference.objective import Objective, draw_shifts
+from pairlens.preference.pairs import Floats, Pairs, largest_differences
+from pairlens.spectral.eigen import generalized
+from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.supervision import Preferences
+from pairlens.supervision._labels import factorise
+from pairlens.supervision._sampling import as_generator
+
+__all__ = ["C_PATH", "DTYPES", "MarginTransformer", "PreferenceEstimator", "known_preferences"]
+
+DTYPES = [np.float64, np.float32]
+
+C_PATH = (0.001, 0.01, 0.1, 1.0)
+"""Values of C that C="cv" tries, in this order: each starts from the solution before it."""
+
+MAX_SCORED_PAIRS = 1_000_000
+
+COMBINATIONS_PER_PAIR = 64
+EXACT_PAIRS = 5_000
+"""Up to so many pairs all combinations are summed where gamma2 < 1; beyond, so many for each pair."""
+
+
+class PreferenceEstimator(BaseEstimator, ABC):
+    """An estimator that learns from preferences and ranks rows."""
+
+    # With metadata routing enabled, pipelines and searches hand these to fit and score unasked.
+    __metadata_request__fit: ClassVar = {"preferences": True, "groups": True}
+    __metadata_request__score: ClassVar = {"preferences": True, "groups": True}
+
+    @abstractmethod
+    def decision_function(self, X: ArrayLike) -> Floats:
+        """Score of each row, higher is better."""
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        preferences: Preferences | None = None,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Share of the preferences whose better row gets the higher score; ties count half.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Ordinal scores, the higher the better. Above a million pairs, a million drawn with a fixed seed are used.
+        preferences : Preferences, optional
+            Held-out preferences among these rows.
+        groups : array-like of shape (n_samples,), optional
+            Query of each row: `y` compares rows of one query only.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row; a preference counts with the product of those of its rows.
+
+        Returns
+        -------
+        accuracy : float
+            0.5 is chance.
+        """
+        from pairlens.metrics import pairwise_accuracy
+
+        scores = self.decision_function(X)
+        known = known_preferences(y, preferences, groups, len(scores), max_pairs=MAX_SCORED_PAIRS, random_state=0)
+        if sample_weight is not None:
+            share = np.asarray(sample_weight, dtype=np.float64)[known.pairs].prod(axis=1)
+            known = Preferences(known.pairs, len(scores), weight=known.weight * share)
+        if known.n_pairs == 0:
+            raise ValueError(
+                "score needs at least one preference among the rows: give preferences=, or a y of at least two levels."
+            )
+        return pairwise_accuracy(scores, known)
+
+
+class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PreferenceEstimator):
+    """A low-dimensional view that minimises the large-margin objective, and a linear ranking in it."""
+
+    mean_: NDArray[Any]
+    ranking_: NDArray[np.float64]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "gamma1": [Interval(Real, 0, None, closed="neither")],
+        "gamma2": [Interval(Real, -1, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="left")],
+        "sigma": [Interval(Real, 0, None, closed="left")],
+        "angle_loss": [StrOptions({"hinge", "squared"})],
+        "max_pairs": [Interval(Integral, 1, None, closed="left")],
+        "combinations": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    n_components: int
+    gamma1: float
+    gamma2: float
+    C: float | str
+    sigma: float
+    angle_loss: str
+    max_pairs: int
+    combinations: int | str
+    cv: int
+    random_state: Any
+
+    def _prepare(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        preferences: Preferences | None,
+        groups: ArrayLike | None,
+        *,
+        accept_sparse: bool,
+    ) -> tuple[Rows, Preferences, np.random.Generator]:
+        rows: Rows = validate_data(
+            self, X, dtype=DTYPES, accept_sparse="csr" if accept_sparse else False, ensure_min_samples=2
+        )
+        if self.n_components > rows.shape[1]:
+            raise ValueError(
+                f"n_components={self.n_components} must be at most the number of features, {rows.shape[1]}."
+            )
+        if self.angle_loss == "squared" and self.gamma2 < 1:
+            raise ValueError(f'angle_loss="squared" needs gamma2 >= 1, got gamma2={self.gamma2}.')
+        rng = as_generator(self.random_state)
+        known = known_preferences(y, preferences, groups, rows.shape[0], max_pairs=self.max_pairs, random_state=rng)
+        return rows, known, rng
+
+    def _start(self, X: Rows, known: Preferences) -> tuple[RowSpace, Floats]:
+        """The coordinates to work in, and the leading principal directions in them (in rows)."""
+        mean = column_means(X)
+        self.mean_ = mean.astype(X.dtype)
+        space = row_space(X, mean, anchors=known.rows)
+        _, directions = generalized(space.covariance(), np.eye(space.dim), self.n_components)
+        if directions.shape[1] == 0:
+            raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+        if directions.shape[1] < self.n_components:
+            warnings.warn(
+                f"{type(self).__name__} found {directions.shape[1]} usable directions of the "
+                f"n_components={self.n_components} asked for: the rows of X span no more.",
+                SupervisionWarning,
+                stacklevel=4,
+            )
+        return space, directions.T
+
+    def _warn_no_preferences(self) -> None:
+        warnings.warn(
+            f"{type(self).__name__}: no preferences were given, so the result is that of PCA. Give pairs by "
+            "preferences=, or ordinal scores by y.",
+            SupervisionWarning,
+            stacklevel=4,
+        )
+
+    def _objective(self, X: Rows, known: Preferences, C: float, rng: np.random.Generator) -> tuple[Objective, IntArray]:
+        """The objective for an embedding of the rows that occur in preferences, and which rows these are."""
+        used = known.rows
+        pairs = Pairs.of(np.searchsorted(used, known.pairs), len(used), known.weight)
+        objective = Objective(
+            pairs,
+            self.sigma * largest_differences(X, known.pairs),
+            gamma1=float(self.gamma1),
+            gamma2=float(self.gamma2),
+            C=C,
+            sigma=float(self.sigma),
+            squared=self.angle_loss == "squared",
+            shifts=self._shifts(pairs.count, rng),
+        )
+        return objective, used
+
+    def _shifts(self, n_pairs: int, rng: np.random.Generator) -> tuple[IntArray, IntArray] | None:
+        if self.gamma2 >= 1 or self.combinations == "all":
+            return None
+        if self.combinations == "auto":
+            if n_pairs <= EXACT_PAIRS:
+                return None
+            return draw_shifts(n_pairs, COMBINATIONS_PER_PAIR * n_pairs, rng)
+        wanted = int(self.combinations)
+        return draw_shifts(n_pairs, wanted, rng) if 2 * wanted < n_pairs**2 and n_pairs > 2 else None
+
+    @abstractmethod
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Map rows to the view."""
+
+    def decision_function(self, X: ArrayLike) -> NDArray[Any]:
+        """Score of each row, higher is better: a linear ranking of the view, learnt from the same preferences.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "ranking_"):
+            raise ValueError(f"this {type(self).__name__} was fitted without preferences, so it ranks nothing.")
+        return np.asarray(self.transform(X) @ self.ranking_)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def known_preferences(
+    y: ArrayLike | None,
+    preferences: Preferences | None,
+    groups: ArrayLike | None,
+    n_samples: int,
+    *,
+    max_pairs: int,
+    random_state: Any,
+) -> Preferences:
+    """All that scores `y` and `preferences` say, over `n_samples` rows; `max_pairs` of what `y` says, if it is more."""
+    if preferences is not None and not isinstance(preferences, Preferences):
+        raise TypeError(
+            f"preferences must be a pairlens.Preferences, got {type(preferences).__name__}. Build one with "
+            "Preferences([(better, worse), ...], n_samples=len(X))."
+        )
+    if y is None:
+        if groups is not None and preferences is None:
+            raise ValueError("groups say which rows y compares, but y is None: give ordinal scores by y.")
+        implied = Preferences(n_samples=n_samples)
+    else:
+        for name, values in (("y", y), ("groups", groups)):
+            if values is not None and len(np.asarray(values)) != n_samples:
+                raise ValueError(
+                    f"{name} has {len(np.asarray(values))} entries but X has {n_samples} rows; there must be one "
+                    "for each."
+                )
+        limit = max_pairs if n_samples * (n_samples - 1) // 2 > max_pairs else None
+        if limit is not None and _count_pairs(y, groups) <= max_pairs:
+            limit = None
+        implied = Preferences.from_scores(y, groups=groups, n_pairs=limit, random_state=random_state)
+    if preferences is None:
+        return implied
+    if preferences.n_samples is None:
+        preferences = preferences.with_n_samples(n_samples)
+    elif len(preferences) != n_samples:
+        raise ValueError(
+            f"preferences are for {len(preferences)} rows but X has {n_samples}. Use preferences[rows] for a part of "
+            "the rows, and n_samples=len(X) when building them."
+        )
+    return preferences if y is None else implied.merge(preferences)
+
+
+def _count_pairs(y: ArrayLike, groups: ArrayLike | None) -> int:
+    """Number of pairs of rows of one group with different scores."""
+    level, _ = factorise(y, name="y")
+    group = np.zeros(len(level), dtype=np.int64) if groups is None else factorise(groups, name="groups")[0]
+    usable = (level >= 0) & (group >= 0)
+    in_group = np.bincount(group[usable])
+    in_level = np.unique(np.stack([group[usable], level[usable]]), axis=1, return_counts=True)[1]
+    return int((in_group**2).sum() - (in_level**2).sum()) // 2

@@ -1,0 +1,339 @@
+"""GBWSDR: a nonlinear view from preferences, by boosted trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pairlens._optional import require
+from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens.exceptions import MissingExtraError
+from pairlens.preference._base import DTYPES, MarginTransformer
+from pairlens.preference._threads import fitting_threads
+from pairlens.preference.linear import LinearProblem, solve_lbfgs, starting_map
+from pairlens.preference.objective import Objective
+from pairlens.preference.pairs import Floats, Pairs
+from pairlens.preference.ranking import accuracy, embedded_ranking, folds
+from pairlens.preference.trees import SklearnTrees, TreeOptions, Trees, XGBoostTrees
+from pairlens.spectral.eigen import fix_signs
+from pairlens.supervision import Preferences
+
+__all__ = ["GBWSDR"]
+
+XGBOOST_ROWS = 10_000
+"""From so many rows on, XGBoost is the faster of the two tree libraries."""
+
+LINEAR_ITERATIONS = 40
+LINEAR_REG = 0.1
+"""Iterations and ridge of the linear view that ``init="wsdr"`` starts from, the defaults of WSDR."""
+
+
+class GBWSDR(MarginTransformer):
+    r"""Large-margin weakly supervised dimensionality reduction with boosted trees.
+
+    Minimises the objective of :class:`WSDR` over functions :math:`\varphi = \varphi_0 + \alpha \sum_t h_t`: each
+    :math:`h_t` is a regression tree with a vector in each leaf, fitted to the negative gradient
+    :math:`-\partial J / \partial \varphi(x_i)`, and :math:`\varphi_0` is a linear view.
+
+    Choose it when what is better depends on thresholds and combinations of features, and there are enough preferences
+    to afford it. It fits the given preferences ever more closely, so the number of trees decides: leave it to
+    ``n_estimators="early"``. On the paper's data it ranks better than the linear methods on one set of three only.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of dimensions of the view.
+    n_estimators : int or "early", default="early"
+        Number of trees. "early" grows trees while the pairwise accuracy on held-out preferences improves, as the mean
+        of `cv` folds in which rows are held out, and then fits the best number to all; none at all may be best, and
+        then the view is the linear one.
+    max_depth : int, default=4
+        Depth of the trees.
+    learning_rate : float, default=0.1
+        Step :math:`\alpha`.
+    min_samples_leaf : int, default=5
+        Fewest rows in a leaf. XGBoost ignores such a limit for two dimensions and more; there, leaves hold at least so
+        many rows on average.
+    gamma1, gamma2, C, sigma, angle_loss
+        The objective; see :class:`WSDR`.
+    init : {"pca", "wsdr"}, default="pca"
+        The linear view :math:`\varphi_0`.
+    backend : {"auto", "sklearn", "xgboost"}, default="auto"
+        Whose trees. "auto" takes XGBoost (``pip install 'pairlens[boost]'``) from 10,000 rows in preferences on, if it
+        is installed.
+    max_trees : int, default=200
+        Most trees that "early" tries.
+    n_iter_no_change : int, default=15
+        "early" stops after so many trees without a better accuracy.
+    max_pairs, combinations : see :class:`WSDR`.
+    cv : int, default=3
+        Number of folds of "early".
+    n_jobs : int or None, default=None
+        Threads of XGBoost; its own choice if None.
+    random_state : int, RandomState instance or None, default=None
+        For the draws, the folds, and ties between splits.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The linear view that the trees add to.
+    mean_ : array of shape (n_features,)
+        Mean of the rows of X.
+    ranking_ : array of shape (n_components,)
+        Weights of the view that rank rows; see :meth:`decision_function`. Missing if there were no preferences.
+    n_estimators_ : int
+        Number of trees.
+    backend_ : str
+        The tree library used.
+    loss_curve_ : list of float
+        The objective at the start and after each tree.
+    validation_curve_ : list of float
+        Mean held-out pairwise accuracy after 0, 1, 2, ... trees; for "early" only.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    See Also
+    --------
+    WSDR : The linear view.
+
+    Notes
+    -----
+    The two libraries grow the same trees where `min_samples_leaf` is 1 and no feature has more than 256 distinct
+    values. Trees are grown on the rows that occur in preferences. Without preferences the result is that of PCA.
+
+    References
+    ----------
+    .. [1] Chang Xu, Dacheng Tao, Chao Xu, Yong Rui, "Large-margin weakly supervised dimensionality reduction",
+       ICML 2014.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from pairlens import GBWSDR, Preferences
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> worse = Preferences.from_scores(y, n_pairs=2000, random_state=0)
+    >>> view = GBWSDR(n_components=2, n_estimators=20, random_state=0).fit(X, preferences=worse)
+    >>> view.transform(X).shape
+    (442, 2)
+    >>> bool(view.score(X, y) > 0.75)
+    True
+    """
+
+    components_: NDArray[Any]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MarginTransformer._parameter_constraints,
+        "n_estimators": [Interval(Integral, 0, None, closed="left"), StrOptions({"early"})],
+        "max_depth": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
+        "init": [StrOptions({"pca", "wsdr"})],
+        "backend": [StrOptions({"auto", "sklearn", "xgboost"})],
+        "max_trees": [Interval(Integral, 1, None, closed="left")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_estimators: int | str = "early",
+        max_depth: int = 4,
+        learning_rate: float = 0.1,
+        min_samples_leaf: int = 5,
+        gamma1: float = 1.0,
+        gamma2: float = 1.0,
+        C: float = 1.0,
+        sigma: float = 0.1,
+        angle_loss: str = "hinge",
+        init: str = "pca",
+        backend: str = "auto",
+        max_trees: int = 200,
+        n_iter_no_change: int = 15,
+        max_pairs: int = 200_000,
+        combinations: int | str = "auto",
+        cv: int = 3,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.learning_rate = learning_rate
+        self.min_samples_leaf = min_samples_leaf
+        self.gamma1 = gamma1
+        self.gamma2 = gamma2
+        self.C = C
+        self.sigma = sigma
+        self.angle_loss = angle_loss
+        self.init = init
+        self.backend = backend
+        self.max_trees = max_trees
+        self.n_iter_no_change = n_iter_no_change
+        self.max_pairs = max_pairs
+        self.combinations = combinations
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        preferences: Preferences | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn the view.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            All rows; those without preferences help to find the linear view.
+        y : array-like of shape (n_samples,), optional
+            Ordinal scores, the higher the better; missing where unknown. Every pair of different scores is a
+            preference.
+        preferences : Preferences, optional
+            Which rows are better than which. Adds to what `y` says.
+        groups : array-like of shape (n_samples,), optional
+            Query of each row: `y` compares rows of one query only.
+
+        Returns
+        -------
+        self : object
+        """
+        rows, known, rng = self._prepare(X, y, preferences, groups, accept_sparse=False)
+        space, directions = self._start(rows, known)
+        self.loss_curve_: list[float] = []
+        self.backend_ = self._choose_backend(len(known.rows))
+        if known.n_pairs == 0:
+            self._warn_no_preferences()
+            if hasattr(self, "ranking_"):
+                del self.ranking_
+            self.components_ = fix_signs(space.lift(directions.T)).astype(rows.dtype)
+            self._trees: Trees = SklearnTrees(None, len(directions), self._options(0))
+            self.n_estimators_ = 0
+            return self
+        objective, used = self._objective(rows, known, float(self.C), rng)
+        inside = rows[used].astype(np.float64)
+        coordinates = np.asarray(space.rows[used], dtype=np.float64)
+        options = self._options(int(rng.integers(2**31 - 2**16)))
+
+        def boosting(part: Objective) -> _Boosting:
+            linear = self._linear_view(part, coordinates, directions)
+            offset = space.offset @ linear.T
+            return _Boosting(part, inside, coordinates @ linear.T - offset, linear, self.backend_, options)
+
+        with fitting_threads(inside.shape[0] * inside.shape[1] * len(directions)):
+            count = self._search(objective, boosting, rng) if self.n_estimators == "early" else int(self.n_estimators)
+            final = boosting(objective)
+            for _ in range(count):
+                self.loss_curve_.append(final.step())
+            self.loss_curve_.append(objective(final.Z)[0])
+            self.ranking_ = embedded_ranking(final.Z, objective.pairs)
+        self.n_estimators_ = count
+        self.components_ = space.lift(final.linear.T).astype(rows.dtype)
+        self._trees = final.finished()
+        return self
+
+    def _options(self, seed: int) -> TreeOptions:
+        return TreeOptions(self.max_depth, float(self.learning_rate), self.min_samples_leaf, self.n_jobs, seed)
+
+    def _choose_backend(self, n_rows: int) -> str:
+        if self.backend != "auto":
+            return self.backend
+        if n_rows < XGBOOST_ROWS:
+            return "sklearn"
+        try:
+            require("xgboost", extra="boost", purpose="GBWSDR")
+        except MissingExtraError:
+            return "sklearn"
+        return "xgboost"
+
+    def _linear_view(self, objective: Objective, rows: Floats, directions: Floats) -> Floats:
+        linear = fix_signs(starting_map(directions, rows, objective))
+        if self.init == "pca":
+            return linear
+        return solve_lbfgs(LinearProblem(rows, objective, LINEAR_REG), linear, LINEAR_ITERATIONS, 1e-8).L
+
+    def _search(
+        self, objective: Objective, boosting: Callable[[Objective], _Boosting], rng: np.random.Generator
+    ) -> int:
+        """The number of trees with the best held-out accuracy, all folds growing side by side."""
+        runs: list[Iterator[float]] = []
+        for train, scored in folds(objective.pairs, self.cv, rng):
+            part = objective.select(train, self._shifts(int(train.sum()), rng))
+            runs.append(boosting(part).held_out(objective.pairs.select(scored)))
+        curve: list[float] = []
+        for scores in zip(*runs):
+            curve.append(float(np.mean(scores)))
+            since_best = len(curve) - 1 - int(np.argmax(curve))
+            if since_best >= self.n_iter_no_change or len(curve) > self.max_trees:
+                break
+        self.validation_curve_ = curve
+        return int(np.argmax(curve))
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Map rows: the linear view plus what the trees add.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        rows: NDArray[Any] = validate_data(self, X, dtype=DTYPES, reset=False)
+        linear = (rows - self.mean_) @ self.components_.T
+        return np.asarray(linear + self._trees.predict(rows), dtype=rows.dtype)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+
+@dataclass
+class _Boosting:
+    """Trees that grow down the gradient of an objective, and the view they have reached for all its rows."""
+
+    objective: Objective
+    rows: Floats
+    Z: Floats
+    linear: Floats
+    backend: str
+    options: TreeOptions
+
+    def __post_init__(self) -> None:
+        # Only rows of training pairs have a gradient; the others would pull leaves towards zero.
+        self._trained = np.unique(self.objective.pairs.rows)
+        kind = XGBoostTrees if self.backend == "xgboost" else SklearnTrees
+        self._trees: Trees = kind(self.rows[self._trained], self.Z.shape[1], self.options)
+
+    def step(self) -> float:
+        """Grow one tree; gives the objective before it."""
+        value, gradient = self.objective(self.Z)
+        # The gradient with respect to the mean over rows: the step does not shrink with their number.
+        self._trees.grow(-len(self._trained) * gradient[self._trained])
+        self.Z = self.Z + self._trees.last(self.rows)
+        return value
+
+    def held_out(self, other: Pairs) -> Iterator[float]:
+        """Accuracy of a ranking of the view on other pairs, after 0, 1, 2, ... trees."""
+        weights = None
+        while True:
+            weights = embedded_ranking(self.Z, self.objective.pairs, weights)
+            yield accuracy(self.Z @ weights, other)
+            self.step()
+
+    def finished(self) -> Trees:
+        """The trees, without the rows they were grown on."""
+        return self._trees.without_rows()

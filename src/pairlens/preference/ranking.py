@@ -1,0 +1,181 @@
+r"""A linear ranking from preferences, and its cross-validation.
+
+.. math::
+    \min_w \tfrac12 \|w\|^2 + C \sum_m \omega_m \max(0, 1 - w \cdot (z_i - z_j))^2
+
+is piecewise quadratic, so Newton's method ends after a few steps. Each step is solved by conjugate gradients, whose
+products with the Hessian touch rows and pairs but form neither the Hessian nor the differences of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
+
+from pairlens.engines.blocks import Rows
+from pairlens.preference.pairs import Floats, Pairs
+
+__all__ = [
+    "EMBEDDED_C",
+    "Selection",
+    "accuracy",
+    "embedded_ranking",
+    "folds",
+    "rank_svm",
+    "select",
+]
+
+EMBEDDED_C = 10.0
+"""Weight of the errors in the ranking of an embedding, once its coordinates have variance 1 on average."""
+
+GROUPS_PER_FOLD = 5
+"""Separate groups of pairs that a fold needs, so that whole groups are held out."""
+
+SCORED_PAIRS = 30
+"""Pairs of two held-out rows that cross-validation wants to score, over all folds."""
+
+Mask = NDArray[np.bool_]
+Path = Callable[[Mask], Iterator[Callable[[Rows], Floats]]]
+
+
+def rank_svm(
+    rows: Rows, pairs: Pairs, C: float, *, start: Floats | None = None, tol: float = 1e-6, max_iter: int = 100
+) -> tuple[Floats, int]:
+    """The weights w, and the number of Newton steps.
+
+    Stops where the gradient is below `tol` times its size at w = 0.
+    """
+    w = np.zeros(rows.shape[1]) if start is None else start
+    scale = 2 * C * float(np.linalg.norm(rows.T @ pairs.gather(pairs.weight)))
+    margin = pairs.differences(np.asarray(rows @ w))
+    for step in range(max_iter):
+        slack = np.maximum(1.0 - margin, 0.0)
+        gradient = w - 2 * C * np.asarray(rows.T @ pairs.gather(pairs.weight * slack))
+        if float(np.linalg.norm(gradient)) <= tol * scale:
+            return w, step
+        curvature = 2 * C * pairs.weight * (slack > 0)
+        direction = _newton_direction(rows, pairs, curvature, gradient)
+        change = pairs.differences(np.asarray(rows @ direction))
+        length = _exact_step(w, direction, margin, change, 2 * C * pairs.weight)
+        w = w + length * direction
+        margin = margin + length * change
+    return w, max_iter
+
+
+def _newton_direction(rows: Rows, pairs: Pairs, curvature: Floats, gradient: Floats) -> Floats:
+    """Conjugate gradients for ``(I + D' diag(curvature) D) v = -gradient``, D the differences of the rows."""
+    v = np.zeros_like(gradient)
+    residual = -gradient
+    search = residual.copy()
+    size = float(residual @ residual)
+    goal = 1e-4 * size
+    for _ in range(len(gradient) + 10):
+        if size <= goal:
+            break
+        moved = curvature * pairs.differences(np.asarray(rows @ search))
+        product = search + np.asarray(rows.T @ pairs.gather(moved))
+        length = size / float(search @ product)
+        v += length * search
+        residual -= length * product
+        previous, size = size, float(residual @ residual)
+        search = residual + (size / previous) * search
+    return v
+
+
+def _exact_step(w: Floats, direction: Floats, margin: Floats, change: Floats, weight: Floats) -> float:
+    """The best length along a direction: the objective there is convex and piecewise quadratic in one number."""
+    length, low, high = 1.0, 0.0, np.inf
+    linear, square = float(w @ direction), float(direction @ direction)
+    for _ in range(50):
+        slack = np.maximum(1.0 - margin - length * change, 0.0)
+        slope = linear + length * square - float(weight @ (slack * change))
+        if slope > 0:
+            high = length
+        else:
+            low = length
+        bend = square + float(weight @ (change**2 * (slack > 0)))
+        proposal = length - slope / bend
+        if not low < proposal < high:
+            proposal = 0.5 * (low + high) if np.isfinite(high) else 2 * length
+        if abs(proposal - length) <= 1e-10 * length:
+            return proposal
+        length = proposal
+    return length
+
+
+def embedded_ranking(Z: Floats, pairs: Pairs, start: Floats | None = None) -> Floats:
+    """Weights that rank an embedding. One factor for all coordinates makes their mean variance 1 beforehand."""
+    scale = float(np.sqrt(np.mean(np.var(Z, axis=0))))
+    if scale == 0:
+        return np.zeros(Z.shape[1])
+    begin = None if start is None else start * scale
+    return rank_svm(Z / scale, pairs, EMBEDDED_C, start=begin, tol=1e-4)[0] / scale
+
+
+def accuracy(scores: Floats, pairs: Pairs) -> float:
+    """Share of the pairs in which the better row scores higher; ties count half."""
+    gap = pairs.differences(scores)
+    return float(pairs.weight @ ((gap > 0) + 0.5 * (gap == 0)))
+
+
+def folds(pairs: Pairs, n_splits: int, rng: np.random.Generator) -> list[tuple[Mask, Mask]]:
+    """Which pairs each fold trains on, and which it scores.
+
+    Rows are held out, not pairs: from (a, b) and (b, c) the pair (a, c) would be no surprise. Pairs of two held-out
+    rows are scored. Pairs of a held-out row with a training row are neither trained on nor scored, because a ranking
+    that fits its training rows too closely does well on them; only where fewer than :data:`SCORED_PAIRS` would be left
+    they are scored too. Where the pairs fall into many separate groups, as with one group for each query, whole groups
+    are held out and there are no such pairs. A fold with nothing to train on or nothing to score is left out.
+    """
+    graph = sparse.coo_array((np.ones(pairs.count), tuple(pairs.rows.T)), shape=(pairs.n_rows, pairs.n_rows))
+    _, unit = csgraph.connected_components(graph, directed=False)
+    involved = np.unique(pairs.rows)
+    if len(np.unique(unit[involved])) < GROUPS_PER_FOLD * n_splits:
+        unit = np.arange(pairs.n_rows)
+    units = rng.permutation(np.unique(unit[involved]))
+    fold_of_unit = np.full(int(unit.max()) + 1, -1)
+    fold_of_unit[units] = np.arange(len(units)) % n_splits
+    better, worse = fold_of_unit[unit][pairs.rows].T
+    within = better == worse
+    if within.sum() < SCORED_PAIRS:
+        within = np.ones(pairs.count, dtype=bool)
+    result = []
+    for k in range(n_splits):
+        touched = (better == k) | (worse == k)
+        scored = touched & within
+        if scored.any() and not touched.all():
+            result.append((~touched, scored))
+    if not result:
+        raise ValueError(
+            f"cross-validation needs preferences to train on and others to hold out, but every one of the {n_splits} "
+            f"folds of rows takes all of the {pairs.count} pairs or none. Give more preferences, or a number in place "
+            "of the search."
+        )
+    return result
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The outcome of a search: the position of the best value, and the mean held-out accuracy of each."""
+
+    best: int
+    scores: Floats
+
+
+def select(rows: Rows, pairs: Pairs, splits: Sequence[tuple[Mask, Mask]], path: Path) -> Selection:
+    """Follow a path of values on the training pairs of every fold; the best mean accuracy on held-out pairs wins.
+
+    `path` takes the mask of the training pairs and yields, for one value after another, a function from rows to
+    scores. Of equal values the first wins.
+    """
+    curves = []
+    for train, scored in splits:
+        held = pairs.select(scored)
+        curves.append([accuracy(score(rows), held) for score in path(train)])
+    scores = np.mean(curves, axis=0)
+    return Selection(int(np.argmax(scores)), scores)

@@ -1,0 +1,167 @@
+"""GBWSDR: its two tree libraries, early stopping, and the case it is for."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from pairlens import _optional
+from pairlens.exceptions import MissingExtraError, SupervisionWarning
+from pairlens.preference import gbwsdr
+from pairlens.preference.gbwsdr import GBWSDR
+from pairlens.preference.ranksvm import RankSVM
+from pairlens.preference.trees import SklearnTrees, TreeOptions, XGBoostTrees
+from pairlens.preference.wsdr import WSDR
+from pairlens.supervision import Preferences
+from tests.oracles import preference as oracle
+
+
+@pytest.fixture
+def ring():
+    """Rows near a ring are better: no linear ranking sees it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    return X, -np.abs(np.linalg.norm(X, axis=1) - 1.2)
+
+
+def test_sees_what_no_linear_ranking_sees(ring):
+    X, y = ring
+    known = Preferences.from_scores(y[:200], n_pairs=4000, random_state=0)
+    view = GBWSDR(2, random_state=0).fit(X[:200], preferences=known)
+    assert view.score(X[200:], y[200:]) > 0.75
+    assert RankSVM().fit(X[:200], preferences=known).score(X[200:], y[200:]) < 0.65
+    assert 0 < view.n_estimators_ <= 200
+    assert view.validation_curve_[view.n_estimators_] == max(view.validation_curve_)
+
+
+def test_loss_falls_and_is_the_definition_at_the_view(ranked, few):
+    view = GBWSDR(2, n_estimators=15, random_state=0).fit(ranked.X, preferences=few)
+    assert len(view.loss_curve_) == 16
+    assert view.loss_curve_[-1] < 0.5 * view.loss_curve_[0]
+    Z = view.transform(ranked.X)
+    assert view.loss_curve_[-1] == pytest.approx(oracle.objective(ranked.X, Z, few.pairs.tolist()), rel=1e-6)
+
+
+def test_first_tree_is_fitted_to_the_negative_gradient(ranked, few):
+    # With a leaf for each row the first step is exactly one step of gradient descent.
+    options = {"max_depth": 30, "min_samples_leaf": 1, "learning_rate": 0.05}
+    none = GBWSDR(2, n_estimators=0, **options).fit(ranked.X, preferences=few)
+    one = GBWSDR(2, n_estimators=1, **options).fit(ranked.X, preferences=few)
+    Z, pairs = none.transform(ranked.X), few.pairs.tolist()
+    step = one.transform(ranked.X) - Z
+    for row in few.rows[:3]:
+
+        def value(z, row=row):
+            moved = Z.copy()
+            moved[row] = z
+            return oracle.objective(ranked.X, moved, pairs)
+
+        n_used = len(few.rows)
+        np.testing.assert_allclose(step[row], -0.05 * n_used * oracle.numerical_gradient(value, Z[row]), rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["pyrimidines", "triazines", "wpbc"])
+def test_both_libraries_grow_the_same_trees(real_data, name):
+    pytest.importorskip("xgboost")
+    X, y = real_data(name)
+    X = StandardScaler().fit_transform(X)
+    levels = np.digitize(y, np.quantile(y, [0.25, 0.5, 0.75]))
+    known = Preferences.from_scores(levels)
+    apart = np.any(X[known.pairs[:, 0]] != X[known.pairs[:, 1]], axis=1)
+    known = Preferences(known.pairs[apart], n_samples=len(X))
+    views = {
+        backend: GBWSDR(5, n_estimators=60, min_samples_leaf=1, backend=backend, n_jobs=1, random_state=0).fit(
+            X, preferences=known
+        )
+        for backend in ("sklearn", "xgboost")
+    }
+    ours, theirs = views["sklearn"].loss_curve_, views["xgboost"].loss_curve_
+    np.testing.assert_allclose(theirs, ours, rtol=2e-2, atol=1e-4)
+    np.testing.assert_allclose(theirs[:10], ours[:10], rtol=1e-4)
+
+
+def test_leaf_size_is_a_limit_for_sklearn_and_an_average_for_xgboost():
+    xgboost = pytest.importorskip("xgboost")
+    rng = np.random.default_rng(0)
+    X, targets = rng.normal(size=(200, 3)), rng.standard_cauchy(size=(200, 2))
+    options = TreeOptions(max_depth=6, learning_rate=1.0, min_samples_leaf=20, n_jobs=1, seed=0)
+    plain = SklearnTrees(X, 2, options)
+    plain.grow(targets)
+    sizes = np.unique(plain.trees[0].apply(X.astype(np.float32)), return_counts=True)[1]
+    assert sizes.min() >= 20
+    boosted = XGBoostTrees(X, 2, options)
+    boosted.grow(targets)
+    leaves = boosted._booster.predict(xgboost.DMatrix(X), pred_leaf=True)
+    assert len(np.unique(leaves)) <= 200 // 20
+
+
+def test_starts_from_the_linear_view(ranked):
+    linear = WSDR(2).fit(ranked.X, ranked.y)
+    start = GBWSDR(2, init="wsdr", n_estimators=0).fit(ranked.X, ranked.y)
+    assert start.loss_curve_[0] == pytest.approx(
+        linear.loss_curve_[-1] - 0.05 * np.sum(linear.components_**2), rel=1e-6
+    )
+    assert start.score(ranked.X, ranked.y) == pytest.approx(linear.score(ranked.X, ranked.y), abs=0.01)
+    pca = GBWSDR(2, n_estimators=0).fit(ranked.X, ranked.y)
+    assert pca.n_estimators_ == 0
+    assert pca.loss_curve_[0] > start.loss_curve_[0]
+
+
+@pytest.mark.parametrize("backend", ["sklearn", "xgboost"])
+def test_pickled_view_maps_new_rows_alike(ranked, backend):
+    pytest.importorskip("xgboost")
+    view = GBWSDR(2, n_estimators=5, backend=backend, n_jobs=1, random_state=0).fit(ranked.X[:60], ranked.y[:60])
+    again = pickle.loads(pickle.dumps(view))
+    new = ranked.X[60:]
+    np.testing.assert_array_equal(again.transform(new), view.transform(new))
+    one_by_one = np.concatenate([view.transform(row[None]) for row in new])
+    np.testing.assert_allclose(one_by_one, view.transform(new), rtol=1e-6, atol=1e-6)
+
+
+def test_same_seed_same_view(ranked):
+    first, second = (GBWSDR(2, random_state=7).fit(ranked.X, ranked.y).transform(ranked.X) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_backend_is_chosen_by_size_and_by_what_is_installed(ranked, monkeypatch):
+    pytest.importorskip("xgboost")
+    assert GBWSDR(2, n_estimators=1).fit(ranked.X, ranked.y).backend_ == "sklearn"
+    monkeypatch.setattr(gbwsdr, "XGBOOST_ROWS", 50)
+    assert GBWSDR(2, n_estimators=1, n_jobs=1).fit(ranked.X, ranked.y).backend_ == "xgboost"
+    real = _optional.importlib.import_module
+
+    def without_xgboost(name):
+        if name == "xgboost":
+            raise ImportError("No module named 'xgboost'", name="xgboost")
+        return real(name)
+
+    monkeypatch.setattr(_optional.importlib, "import_module", without_xgboost)
+    assert GBWSDR(2, n_estimators=1).fit(ranked.X, ranked.y).backend_ == "sklearn"
+    with pytest.raises(MissingExtraError, match=r"pairlens\[boost\]"):
+        GBWSDR(2, n_estimators=1, backend="xgboost").fit(ranked.X, ranked.y)
+
+
+def test_margin_below_one_and_sampled_combinations(ranked):
+    for combinations in ("all", 20_000):
+        view = GBWSDR(2, n_estimators=10, gamma2=0.5, combinations=combinations, random_state=0)
+        view.fit(ranked.X, preferences=ranked.preferences)
+        assert view.loss_curve_[-1] < 0.6 * view.loss_curve_[0]
+
+
+def test_without_preferences_it_is_pca(ranked):
+    with pytest.warns(SupervisionWarning, match="no preferences were given"):
+        view = GBWSDR(2).fit(ranked.X)
+    assert view.n_estimators_ == 0
+    assert view.transform(ranked.X).shape == (80, 2)
+    with pytest.raises(ValueError, match="fitted without preferences"):
+        view.decision_function(ranked.X)
+
+
+def test_sparse_rows_are_refused(ranked):
+    from scipy import sparse
+
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        GBWSDR().fit(sparse.csr_array(ranked.X), ranked.y)
