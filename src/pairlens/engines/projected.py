@@ -25,7 +25,7 @@ from pairlens.engines.neighbors import (
 )
 from pairlens.engines.selection import Criterion, Tile, blas_threads, blocks, crowding, self_join, spread_sample
 
-__all__ = ["ProjectedNeighbors", "ProjectedRows"]
+__all__ = ["ProjectedNeighbors", "ProjectedRows", "ProjectedScreen"]
 
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -70,21 +70,26 @@ class ProjectedRows:
         Coordinates in the span of must-link differences.
     gamma : float
         Of the kernel exp(-gamma d²).
+    chunklets : int array of shape (n,)
+        Group of must-linked rows each row belongs to, -1 for none.
     groups : Collapsed
-        Rows at projected distance zero from one another.
+        Rows at projected distance zero from one another: must-linked or identical.
     """
 
     X: Rows
     F: Float64
     gamma: float
+    chunklets: IntArray
     groups: Collapsed
     _rows: _Rows
+    _representative: Index
 
     @classmethod
-    def of(cls, X: Rows, F: Float64, gamma: float, chunklets: IntArray | None = None) -> ProjectedRows:
-        """See the attributes; `chunklets` holds the must-link group of each row, -1 for none."""
+    def of(cls, X: Rows, F: Float64, gamma: float, chunklets: IntArray) -> ProjectedRows:
+        """See the attributes."""
         # So many neighbours keep the rows as they are; identical ones are grouped with the must-linked ones here.
-        return cls(X, F, gamma, Collapsed.of(X, chunklets), _Rows.of(X, LARGEST_GROUPED_K + 1))
+        groups = Collapsed.of(X, chunklets)
+        return cls(X, F, gamma, chunklets, groups, _Rows.of(X, LARGEST_GROUPED_K + 1), groups.representative)
 
     @property
     def n(self) -> int:
@@ -101,8 +106,7 @@ class ProjectedRows:
 
     def _halved(self, rows: Index, cols: Index) -> tuple[Float64, Float64]:
         """Halved squared projected distances of pairs, and their squared input distances in units of the screen."""
-        first = self.groups.representative
-        rows, cols = first[rows], first[cols]
+        rows, cols = self._representative[rows], self._representative[cols]
         squared = self._rows.squared_distances(rows, cols)
         halved = -np.expm1(-self._rate * squared)
         for part in blocks(rows.size, max(1, 2**18 // max(1, self.F.shape[1]))):
@@ -137,7 +141,7 @@ class ProjectedRows:
             raise ValueError(f"k={k} must lie between 1 and {self.n - 1}, one less than the {self.n} rows.")
         threads = blas_threads()
         n_listed = min(k, self.groups.n_groups - 1)
-        screen = _ProjectedScreen(self, self._screen_dtype(k, n_listed))
+        screen = ProjectedScreen(self, self._screen_dtype(k, n_listed))
         near, far = self_join(
             self.n,
             screen.strip,
@@ -161,29 +165,36 @@ class ProjectedRows:
         """Single precision, unless it leaves too many pairs in doubt."""
         if not 1e-15 < self._rows.scale < 1e15:
             return np.float64
-        screen = _ProjectedScreen(self, np.float32)
+        screen = ProjectedScreen(self, np.float32)
         sample = spread_sample(self.n, LARGEST_BLOCK // 2)
         near, squared = screen.strip(sample)(sample)
         doubt = crowding(screen.euclid.criterion(k), sample, squared, -1)
         alone = np.flatnonzero(screen.stands[sample])
         if n_listed and alone.size:
-            of_points = screen.nearest(n_listed, np.arange(self.n)[sample][alone])
+            of_points = screen.nearest(n_listed, screen.index[sample][alone])
             doubt = max(doubt, crowding(of_points, slice(None), near[np.ix_(alone, alone)], +1))
         return np.float32 if doubt <= TOLERABLE_CROWDING else np.float64
 
 
-class _ProjectedScreen:
-    """Halved squared projected distances and squared input distances of blocks of rows."""
+class ProjectedScreen:
+    """Halved squared projected distances and squared input distances of blocks of rows.
 
-    def __init__(self, rows: ProjectedRows, dtype: DTypeLike) -> None:
-        self.rows, self.dtype = rows, np.dtype(dtype)
+    Rows for which another one stands are infinitely far from all others in the former. `largest` is the largest halved
+    squared projected distance seen.
+    """
+
+    def __init__(self, rows: ProjectedRows, dtype: DTypeLike, *, watch: bool = True) -> None:
+        self.rows, self.dtype, self.watch = rows, np.dtype(dtype), watch
         self.euclid = _Screen(rows._rows, dtype)
         self.level = (1 - np.einsum("ij,ij->i", rows.F, rows.F)) / 2
         self.stands = np.zeros(rows.n, dtype=bool)
         self.stands[rows.groups.first] = True
+        self.index = np.arange(rows.n)
         self.tie = TIE / rows.diameter
         unit = float(np.finfo(dtype).eps) / 2
         of_kernel = 2 * rows._rate * (rows._rows.X.shape[1] + 16) * unit * rows._rows.square
+        # Where a squared distance may come out far below zero, its exponential must not run away.
+        self.clip = float(of_kernel.max()) > 0.01
         of_product = 2 * (rows.F.shape[1] + 32) * unit * (1 + np.sqrt(np.maximum(1 - 2 * self.level, 0))) ** 2
         # A sum of two bounds of the form (r + s)² is at most one of that form, by the triangle inequality.
         self.radius = np.sqrt(of_kernel + of_product + (TIE if self.dtype == np.float32 else 0.0))
@@ -211,11 +222,14 @@ class _ProjectedScreen:
             squared, _ = euclid(cols)
             near = left @ self._augmented(cols).T
             kernel = np.multiply(squared, self.dtype.type(-self.rows._rate))
+            if self.clip:
+                np.minimum(kernel, 0, out=kernel)
             np.exp(kernel, out=kernel)
             near -= kernel
             if self.dtype == np.float64:
                 near += np.multiply(squared, self.tie, out=kernel)
-            self._watch(near, rows, cols)
+            if self.watch:
+                self._watch(near, rows, cols)
             if replaced.size:
                 near[replaced] = np.inf
             also = np.flatnonzero(~self.stands[cols])
@@ -248,8 +262,7 @@ class _ProjectedScreen:
 
     def _offer(self, places: Index, width: int, rows: slice, cols: slice) -> None:
         line, place = np.divmod(places, width)
-        index = np.arange(self.rows.n)
-        halved, _ = self.rows._halved(index[rows][line], index[cols][place])
+        halved, _ = self.rows._halved(self.index[rows][line], self.index[cols][place])
         with self._lock:
             self.largest = max(self.largest, float(halved.max(initial=0.0)))
 

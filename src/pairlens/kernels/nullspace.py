@@ -35,6 +35,7 @@ __all__ = [
     "NullSpace",
     "contrasts",
     "delta_to_gamma",
+    "feature_null_space",
     "linked_sample",
     "median_delta",
     "must_link_null_space",
@@ -128,6 +129,16 @@ def must_link_null_space(
     values, vectors = range_basis((W + W.T) / 2, tol)
     combination = np.asarray(H.T @ (vectors / np.sqrt(values)))
     return NullSpace(points, combination, kernel, gamma, shift, tol * float(values.max(initial=0.0)))
+
+
+def feature_null_space(features: NDArray[np.float64], chunklets: IntArray) -> tuple[NDArray[np.float64], float]:
+    """The same for explicit features: an orthonormal basis Q, in columns, of what must-linked rows differ in.
+
+    ``features - (features @ Q) @ Q.T`` are then the features of the projected kernel. Also returns the bound on the
+    squared distance that may be left between must-linked rows.
+    """
+    space = must_link_null_space(features, chunklets, kernel="linear", gamma=None)
+    return space.points.T @ space.combination, space.residual
 
 
 def linked_sample(chunklets: IntArray, at_most: int = MAX_LINKED) -> NDArray[np.int64]:
