@@ -6,10 +6,18 @@ import importlib
 import inspect
 import pkgutil
 
+import pytest
+import sklearn
 from sklearn.base import BaseEstimator
+from sklearn.utils.fixes import parse_version
 
 import pairlens
 from pairlens.methods._base import LinearPairTransformer
+
+pipelines_route_scores = pytest.mark.skipif(
+    parse_version(sklearn.__version__) < parse_version("1.8"),
+    reason="scikit-learn hands metadata to the score of a Pipeline in cross-validation from 1.8 on",
+)
 
 
 def all_estimators() -> list[type[BaseEstimator]]:

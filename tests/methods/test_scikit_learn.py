@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pairlens import WBDR, Constraints
 from pairlens.methods._supervision import MAX_SCORED_PAIRS, held_out_auc
+from tests.estimators import pipelines_route_scores
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +22,7 @@ def _routing():
         yield
 
 
+@pipelines_route_scores
 @pytest.mark.parametrize("n_pairs", [400, 569, 2000])
 def test_cross_validation_and_grid_search(n_pairs):
     """Fewer pairs than rows, exactly as many, and more."""

@@ -23,6 +23,7 @@ from pairlens.preference.pairs import Pairs, largest_differences
 from pairlens.preference.ranksvm import RankSVM
 from pairlens.preference.wsdr import WSDR
 from pairlens.supervision import Preferences
+from tests.estimators import pipelines_route_scores
 from tests.oracles import preference as oracle
 
 
@@ -241,6 +242,7 @@ def test_errors_say_what_is_wrong(ranked):
         WSDR().fit(X, ["good"] * 80)
 
 
+@pipelines_route_scores
 def test_metadata_routing_slices_preferences_and_groups(ranked):
     groups = np.arange(80) % 10
     with config_context(enable_metadata_routing=True):

@@ -319,7 +319,11 @@ class TestForeignFiles:
         assert caught[0].filename == __file__
 
 
-@given(seconds=st.lists(st.datetimes(), min_size=2, max_size=5, unique=True))
+@given(
+    seconds=st.lists(
+        st.datetimes(pd.Timestamp(1700, 1, 1), pd.Timestamp(2200, 1, 1)), min_size=2, max_size=5, unique=True
+    )
+)
 def test_pandas_timestamps_as_ids(seconds):
     ids = pd.Series(pd.to_datetime(pd.Series(seconds)))
     made = Constraints([(0, 1)], n_samples=len(seconds))

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pairlens.supervision import Constraints, Preferences
+from tests.estimators import pipelines_route_scores
 from tests.supervision import oracles
 
 N_ROWS = 60
@@ -83,6 +84,7 @@ def test_cross_validate(constraints):
     assert sum(len(rows) for call, rows, _ in Recorder.seen if call == "score") == N_ROWS
 
 
+@pipelines_route_scores
 @amounts
 def test_grid_search_over_a_pipeline(constraints):
     recorder = Recorder().set_fit_request(constraints=True).set_score_request(constraints=True)

@@ -25,6 +25,9 @@ __all__ = [
 RELATIVE_TOLERANCE = 1e-9
 """Eigenvalues up to this share of the largest one count as zero."""
 
+NEGLIGIBLE = 1e-28
+"""A denominator up to this share of the numerator is rounding: the square of what double precision resolves."""
+
 WHITEN_FLOOR = 1e-12
 """Smallest eigenvalue that a direction is divided by, relative to the largest."""
 
@@ -35,6 +38,8 @@ Pencil = tuple[NDArray[np.float64], NDArray[np.float64]]
 def symmetric(A: Matrix, at_most: int | None = None) -> Pencil:
     """Eigenvalues, largest first, with orthonormal eigenvectors: all, or the leading ones."""
     n = len(A)
+    if n == 0:
+        return np.empty(0), np.empty((0, 0))
     leading = None if at_most is None or at_most >= n else (n - at_most, n - 1)
     values, vectors = linalg.eigh(A, check_finite=False, subset_by_index=leading)
     return values[::-1], vectors[:, ::-1]
@@ -65,6 +70,8 @@ def generalized(A: Matrix, B: Matrix, k: int, *, largest: bool = True) -> Pencil
     largest are asked for, directions with a zero or negative eigenvalue are dropped: they carry nothing of A.
     """
     scale, basis = range_basis(B)
+    if scale.max(initial=0.0) <= NEGLIGIBLE * np.trace(A):
+        return np.empty(0), np.empty((len(A), 0))
     whiten = basis / np.sqrt(scale)
     values, vectors = symmetric(whiten.T @ A @ whiten)
     if largest:

@@ -10,8 +10,9 @@ In coordinates Y (n x p, centred, total variance 1) with a graph of the rows who
 - repel :math:`B = (n_C [S_C] + p [T]) / (n_C + p)` with the total scatter T;
 
 where [S] is S scaled to trace p. G is never formed: :math:`\mu` are rows of
-:math:`(1 - a)(I - a P)^{-1} Y` and :math:`G w = (1 - a)(I - a P')^{-1} w`, both by a short power iteration
-that is shared by all pairs.
+:math:`(1 - a)(I - a P)^{-1} Y` and :math:`G w = (1 - a)(I - a P')^{-1} w`, both by a short iteration that is shared by
+all pairs. The nearest neighbours of :math:`S_{near}` are taken as directed lists of weight 1: two rows in each other's
+list count twice.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ __all__ = ["NearGraph", "PairField", "near_graph", "pair_field", "pair_matrices"
 SCALE_NEIGHBOR = 7
 """The neighbour whose distance is the local scale of the weights."""
 ACCURACY = 1e-12
-"""Relative size at which the power iteration of the spreading ends."""
+"""Relative size at which the iteration of the spreading ends."""
 RIDGE = 1e-9
 
 
@@ -53,7 +54,7 @@ class PairField:
     """Rows with all that a pair problem needs of them, ready for any set of pairs."""
 
     rows: NDArray[np.float64]
-    walk: sparse.csr_matrix
+    walk_back: sparse.csr_matrix
     spread: float
     smooth: NDArray[np.float64]
     local: Matrix
@@ -99,7 +100,7 @@ class PairField:
         return (self.smooth[pairs[:, 0]] * weight[:, None]).T @ self.smooth[pairs[:, 1]]
 
     def _scatter(self, ends: NDArray[np.float64], cross: Matrix) -> Matrix:
-        reach = spread_over(self.walk.T.tocsr(), ends, self.spread)
+        reach = spread_over(self.walk_back, ends, self.spread)
         scatter = weighted_scatter(self.rows, weight=reach, offset=np.zeros(self.dim))
         return scatter - cross - cross.T
 
@@ -149,7 +150,7 @@ def pair_field(rows: NDArray[np.float64], graph: NearGraph, *, spread: float, io
     pairs = np.column_stack([np.repeat(np.arange(n), k), graph.indices.ravel()])
     local = iota * np.eye(Y.shape[1]) + (1 - iota) * to_trace(pair_scatter(Y, pairs))
     total = to_trace(weighted_scatter(Y, offset=np.zeros(Y.shape[1])))
-    return PairField(Y, graph.walk, spread, spread_over(graph.walk, Y, spread), local, total)
+    return PairField(Y, graph.walk.T.tocsr(), spread, spread_over(graph.walk, Y, spread), local, total)
 
 
 def solve_pairs(field: PairField, known: Constraints, strength: float, k: int) -> Pencil:
@@ -178,11 +179,25 @@ def to_trace(S: Matrix) -> Matrix:
 
 
 def spread_over(walk: sparse.csr_matrix, start: NDArray[np.float64], a: float) -> NDArray[np.float64]:
-    r""":math:`(1 - a)(I - a P)^{-1} x` by its power series, to a relative accuracy of 1e-12."""
+    r""":math:`(1 - a)(I - a P)^{-1} x` to a relative accuracy of about 1e-12.
+
+    The eigenvalues of a P are real and lie in [-a, a], so Chebyshev's iteration gains
+    :math:`a / (1 + \sqrt{1 - a^2})` a step where the power series gains a: half as many steps at a = 0.5.
+    """
     if a == 0:
         return start
-    n_steps = int(np.ceil(np.log(ACCURACY) / np.log(a)))
-    result = (1 - a) * start
-    for _ in range(n_steps):
-        result = (1 - a) * start + a * (walk @ result)
+    most_steps = int(np.ceil(np.log(ACCURACY) / np.log(a)))
+    small = ACCURACY * np.abs(start).max(initial=0.0)
+    before, result, omega = np.zeros_like(start), (1 - a) * start, 1.0
+    for step in range(most_steps):
+        omega = 2 / (2 - a**2) if step == 0 else 1 / (1 - a**2 * omega / 4)
+        change = walk @ result
+        change *= a
+        change += (1 - a) * start
+        change -= before
+        change *= omega
+        change += before
+        before, result = result, change
+        if np.abs(result - before).max(initial=0.0) <= small:
+            break
     return result

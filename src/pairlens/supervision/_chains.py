@@ -59,12 +59,12 @@ def _components(edges: IntArray, n_nodes: int) -> IntArray:
 
 def _one_way(first: IntArray, second: IntArray, length: FloatArray, n_nodes: int) -> sparse.csr_array:
     """Edges as a matrix in which each stands once, for algorithms told that they go both ways."""
-    if (first[1:] >= first[:-1]).all():
-        starts = np.searchsorted(first, np.arange(n_nodes + 1))
-        # csgraph works on contiguous 32-bit indices.
-        indices = np.ascontiguousarray(second, dtype=np.int32)
-        return sparse.csr_array((length, indices, starts.astype(np.int32)), shape=(n_nodes, n_nodes))
-    return sparse.coo_array((length, (first, second)), shape=(n_nodes, n_nodes)).tocsr()
+    # csgraph works on contiguous 32-bit indices.
+    source, target = (np.ascontiguousarray(ends, dtype=np.int32) for ends in (first, second))
+    if (source[1:] >= source[:-1]).all():
+        starts = np.searchsorted(source, np.arange(n_nodes + 1)).astype(np.int32)
+        return sparse.csr_array((length, target, starts), shape=(n_nodes, n_nodes))
+    return sparse.coo_array((length, (source, target)), shape=(n_nodes, n_nodes)).tocsr()
 
 
 def direct_conflicts(must: PairTable, cannot: PairTable, codes: IntArray | None) -> tuple[IntArray, IntArray]:

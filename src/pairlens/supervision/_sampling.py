@@ -128,8 +128,8 @@ def _draw_by_allotment(
                 np.int32
             ),
             (
-                np.concatenate([np.zeros(len(classes), dtype=np.int64), classes[left], classes[right], blocks]),
-                np.concatenate([classes, blocks, blocks, np.full(len(blocks), sink)]),
+                np.concatenate([np.zeros(len(classes)), classes[left], classes[right], blocks]).astype(np.int32),
+                np.concatenate([classes, blocks, blocks, np.full(len(blocks), sink)]).astype(np.int32),
             ),
         ),
         shape=(sink + 1, sink + 1),
