@@ -62,3 +62,10 @@ def test_reconstruction_weights_match_scikit_learn():
     expected = barycenter_kneighbors_graph(X, n_neighbors=4, reg=1e-3).toarray()
     np.testing.assert_allclose(reconstruction_weights(X, 4, 1e-3).toarray(), expected, atol=1e-8)
     np.testing.assert_allclose(reconstruction_weights(sparse.csr_matrix(X), 4).toarray(), expected, atol=1e-8)
+
+
+def test_reconstruction_of_repeated_rows_is_finite():
+    X = np.repeat(np.random.default_rng(0).standard_normal((3, 2)), 8, axis=0)
+    weights = reconstruction_weights(X, 4)
+    assert np.isfinite(weights.data).all()
+    np.testing.assert_allclose(np.asarray(weights.sum(axis=1)).ravel(), 1.0)

@@ -60,10 +60,13 @@ def test_equal_rows_have_no_direction(cls):
 def test_score_needs_both_kinds(cls, table):
     X, pairs = table
     model = cls().fit(X, constraints=pairs)
-    with pytest.raises(ValueError, match="at least one must-link and one cannot-link among the rows, got 1 and 0"):
-        model.score(X, constraints=Constraints([(0, 1)], n_samples=30))
-    with pytest.raises(ValueError, match="got 0 and 0"):
+    with pytest.warns(SupervisionWarning, match="1 must-links and 0 cannot-links among the rows and needs both"):
+        assert model.score(X, constraints=Constraints([(0, 1)], n_samples=30)) == 0.5
+    with pytest.raises(ValueError, match="score needs pairs to judge by"):
         model.score(X)
+    for bad in (np.ones(5), -np.ones(30), np.full(30, np.nan)):
+        with pytest.raises(ValueError, match="sample_weight must hold 30 finite numbers of at least 0"):
+            model.score(X, constraints=pairs, sample_weight=bad)
 
 
 @pytest.mark.parametrize(

@@ -106,11 +106,13 @@ def kernel_lppsi(
     beta: float = 1.0,
     theta: float | None = None,
 ) -> Solution:
-    """``min a'K(Lap(Ss) - beta Lap(Sd))K a / a'K D^s K a``, K the RBF kernel as it is (not centred).
+    """``min a'K(Lap(Ss) - beta Lap(Sd))K a / a'K D^s K a``, K the RBF kernel, centred as X is.
 
     Graphs and heat as in lppsi, in the input space. attract and repel are n x n; components is dual.
     """
     K = rbf(X, delta)
+    H = np.eye(len(K)) - 1 / len(K)
+    K = H @ K @ H
     Ss, Sd = lppsi_graphs(X, must_link, cannot_link, n_neighbors, theta)
     attract = K @ (laplacian(Ss) - beta * laplacian(Sd)) @ K
     repel = K @ np.diag(Ss.sum(axis=1)) @ K

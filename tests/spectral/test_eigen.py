@@ -95,3 +95,12 @@ def test_shrinkage_ends_at_its_target():
     np.testing.assert_allclose(shrink(S, T, 1.0), T * 4 / np.trace(T))
     np.testing.assert_allclose(shrink(S, T, 0.0), S * 4 / np.trace(S))
     np.testing.assert_allclose(np.trace(shrink(S, T, 0.3)), 4)
+
+
+def test_floors_are_where_they_are_documented():
+    """1e-8 of the largest for WBDR, 1e-12 for what SLPP and DCA divide by."""
+    S_B = np.diag([1.0, 1.0, 1.0])
+    _, vectors = compress_within(np.diag([1.0, 1e-6, 0.0]), S_B, 3, 1.0)
+    np.testing.assert_allclose(np.sort(np.abs(vectors).max(axis=0)), np.sort([1e-4, 1e-1, 1.0]), rtol=1e-9)
+    _, vectors = attract_whitened(np.diag([1.0, 1e-9, 0.0]), S_B, 3)
+    np.testing.assert_allclose(np.abs(vectors).max(axis=0), [1e6, 10**4.5, 1.0], rtol=1e-6)

@@ -51,12 +51,16 @@ def column_means(X: Rows) -> NDArray[np.float64]:
 
 
 def varying_columns(X: Rows) -> NDArray[np.bool_]:
-    """Which columns are not constant; of a CSR matrix, which are not empty.
+    """Which columns are not constant.
 
     Reads only as many rows as it takes to see every column vary, for most data those of the first block.
     """
     if sparse.issparse(X):
-        return np.bincount(X.indices, minlength=X.shape[1]) > 0
+        filled = np.bincount(X.indices, minlength=X.shape[1])
+        varies = filled > 0
+        full = np.flatnonzero(filled == X.shape[0])
+        varies[full] = np.any(X[:, full].toarray() != X[:1, full].toarray(), axis=0)
+        return varies
     varies = np.zeros(X.shape[1], dtype=bool)
     for block in row_blocks(X.shape[0], X.itemsize * X.shape[1], 1 << 20):
         varies |= np.any(X[block] != X[0], axis=0)

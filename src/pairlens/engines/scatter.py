@@ -10,7 +10,7 @@ centred block by block before they are multiplied.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from pairlens.engines.blocks import FloatArray, IntArray, Rows, row_blocks, take_rows
@@ -27,12 +27,18 @@ def weighted_scatter(X: Rows, *, weight: FloatArray | None = None, offset: Float
         return _plain_scatter(X, offset)
     total = np.zeros((f, f))
     centre = offset.astype(X.dtype)
-    root = np.sqrt(weight).astype(X.dtype)
+    root, unit = _roots(weight, X.dtype)
     for block in row_blocks(n, X.itemsize * f):
         rows = X[block] - centre
         rows *= root[block, None]
         total += rows.T @ rows
-    return total
+    return unit * total
+
+
+def _roots(weight: FloatArray, dtype: DTypeLike) -> tuple[FloatArray, float]:
+    """Square roots of weights in units of the largest, which keeps them in the range of float32, and that unit."""
+    unit = float(np.max(weight, initial=0.0)) or 1.0
+    return np.sqrt(weight / unit).astype(dtype), unit
 
 
 def _plain_scatter(X: FloatArray, offset: FloatArray) -> NDArray[np.float64]:
@@ -97,12 +103,13 @@ def group_scatter(X: Rows, codes: IntArray, *, weight: FloatArray | None = None)
         per_group = scale * np.bincount(code)
         product = (rows.T @ rows.multiply(scale[code][:, None])).toarray()
         return np.asarray(product - (means.T * per_group) @ means, dtype=np.float64)
-    means, root = means.astype(X.dtype), np.sqrt(scale).astype(X.dtype)
+    means = means.astype(X.dtype)
+    root, unit = _roots(scale, X.dtype)
     for block in row_blocks(len(member), X.itemsize * f):
         rows = X[member[block]] - means[code[block]]
         rows *= root[code[block], None]
         total += rows.T @ rows
-    return total
+    return unit * total
 
 
 def group_means(X: Rows, codes: IntArray) -> NDArray[np.float64]:
@@ -143,7 +150,7 @@ def pair_scatter(X: Rows, pairs: IntArray, weight: FloatArray | None = None) -> 
 
 def _difference_scatter(X: FloatArray, pairs: IntArray, weight: FloatArray | None) -> NDArray[np.float64]:
     f = X.shape[1]
-    root = None if weight is None else np.sqrt(weight).astype(X.dtype)
+    root, unit = (None, 1.0) if weight is None else _roots(weight, X.dtype)
     total = np.zeros((f, f))
     for block in row_blocks(len(pairs), X.itemsize * f):
         difference = np.take(X, pairs[block, 0], axis=0)
@@ -151,7 +158,7 @@ def _difference_scatter(X: FloatArray, pairs: IntArray, weight: FloatArray | Non
         if root is not None:
             difference *= root[block, None]
         total += difference.T @ difference
-    return total
+    return unit * total
 
 
 def graph_scatter(X: Rows, graph: sparse.csr_matrix) -> NDArray[np.float64]:

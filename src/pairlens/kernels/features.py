@@ -82,6 +82,8 @@ def kernel_matrix(X: Rows, Y: Rows, kernel: Kernel, gamma: float | None) -> NDAr
     from sklearn.metrics.pairwise import pairwise_kernels
 
     left, right = X.astype(np.float64), Y.astype(np.float64)
+    if callable(kernel):
+        return np.asarray(pairwise_kernels(left, right, metric=kernel), dtype=np.float64)
     return np.asarray(pairwise_kernels(left, right, metric=kernel, filter_params=True, gamma=gamma))
 
 

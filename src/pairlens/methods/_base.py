@@ -6,7 +6,6 @@ turns them into directions (:meth:`PairTransformer._solve`).
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -23,6 +22,7 @@ from pairlens._sklearn import (
     fit_context,
     validate_data,
 )
+from pairlens._warnings import warn_user
 from pairlens.engines.blocks import IntArray, Rows, column_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods._supervision import combine, held_out_auc
@@ -30,7 +30,7 @@ from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
 from pairlens.spectral.rowspace import RowSpace, row_space
 from pairlens.supervision import Constraints
 
-__all__ = ["LinearPairTransformer", "PairTransformer", "PairView", "unsupervised", "warn_fallback"]
+__all__ = ["LinearPairTransformer", "PairTransformer", "PairView", "finite", "unsupervised", "warn_fallback"]
 
 DTYPES = [np.float64, np.float32]
 
@@ -69,8 +69,11 @@ class PairView(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
         Returns
         -------
         auc : float
-            0.5 is chance, 1.0 means that every must-link is shorter than every cannot-link.
+            0.5 is chance, 1.0 means that every must-link is shorter than every cannot-link. Without pairs of both kinds
+            among the rows it is 0.5, with a warning.
         """
+        if y is None and constraints is None:
+            raise ValueError("score needs pairs to judge by: give constraints=, or labels by y.")
         embedded = np.asarray(self.transform(X))
         return held_out_auc(embedded, combine(y, constraints, len(embedded)), sample_weight)
 
@@ -135,30 +138,52 @@ class PairTransformer(PairView):
         """
         rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", ensure_min_samples=2)
         self._check_n_components(rows)
-        space, known = self._fit_coordinates(rows, combine(y, constraints, rows.shape[0]))
-        values, directions = self._solve_in(space, known)
-        if directions.shape[1] == 0:
-            space, _ = self._fit_coordinates(rows, Constraints(n_samples=rows.shape[0]))
-            if space.dim == 0:
-                raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
-            warn_fallback(self, "the given pairs single out no direction")
-            identity, covariance = unsupervised(space)
-            values, directions = generalized(covariance, identity, self._n_wanted)
+        known = combine(y, constraints, rows.shape[0])
+        try:
+            self._learn(rows, known)
+        except FloatingPointError:
+            if rows.dtype == np.float64:
+                raise ValueError(
+                    "the values of X are so large or so small that their squares leave the range of float64. Rescale "
+                    "X, for example by sklearn.preprocessing.StandardScaler."
+                ) from None
+            # Squares leave the range of float32 long before the values do.
+            self._learn(rows.astype(np.float64), known)
+            self._store_as(rows.dtype)
+        return self
+
+    def _learn(self, rows: Rows, known: Constraints) -> None:
+        """Find and store the directions; FloatingPointError if squares overflow or vanish in the dtype of the rows."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            space, local = self._fit_coordinates(rows, known)
+            values, directions = self._solve_in(space, local)
+            if directions.shape[1] == 0:
+                space, _ = self._fit_coordinates(rows, Constraints(n_samples=rows.shape[0]))
+                if space.dim == 0:
+                    raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+                identity, covariance = unsupervised(space)
+                values, directions = generalized(finite(covariance), identity, self._n_wanted)
+                if directions.shape[1] == 0:
+                    raise FloatingPointError
+                warn_fallback(self, "the given pairs single out no direction")
         if directions.shape[1] < self._n_wanted:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} found {directions.shape[1]} usable directions of the "
                 f"n_components={self._n_wanted} asked for: the rows and pairs given determine no more.",
                 SupervisionWarning,
-                stacklevel=3,
             )
         self.eigenvalues_ = values
         self._keep(space, directions, rows)
-        return self
 
     def _solve_in(self, space: RowSpace, known: Constraints) -> Pencil:
         if space.dim == 0:
             return np.empty(0), np.empty((0, 0))
-        return self._solve(*self._scatters(space, known))
+        attract, repel = self._scatters(space, known)
+        return self._solve(finite(attract), finite(repel))
+
+    def _store_as(self, dtype: np.dtype[Any]) -> None:
+        """Convert what was learned to the dtype of the rows."""
+        self.components_ = self.components_.astype(dtype)
 
     @property
     def _n_wanted(self) -> int:
@@ -206,6 +231,10 @@ class LinearPairTransformer(PairTransformer):
     def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
         self.components_ = fix_signs(space.lift(directions)).astype(X.dtype)
 
+    def _store_as(self, dtype: np.dtype[Any]) -> None:
+        super()._store_as(dtype)
+        self.mean_ = self.mean_.astype(dtype)
+
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Project rows onto the directions, :math:`(x - m) C'`.
 
@@ -222,6 +251,13 @@ class LinearPairTransformer(PairTransformer):
         return np.asarray(rows @ self.components_.T - self.mean_ @ self.components_.T)
 
 
+def finite(scatter: Matrix) -> Matrix:
+    """The scatter, or FloatingPointError if squares overflowed."""
+    if not np.isfinite(scatter).all():
+        raise FloatingPointError
+    return scatter
+
+
 def unsupervised(space: RowSpace) -> tuple[Matrix, Matrix]:
     """What attracts and what repels when nothing is known: the identity and the covariance, which makes PCA."""
     return np.eye(space.dim), space.covariance()
@@ -229,9 +265,8 @@ def unsupervised(space: RowSpace) -> tuple[Matrix, Matrix]:
 
 def warn_fallback(method: object, why: str) -> None:
     """Say that a method had too little supervision and did PCA instead."""
-    warnings.warn(
+    warn_user(
         f"{type(method).__name__}: {why}, so the result is that of PCA. Give must-links and cannot-links by "
         "constraints=, or labels by y.",
         SupervisionWarning,
-        stacklevel=5,
     )

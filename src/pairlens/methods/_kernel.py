@@ -8,27 +8,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, validate_data
-from pairlens.engines.blocks import Rows
+from pairlens.engines.blocks import Rows, column_means
 from pairlens.kernels.features import kernel_features
 from pairlens.methods._base import DTYPES, PairTransformer
 from pairlens.spectral.eigen import fix_signs
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import RowSpace, row_space
 from pairlens.supervision import Constraints
 
 __all__ = ["KernelPairTransformer"]
+
+KERNELS = {"additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid"}
+"""Those of scikit-learn, named here because asking for its list costs an import."""
 
 
 class KernelPairTransformer(PairTransformer):
     """Base of the methods whose directions are combinations of kernel functions at rows."""
 
-    _center: ClassVar[bool]
-    """Whether the method works in centred kernel features."""
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PairTransformer._parameter_constraints,
-        "kernel": [str, callable],
+        "kernel": [StrOptions(KERNELS), callable],
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
         "rank": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -47,17 +48,22 @@ class KernelPairTransformer(PairTransformer):
         self.rank = rank
 
     def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
-        self._features = kernel_features(X, kernel=self.kernel, gamma=self.gamma, rank=self.rank, center=self._center)
+        self._features = kernel_features(X, kernel=self.kernel, gamma=self.gamma, rank=self.rank, center=True)
         coordinates = self._features(X)
-        offset = coordinates.mean(axis=0) if self._center else np.zeros(coordinates.shape[1])
-        return RowSpace(coordinates, offset, seen=X), known
+        # Distances of wide sparse rows are found in the coordinates of their row space, which need no dense copy.
+        near = row_space(X, column_means(X)).rows if sparse.issparse(X) else X
+        return RowSpace(coordinates, coordinates.mean(axis=0), seen=near), known
 
     def _check_n_components(self, X: Rows) -> None:
         if self.n_components > X.shape[0]:
             raise ValueError(f"n_components={self.n_components} must be at most the number of rows, {X.shape[0]}.")
 
     def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
-        self.components_ = fix_signs(directions.T)
+        # Kernel features have no order or sign of their own, so the embedded rows decide the signs.
+        embedded = ((space.rows - space.offset) @ directions).T
+        decided = fix_signs(embedded)
+        self.components_ = directions.T * np.where(np.sum(decided * embedded, axis=1) < 0, -1.0, 1.0)[:, None]
+        self._offset = self.components_ @ space.offset
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Project rows, those of :meth:`fit` or new ones.
@@ -72,4 +78,4 @@ class KernelPairTransformer(PairTransformer):
         """
         check_is_fitted(self)
         rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
-        return (self._features(rows) @ self.components_.T).astype(rows.dtype, copy=False)
+        return (self._features(rows) @ self.components_.T - self._offset).astype(rows.dtype, copy=False)

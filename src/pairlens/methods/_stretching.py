@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pairlens._sklearn import Interval, StrOptions
+from pairlens._warnings import warn_user
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods._base import warn_fallback
 from pairlens.spectral.eigen import Matrix, Pencil
@@ -34,20 +34,20 @@ class ShrunkScatters:
         "shrinkage_factor": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def _shrinkage_weight(self, total: float, dim: int) -> float:
-        """Weight of the target for a scatter of pairs of the given total weight."""
-        if total == 0:
+    def _shrinkage_weight(self, scatter: Matrix, total: float) -> float:
+        """Weight of the target for a scatter of pairs of this total weight; 1 if they join equal rows only."""
+        if not np.trace(scatter) > 0:
             return 1.0
         if self.shrinkage == "auto":
-            prior = self.shrinkage_factor * dim
+            prior = self.shrinkage_factor * len(scatter)
             return prior / (prior + total)
         return float(self.shrinkage)
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         """S_W of the must-links and S_B of the cannot-links, shrunk towards the identity and the total scatter."""
         S_W, S_B = must_link_scatter(space, known), cannot_link_scatter(space, known)
-        weight_W = self._shrinkage_weight(known.must_link_total, space.dim)
-        weight_B = self._shrinkage_weight(known.cannot_link_total, space.dim)
+        weight_W = self._shrinkage_weight(S_W, known.must_link_total)
+        weight_B = self._shrinkage_weight(S_B, known.cannot_link_total)
         if weight_W > 0:
             S_W = shrink(S_W, np.eye(space.dim), weight_W)
         if weight_B > 0:
@@ -63,12 +63,11 @@ class StretchBetween(ShrunkScatters):
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
         solution, stretched = stretch_between(attract, repel, self.n_components, self.threshold)
         if stretched <= self.n_components < np.linalg.matrix_rank(repel):
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__}: {self.n_components} directions already hold more than "
                 f"threshold={self.threshold} of the between-class difference, so the must-links have no influence. "
                 "Standardise the features, or raise threshold.",
                 SupervisionWarning,
-                stacklevel=4,
             )
         return solution
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens._warnings import warn_user
 from pairlens.engines.blocks import IntArray
 from pairlens.engines.distances import pair_squared_distances
+from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.supervision import Constraints
 
-__all__ = ["class_codes", "combine", "held_out_auc"]
+__all__ = ["class_codes", "combine", "held_out_auc", "listed"]
 
 MAX_SCORED_PAIRS = 1_000_000
+MAX_LISTED_PAIRS = 1_000_000
 
 
 def combine(y: ArrayLike | None, constraints: Constraints | None, n_samples: int) -> Constraints:
@@ -36,12 +39,43 @@ def combine(y: ArrayLike | None, constraints: Constraints | None, n_samples: int
             f"constraints are for {len(constraints)} rows but X has {n_samples}. Use constraints[rows] for a part "
             "of the rows, and n_samples=len(X) when building them."
         )
-    return constraints if y is None else known.merge(constraints)
+    if y is None:
+        return constraints
+    # What was accepted as contradictory when it was built is not refused now.
+    return known.merge(constraints, on_conflict="warn" if len(constraints.conflicts().direct) else None)
+
+
+def listed(known: Constraints) -> Constraints:
+    """The pairs as a list, for methods that need each; of more than a million that labels imply, so many are drawn."""
+    if known.labels is None:
+        return known
+    if known.n_pairs > MAX_LISTED_PAIRS:
+        warn_user(
+            f"the labels imply {known.n_pairs} pairs, and the method looks at each: {MAX_LISTED_PAIRS} are drawn.",
+            ApproximationWarning,
+        )
+        return known.sample(MAX_LISTED_PAIRS, random_state=0)
+    return known.sample(known.n_pairs)
 
 
 def class_codes(known: Constraints) -> IntArray:
-    """Classes for methods that want labels: the labels if there are any, else the chunklets of the must-links."""
-    codes = known.chunklets() if known.labels is None else known.labels
+    """Classes for methods that want labels.
+
+    Rows that chains of must-links join to rows of one label have that label, and those that they join to no label are a
+    class of their own. Where a chain joins two labels, only the labels count.
+    """
+    labels = np.full(len(known), -1, dtype=np.int64) if known.labels is None else known.labels
+    part = known.explicit.chunklets()
+    n_labels, n_parts = labels.max(initial=-1) + 1, part.max(initial=-1) + 1
+    both = np.flatnonzero((labels >= 0) & (part >= 0))
+    lowest = np.full(n_parts, n_labels)
+    np.minimum.at(lowest, part[both], labels[both])
+    highest = np.full(n_parts, -1)
+    np.maximum.at(highest, part[both], labels[both])
+    of_part = np.where(highest < 0, n_labels + np.arange(n_parts), np.where(lowest == highest, lowest, -1))
+    inherits = (labels < 0) & (part >= 0)
+    codes = labels.copy()
+    codes[inherits] = of_part[part[inherits]]
     labelled = codes >= 0
     result = np.full(len(codes), -1, dtype=np.int64)
     result[labelled] = np.unique(codes[labelled], return_inverse=True)[1]
@@ -49,20 +83,38 @@ def class_codes(known: Constraints) -> IntArray:
 
 
 def held_out_auc(embedded: NDArray[np.floating], known: Constraints, sample_weight: ArrayLike | None = None) -> float:
-    """Area under the ROC curve with which distance tells must-links from cannot-links."""
+    """Area under the ROC curve with which distance tells must-links from cannot-links.
+
+    Without pairs of both kinds there is nothing to tell apart: 0.5, with a warning. So a fold of a cross-validation
+    that happens to hold none is neutral between the candidates.
+    """
     from sklearn.metrics import roc_auc_score
 
     if known.n_must_link == 0 or known.n_cannot_link == 0:
-        raise ValueError(
-            "score needs at least one must-link and one cannot-link among the rows, got "
-            f"{known.n_must_link} and {known.n_cannot_link}."
+        warn_user(
+            f"score found {known.n_must_link} must-links and {known.n_cannot_link} cannot-links among the rows and "
+            "needs both kinds, so it is 0.5. With few pairs, cross-validate over the pairs (Constraints.split) and not "
+            "over the rows.",
+            SupervisionWarning,
         )
-    if known.labels is not None and known.n_must_link + known.n_cannot_link > MAX_SCORED_PAIRS:
-        drawn = Constraints.from_labels(known.labels, n_pairs=MAX_SCORED_PAIRS, random_state=0)
-        known = drawn.merge(known.explicit, on_conflict="warn")
-    pairs = np.concatenate([known.must_link, known.cannot_link])
-    weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
+        return 0.5
+    (must, must_weight), (cannot, cannot_weight) = _scored_pairs(known)
+    pairs, weight = np.concatenate([must, cannot]), np.concatenate([must_weight, cannot_weight])
     if sample_weight is not None:
-        weight = weight * np.asarray(sample_weight, dtype=np.float64)[pairs].prod(axis=1)
-    together = np.repeat([True, False], [len(known.must_link), len(known.cannot_link)])
+        share = np.asarray(sample_weight, dtype=np.float64)
+        if share.shape != (len(embedded),) or not (np.isfinite(share).all() and (share >= 0).all()):
+            raise ValueError(f"sample_weight must hold {len(embedded)} finite numbers of at least 0, one for each row.")
+        weight = weight * share[pairs].prod(axis=1)
+    together = np.repeat([True, False], [len(must), len(cannot)])
     return float(roc_auc_score(together, -pair_squared_distances(embedded, pairs), sample_weight=weight))
+
+
+def _scored_pairs(known: Constraints) -> list[tuple[IntArray, NDArray[np.float64]]]:
+    """Pairs and weights of both kinds; where labels imply very many of a kind, those among a million drawn."""
+    if known.labels is None or known.n_pairs <= MAX_SCORED_PAIRS:
+        few = many = known
+    else:
+        few, many = known, known.sample(MAX_SCORED_PAIRS, random_state=0)
+    must = few if known.n_must_link <= MAX_SCORED_PAIRS // 2 else many
+    cannot = few if known.n_cannot_link <= MAX_SCORED_PAIRS // 2 else many
+    return [(must.must_link, must.must_link_weight), (cannot.cannot_link, cannot.cannot_link_weight)]

@@ -14,7 +14,6 @@ __all__ = ["KernelBWDR", "KernelWBDR"]
 class _Kernel(ShrunkScatters, KernelPairTransformer):
     """The kernel form, in centred kernel features."""
 
-    _center = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelPairTransformer._parameter_constraints,
         **ShrunkScatters._shrinkage_constraints,

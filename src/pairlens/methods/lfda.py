@@ -54,8 +54,8 @@ class LFDA(LinearPairTransformer):
 
     Notes
     -----
-    Only labelled rows count. Constraints without labels are read as classes: rows joined by chains of must-links form
-    one. Without labels or must-links the result is that of PCA, with a warning. Time grows with the square of the
+    Only labelled rows count. Chains of must-links pass labels on, and rows that they join to no label form a class of
+    their own. Without labels or must-links the result is that of PCA, with a warning. Time grows with the square of the
     largest class, memory does not.
 
     References

@@ -14,6 +14,7 @@ from pairlens.engines.scatter import graph_scatter
 from pairlens.graphs.edges import nearest_edges, weight_matrix
 from pairlens.graphs.weights import default_theta, heat
 from pairlens.methods._kernel import KernelPairTransformer
+from pairlens.methods._supervision import listed
 from pairlens.methods.lpp import LocalityPreserving, degrees
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
@@ -29,6 +30,7 @@ def side_information_graphs(
     n = X.shape[0]
     if theta is None:
         theta = default_theta(X)
+    known = listed(known)
     must, cannot = known.must_link, known.cannot_link
     near = nearest_edges(X, n_neighbors)
     paired = np.concatenate([must, cannot])
@@ -122,7 +124,7 @@ class LPPSI(LocalityPreserving):
 class KernelLPPSI(KernelPairTransformer):
     r"""Kernel locality preserving projections with side information.
 
-    :class:`LPPSI` with :math:`w = \Phi' a`, that is with the kernel matrix K in place of X:
+    :class:`LPPSI` with :math:`w = \Phi' a`, that is with the centred kernel matrix K in place of X:
 
     .. math:: \frac{a' K (L_s - \beta L_d) K a}{a' K D_s K a}.
 
@@ -174,7 +176,6 @@ class KernelLPPSI(KernelPairTransformer):
     (150, 2)
     """
 
-    _center = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelPairTransformer._parameter_constraints,
         **{name: LPPSI._parameter_constraints[name] for name in ("n_neighbors", "theta", "beta")},

@@ -57,8 +57,8 @@ class SDA(LinearPairTransformer):
 
     Notes
     -----
-    Constraints without labels are read as classes: rows joined by chains of must-links form one. Without two classes
-    the result is that of PCA, with a warning.
+    Chains of must-links pass labels on, and rows that they join to no label form a class of their own. Without two
+    classes the result is that of PCA, with a warning.
 
     References
     ----------

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pairlens._sklearn import Interval, StrOptions
+from pairlens._warnings import warn_user
 from pairlens.engines.blocks import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.weights import default_theta
-from pairlens.methods._base import LinearPairTransformer, warn_fallback
+from pairlens.methods._base import LinearPairTransformer, finite, warn_fallback
 from pairlens.methods._subclass import Terms, held_out_scores
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
@@ -169,13 +169,12 @@ class SODRPaC(LinearPairTransformer):
         attract, repel = self._scatters(space, known)
         # With the covariance on both sides the choice is among all directions in which the rows vary.
         spread = space.covariance()
-        values, directions = self._solve(attract + spread, repel + spread)
-        if known.n_cannot_link and values[0] < 0 and self.lam != "cv":
-            warnings.warn(
+        values, directions = self._solve(finite(attract + spread), finite(repel + spread))
+        if known.n_cannot_link and values[:1].sum() < 0 and self.lam != "cv":
+            warn_user(
                 f"SODRPaC: with lam={self.lam_:.3g} the criterion is negative in every direction, which leaves those "
                 "in which the rows vary least. Lower lam.",
                 SupervisionWarning,
-                stacklevel=4,
             )
         return values, directions
 
@@ -192,11 +191,10 @@ class SODRPaC(LinearPairTransformer):
         unit = 1.0 if self.scale == "raw_m" else float(space.rows.shape[0])
         self._choose(terms, known, unit)
         if known.n_cannot_link == 0:
-            warnings.warn(
+            warn_user(
                 "SODRPaC: no cannot-links were given, so the directions are merely those in which neighbours differ "
                 "least. Give cannot-links by constraints=, or labels of at least two classes by y.",
                 SupervisionWarning,
-                stacklevel=5,
             )
         attract = terms.together + self.lam_ * terms.manifold(self.theta_) / unit
         return attract, terms.apart(known, terms.generate(known), self.theta_)
@@ -223,12 +221,11 @@ class SODRPaC(LinearPairTransformer):
         ]
         n_splits = min(self.cv, known.n_cannot_link)
         if wanted and n_splits < 2:
-            warnings.warn(
+            warn_user(
                 f"SODRPaC: {' and '.join(wanted)} cannot be found from {known.n_cannot_link} cannot-link(s): at least "
                 f"2 are needed. lam={self.lam_:.3g}, theta={self.theta_:.3g} and n_components={self.n_components_} "
                 "are used.",
                 SupervisionWarning,
-                stacklevel=6,
             )
         elif wanted:
             scores = held_out_scores(

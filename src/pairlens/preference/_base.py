@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -19,6 +18,7 @@ from pairlens._sklearn import (
     check_is_fitted,
     validate_data,
 )
+from pairlens._warnings import warn_user
 from pairlens.engines.blocks import IntArray, Rows, column_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.preference.objective import Objective, draw_shifts
@@ -157,20 +157,18 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         if directions.shape[1] == 0:
             raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
         if directions.shape[1] < self.n_components:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__} found {directions.shape[1]} usable directions of the "
                 f"n_components={self.n_components} asked for: the rows of X span no more.",
                 SupervisionWarning,
-                stacklevel=4,
             )
         return space, directions.T
 
     def _warn_no_preferences(self) -> None:
-        warnings.warn(
+        warn_user(
             f"{type(self).__name__}: no preferences were given, so the result is that of PCA. Give pairs by "
             "preferences=, or ordinal scores by y.",
             SupervisionWarning,
-            stacklevel=4,
         )
 
     def _objective(self, X: Rows, known: Preferences, C: float, rng: np.random.Generator) -> tuple[Objective, IntArray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens._warnings import warn_user
 from pairlens.engines.blocks import Rows
 from pairlens.preference._base import C_PATH, DTYPES, MarginTransformer
 from pairlens.preference._threads import fitting_threads
@@ -232,12 +232,11 @@ class WSDR(MarginTransformer):
             L = _canonical(solution.L, space, inside, objective.pairs)
             self.ranking_ = embedded_ranking(np.asarray(inside @ L.T), objective.pairs)
         if solution.disagreement > CONSENSUS or solution.slope > FLAT:
-            warnings.warn(
+            warn_user(
                 "alternating directions did not reach consensus: the copies of L differ by "
                 f"{solution.disagreement:.1%} and the objective still slopes by {solution.slope:.2g} (0 is a minimum). "
                 'Lower C, change mu, raise max_iter, or use solver="lbfgs".',
                 ConvergenceWarning,
-                stacklevel=2,
             )
         self.C_ = values[-1]
         self.loss_curve_ = solution.curve

@@ -13,7 +13,6 @@ problem, and a method does not see which one was taken:
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pairlens._warnings import warn_user
 from pairlens.engines.blocks import FloatArray, IntArray, Rows, row_blocks, varying_columns
 from pairlens.engines.scatter import weighted_scatter
 from pairlens.exceptions import ApproximationWarning
@@ -152,11 +152,10 @@ def _landmark_space(rows: Rows, mean: NDArray[np.float64], anchors: IntArray) ->
     n, f = rows.shape
     others = np.setdiff1d(np.linspace(0, n - 1, LANDMARKS).astype(np.int64), anchors)
     chosen = np.sort(np.concatenate([anchors[:EXACT_LIMIT], others[: max(0, LANDMARKS - len(anchors))]]))
-    warnings.warn(
+    warn_user(
         f"X has {n} rows and {f} features, both more than {EXACT_LIMIT}: the method is solved in the span of "
         f"{len(chosen)} rows, those in pairs first. Reduce the features beforehand for another choice.",
         ApproximationWarning,
-        stacklevel=6,
     )
     dual, _ = _dual_basis(rows[chosen], mean)
     return RowSpace(dual.coordinates(rows), np.zeros(dual.combination.shape[1]), _basis=dual)
