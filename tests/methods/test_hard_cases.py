@@ -203,3 +203,12 @@ def test_repeated_rows_in_a_class_are_no_trouble():
     from tests import oracles
 
     assert subspace_angle(model.components_, oracles.lfda(X, y, 2).components) < 1e-6
+
+
+def test_float32_far_from_zero_keeps_its_digits():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 5)).astype(np.float32)
+    far = (X.astype(np.float64) + 1e4).astype(np.float32)
+    model = WBDR().fit(far, rng.integers(0, 2, 300))
+    exact = (far.astype(np.float64) - far.mean(axis=0, dtype=np.float64)) @ model.components_.T.astype(np.float64)
+    np.testing.assert_allclose(model.transform(far), exact, atol=1e-3 * np.abs(exact).max())

@@ -194,6 +194,9 @@ def test_no_pairs_is_pca_or_lpp(cls, wine):
     elif cls is pairlens.LinearPairLens:
         with pytest.warns(SupervisionWarning, match="local structure of the rows alone"):
             assert make(cls).fit(X).score(X, load_wine().target) > 0.9
+    elif cls.__name__ == "DSP":
+        with pytest.raises(ValueError, match="at least one must-link or cannot-link"):
+            make(cls).fit(X)
     elif cls is pairlens.SSDR:
         assert_same_view(make(cls).fit(X).components_, pca.components_)
     elif cls is pairlens.NPSSDR:

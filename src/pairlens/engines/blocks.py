@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["FloatArray", "IntArray", "Rows", "column_means", "row_blocks", "take_rows", "varying_columns"]
+__all__ = ["FloatArray", "IntArray", "Rows", "column_means", "project", "row_blocks", "take_rows", "varying_columns"]
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
@@ -67,3 +67,16 @@ def varying_columns(X: Rows) -> NDArray[np.bool_]:
         if varies.all():
             break
     return varies
+
+
+def project(X: Rows, mean: FloatArray, components: FloatArray) -> FloatArray:
+    """Rows seen from the mean, along the components: ``(X - mean) @ components.T``.
+
+    Dense rows are centred block by block, so that columns far from zero cost no digits; sparse ones stay sparse.
+    """
+    if sparse.issparse(X):
+        return np.asarray(X @ components.T - mean @ components.T)
+    result = np.empty((X.shape[0], len(components)), dtype=np.result_type(X, components))
+    for block in row_blocks(X.shape[0], X.itemsize * X.shape[1]):
+        np.matmul(X[block] - mean, components.T, out=result[block])
+    return result

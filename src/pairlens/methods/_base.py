@@ -23,7 +23,7 @@ from pairlens._sklearn import (
     validate_data,
 )
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import IntArray, Rows, column_means
+from pairlens.engines.blocks import IntArray, Rows, column_means, project
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods._supervision import combine, held_out_auc
 from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
@@ -248,7 +248,7 @@ class LinearPairTransformer(PairTransformer):
         """
         check_is_fitted(self)
         rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
-        return np.asarray(rows @ self.components_.T - self.mean_ @ self.components_.T)
+        return project(rows, self.mean_, self.components_)
 
 
 def finite(scatter: Matrix) -> Matrix:
