@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
-from pairlens import Preferences, metrics
+from pairlens import Constraints, Preferences, metrics
 
 labelings = st.integers(2, 12).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 3), min_size=n, max_size=n) for _ in range(2)])
@@ -49,6 +50,18 @@ def test_cumulative_purity():
     np.testing.assert_allclose(metrics.cumulative_purity(Z, y, 5), expected / 40)
 
 
+@pytest.mark.parametrize("n_neighbors", [0, -1, 4, 2.5, "all", None])
+def test_cumulative_purity_names_the_range_of_n_neighbors(n_neighbors):
+    with pytest.raises(ValueError, match=rf"n_neighbors must be a whole number from 1 to .*3; got {n_neighbors!r}"):
+        metrics.cumulative_purity([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], n_neighbors)
+
+
+@pytest.mark.parametrize("n_neighbors", [1, np.int8(3)])
+def test_cumulative_purity_at_the_ends_of_the_range(n_neighbors):
+    purity = metrics.cumulative_purity([[0.0], [1.0], [2.5], [3.0]], [0, 0, 1, 1], n_neighbors)
+    np.testing.assert_allclose(purity, [1, 1 / 2, 1 / 3][:n_neighbors])
+
+
 def test_pairwise_accuracy_counts_weights_and_ties():
     preferences = Preferences([(0, 1), (1, 2), (2, 3)], n_samples=4, weight=[1.0, 2.0, 1.0])
     assert metrics.pairwise_accuracy([4, 3, 3, 5], preferences) == pytest.approx((1 + 2 * 0.5 + 0) / 4)
@@ -56,6 +69,12 @@ def test_pairwise_accuracy_counts_weights_and_ties():
         metrics.pairwise_accuracy([1.0], Preferences(n_samples=1))
     with pytest.raises(ValueError, match="row 3, but there are only 2 scores"):
         metrics.pairwise_accuracy([1.0, 2.0], preferences)
+
+
+@pytest.mark.parametrize("pairs", [[(0, 1)], np.array([(0, 1)]), Constraints([(0, 1)])])
+def test_pairwise_accuracy_asks_for_preferences(pairs):
+    with pytest.raises(TypeError, match=rf"pairlens.Preferences, got {type(pairs).__name__}; .*Preferences\(pairs"):
+        metrics.pairwise_accuracy([2.0, 1.0], pairs)
 
 
 @given(st.integers(0, 10**6))
@@ -76,3 +95,35 @@ def test_mean_average_precision_is_the_mean_of_scikit_learns_by_query(seed):
 def test_mean_average_precision_needs_a_relevant_row():
     with pytest.raises(ValueError, match="relevant row"):
         metrics.mean_average_precision([0, 0], [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("relevant", "message"),
+    [
+        ([1, -1, -1], r"relevant\[1\] is -1: expected 1 or True"),
+        ([1.0, 0.0, np.nan], r"relevant\[2\] is nan"),
+        ([1, 0.5, 0], r"relevant\[1\] is 0.5"),
+        ([1, 0, 2], r"relevant\[2\] is 2"),
+        (np.array([True, None, False]), r"relevant\[1\] is None"),
+        (pd.array([True, False, None], dtype="boolean"), r"relevant\[2\] is nan"),
+        (["1", "0", "0"], r"relevant\[0\] is '1'"),
+    ],
+)
+def test_relevance_is_yes_or_no(relevant, message):
+    with pytest.raises(ValueError, match=message):
+        metrics.mean_average_precision(relevant, [3.0, 2.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "relevant",
+    [
+        [0, 1, 1],
+        [False, True, True],
+        [0.0, 1.0, 1.0],
+        np.array([0, 1, 1], dtype=np.uint8),
+        np.array([False, 1, 1.0], dtype=object),
+        pd.array([False, True, True], dtype="boolean"),
+    ],
+)
+def test_kinds_of_relevance(relevant):
+    assert metrics.mean_average_precision(relevant, [3.0, 2.0, 1.0]) == pytest.approx((1 / 2 + 2 / 3) / 2)

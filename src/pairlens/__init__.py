@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Any
 from pairlens._version import __version__
 
 if TYPE_CHECKING:
+    from pairlens.cluster.skkmeans import SKKMeans
     from pairlens.graphs.transformation import transform_constraints
     from pairlens.methods.bwdr import BWDR, WBDR
     from pairlens.methods.chunklets import CFLD, RCA
     from pairlens.methods.clpp import CLPP
     from pairlens.methods.cmm import CMM
     from pairlens.methods.dca import DCA
+    from pairlens.methods.dsp import DSP
     from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
+    from pairlens.methods.kernel_null_space import KernelNullSpace
     from pairlens.methods.lfda import LFDA
     from pairlens.methods.lpp import LPP, SLPP
     from pairlens.methods.lppsi import LPPSI, KernelLPPSI
@@ -35,9 +38,11 @@ _HOMES = {
     "CMM": "methods.cmm",
     "Constraints": "supervision",
     "DCA": "methods.dca",
+    "DSP": "methods.dsp",
     "GBWSDR": "preference.gbwsdr",
     "KernelBWDR": "methods.kernel_bwdr",
     "KernelLPPSI": "methods.lppsi",
+    "KernelNullSpace": "methods.kernel_null_space",
     "KernelWBDR": "methods.kernel_bwdr",
     "LFDA": "methods.lfda",
     "LMCA": "preference.lmca",
@@ -50,6 +55,7 @@ _HOMES = {
     "RCA": "methods.chunklets",
     "RankSVM": "preference.ranksvm",
     "SDA": "methods.sda",
+    "SKKMeans": "cluster.skkmeans",
     "SLPP": "methods.lpp",
     "SODRPaC": "methods.sodrpac",
     "SSDR": "methods.ssdr",
@@ -64,6 +70,7 @@ __all__ = [
     "CLPP",
     "CMM",
     "DCA",
+    "DSP",
     "GBWSDR",
     "LFDA",
     "LMCA",
@@ -79,11 +86,13 @@ __all__ = [
     "Constraints",
     "KernelBWDR",
     "KernelLPPSI",
+    "KernelNullSpace",
     "KernelWBDR",
     "LinearPairLens",
     "PairLens",
     "Preferences",
     "RankSVM",
+    "SKKMeans",
     "SODRPaC",
     "__version__",
     "transform_constraints",

@@ -5,6 +5,9 @@ Clusterings are compared over all pairs of rows: a pair is *together* when the t
 
 from __future__ import annotations
 
+from operator import index
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import adjusted_rand_score, rand_score
@@ -71,7 +74,7 @@ def cumulative_purity(Z: ArrayLike, y: ArrayLike, n_neighbors: int = 10) -> NDAr
     y : array-like of shape (n_samples,)
         Labels.
     n_neighbors : int, default=10
-        Largest k; at most n_samples - 1.
+        Largest k, from 1 to n_samples - 1.
 
     Returns
     -------
@@ -86,10 +89,19 @@ def cumulative_purity(Z: ArrayLike, y: ArrayLike, n_neighbors: int = 10) -> NDAr
     rows = check_array(Z, dtype=[np.float64, np.float32])
     labels = np.asarray(column_or_1d(y))
     check_consistent_length(rows, labels)
-    nearest = neighbors(rows, n_nearest=n_neighbors).nearest
+    largest = len(rows) - 1
+    try:
+        count = index(n_neighbors)
+    except TypeError:
+        count = 0
+    if not 1 <= count <= largest:
+        raise ValueError(
+            f"n_neighbors must be a whole number from 1 to n_samples - 1, which is {largest}; got {n_neighbors!r}"
+        )
+    nearest = neighbors(rows, n_nearest=count).nearest
     assert nearest is not None
     same = (labels[nearest] == labels[:, None]).mean(axis=0)
-    return np.cumsum(same) / np.arange(1, n_neighbors + 1)
+    return np.cumsum(same) / np.arange(1, count + 1)
 
 
 def pairwise_accuracy(scores: ArrayLike, preferences: Preferences) -> float:
@@ -102,6 +114,11 @@ def pairwise_accuracy(scores: ArrayLike, preferences: Preferences) -> float:
     >>> pairwise_accuracy([3.0, 2.0, 1.0], Preferences([(0, 1), (2, 1)], n_samples=3))
     0.5
     """
+    if not isinstance(preferences, Preferences):
+        raise TypeError(
+            f"preferences must be a pairlens.Preferences, got {type(preferences).__name__}; "
+            "make one of pairs (better, worse) by Preferences(pairs, n_samples=len(scores))"
+        )
     score = _scores(scores)
     if preferences.n_pairs == 0:
         raise ValueError("pairwise_accuracy needs at least one preference, got none.")
@@ -134,7 +151,7 @@ def mean_average_precision(relevant: ArrayLike, scores: ArrayLike, groups: Array
     >>> mean_average_precision([1, 0, 1, 0], [0.9, 0.8, 0.7, 0.6])
     0.8333333333333333
     """
-    hit = np.asarray(column_or_1d(relevant)).astype(bool)
+    hit = _relevance(relevant)
     score = _scores(scores)
     query = np.zeros(len(score), dtype=np.int64)
     if groups is not None:
@@ -145,7 +162,7 @@ def mean_average_precision(relevant: ArrayLike, scores: ArrayLike, groups: Array
     order = np.lexsort((-score, query))
     query, score, hit = query[order], score[order], hit[order]
     start = np.searchsorted(query, query)
-    hits = np.cumsum(hit)
+    hits = np.cumsum(hit, dtype=np.int64)
     hits -= (hits - hit)[start]
     position = np.arange(len(query))
     # The last row of each run of equal scores in a query stands for the whole run.
@@ -160,3 +177,20 @@ def mean_average_precision(relevant: ArrayLike, scores: ArrayLike, groups: Array
 
 def _scores(scores: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(column_or_1d(check_array(scores, ensure_2d=False, dtype=np.float64)))
+
+
+def _relevance(relevant: ArrayLike) -> NDArray[np.bool_]:
+    values = np.asarray(column_or_1d(relevant))
+    known = values if values.dtype.kind in "biuf" else np.array([_zero_or_one(value) for value in values.tolist()])
+    wrong = ~np.isin(known, (0, 1))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(
+            f"relevant[{row}] is {values.tolist()[row]!r}: expected 1 or True where relevant, 0 or False elsewhere"
+        )
+    return known.astype(bool)
+
+
+def _zero_or_one(value: Any) -> int:
+    """-1 for anything else; of what is not a number, some cannot be compared with one."""
+    return int(value) if isinstance(value, (int, float)) and value in (0, 1) else -1

@@ -266,10 +266,15 @@ class TestFromChunklets:
         assert Constraints.from_chunklets([]).n_pairs == 0
         assert Constraints.from_chunklets(np.array([[0, 1], [2, 3]])).to_lists()[0] == [(0, 1), (2, 3)]
         assert Constraints.from_chunklets(iter([(0, 1), [2, 3]])).n_samples is None
+        assert Constraints.from_chunklets([{0, 1}, range(2, 4)]).to_lists()[0] == [(0, 1), (2, 3)]
+        assert Constraints.from_chunklets([2**30, -1, 2**30]).to_lists()[0] == [(0, 2)]
 
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
+            (([[0, 2**40]],), rf"chunklets holds the row {2**40}: row numbers go from 0 to {2**31 - 1}"),
+            (([[0, 2**70]],), rf"chunklets\[0\] holds the row number {2**70}"),
+            (([[0, [1, 2]]],), r"chunklets\[0\] must be a regular array"),
             (([[0, 9]], 9), "chunklets holds the row 9: row numbers go from 0 to 8"),
             (([[0, -2]],), "chunklets holds the row -2: row numbers go from 0"),
             (([[0, 0.5]],), r"chunklets\[0\] must hold whole row numbers"),

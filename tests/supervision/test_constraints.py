@@ -6,13 +6,17 @@ import copy
 import pickle
 import subprocess
 import sys
+import warnings
+from collections import deque
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.pipeline import make_pipeline
 
 from pairlens.exceptions import ConflictWarning
+from pairlens.methods.ssdr import SSDR
 from pairlens.supervision import Constraints
 from tests.supervision import oracles
 
@@ -74,7 +78,7 @@ class TestStored:
     def test_one_weight_for_all(self):
         assert Constraints([(0, 1), (1, 2)], must_link_weight=0.5).must_link_total == 1.0
 
-    @pytest.mark.parametrize("nothing", [(), [], np.empty((0, 2)), np.empty(0, dtype=int)])
+    @pytest.mark.parametrize("nothing", [None, (), [], set(), iter(()), np.empty((0, 2)), np.empty(0, dtype=int)])
     def test_nothing(self, nothing):
         made = Constraints(nothing, nothing, n_samples=3)
         assert made.must_link.shape == (0, 2)
@@ -85,6 +89,32 @@ class TestStored:
     @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64, np.uint64, object])
     def test_any_integer_type(self, dtype):
         assert Constraints(np.array([(4, 0)], dtype=dtype)).to_lists()[0] == [(0, 4)]
+
+    @pytest.mark.parametrize(
+        "form",
+        [
+            list,
+            set,
+            frozenset,
+            iter,
+            deque,
+            lambda pairs: zip(*zip(*pairs)),
+            lambda pairs: dict.fromkeys(pairs).keys(),
+            lambda pairs: (np.array(pair) for pair in pairs),
+            lambda pairs: map(list, pairs),
+        ],
+        ids=["list", "set", "frozenset", "iter", "deque", "zip", "keys", "generator", "map"],
+    )
+    def test_any_iterable_of_pairs(self, form):
+        together, apart = [(3, 0), (1, 2)], [(0, 1), (4, 2)]
+        assert Constraints(form(together), form(apart), 5) == Constraints(together, apart, 5)
+
+    def test_weights_follow_the_order_of_a_generator(self):
+        made = Constraints(zip([4, 0], [3, 1]), must_link_weight=(weight for weight in (2, 5)))
+        assert oracles.weights_of(made)[0] == {(0, 1): 5, (3, 4): 2}
+        weights = {(1, 0): 5, (4, 3): 2}
+        assert Constraints(weights.keys(), must_link_weight=weights.values()) == made
+        assert Constraints({(0, 1), (1, 2)}, must_link_weight=2).must_link_total == 4
 
     def test_repr(self):
         assert repr(Constraints([(0, 1)], n_samples=178)) == "Constraints(1 must-link, 0 cannot-links over 178 rows)"
@@ -97,7 +127,22 @@ class TestErrors:
         [
             ({"must_link": [(0, 1, 2)]}, r"must_link must have the shape \(n_pairs, 2\).*\(1, 3\)"),
             ({"cannot_link": [0, 1]}, r"cannot_link must have the shape.*\(2,\)"),
-            ({"must_link": [(0, 1), (2,)]}, "must_link must be a regular array"),
+            (
+                {"must_link": [(0, 1), (2,)]},
+                r"must_link must be a regular array: entry 0 is \(0, 1\), but .* 1 is \(2,\)",
+            ),
+            ({"must_link": iter([(0, 1), 2])}, r"must_link must be a regular array: entry 0 .*, but entry 1 is 2$"),
+            ({"must_link": [[(0, 1), (2,)], [(0, 1), (2,)]]}, "must_link must be a regular array: its entries differ"),
+            ({"must_link": 5}, r"must_link must have the shape \(n_pairs, 2\)"),
+            ({"must_link": {(0, 1): 2.0}}, r"must_link must hold whole row numbers, got \{"),
+            ({"must_link": "ab"}, "must_link must hold whole row numbers"),
+            ({"must_link": [(0, 2**70)]}, rf"must_link holds the row number {2**70}; .*below 2\*\*31"),
+            ({"cannot_link": [(-(2**70), 0)]}, rf"cannot_link holds the row number -{2**70}; .*negative"),
+            ({"must_link": np.ma.array([(0, 1)], mask=[(0, 1)])}, "must_link has masked entries"),
+            ({"must_link": [(0, 1)], "must_link_weight": np.ma.array([1], mask=[1])}, "must_link_weight has masked"),
+            ({"must_link": [(0, 1)], "must_link_weight": 10**400}, "must_link_weight must hold numbers"),
+            ({"must_link": [(0, 1)], "must_link_weight": [[1], [1, 2]]}, "must_link_weight must be a regular array"),
+            ({"must_link": {(0, 1)}, "must_link_weight": [1]}, "must_link is a set.*no order that must_link_weight"),
             ({"must_link": [(0.0, 1.0)]}, "must_link must hold whole row numbers.*float64"),
             ({"must_link": np.array([(0, None)])}, "must_link must hold whole row numbers, got None"),
             ({"must_link": [("a", "b")]}, "must_link must hold whole row numbers"),
@@ -121,6 +166,34 @@ class TestErrors:
         with pytest.raises(ValueError, match=message):
             Constraints(**arguments)
 
+    @pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
+    def test_weights_whose_sum_no_number_can_hold(self, kind):
+        def made(pairs):
+            return Constraints(**{kind: pairs, f"{kind}_weight": 1e308})
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(ValueError, match=rf"^{kind}_weight: the weights of the pair \(2, 3\) add up"):
+                made([(0, 1), (3, 2), (2, 3)])
+            with pytest.raises(ValueError, match=rf"^{kind}_weight: the weights of all pairs together add up"):
+                made([(0, 1), (2, 3)])
+            with pytest.raises(ValueError, match=rf"^{kind}_weight: the weights of the pair \(2, 3\) add up"):
+                made([(2, 3)]).merge(made([(3, 2)]))
+            with pytest.raises(ValueError, match=rf"^{kind}_weight: the weights of all pairs together add up"):
+                made([(2, 3)]) | made([(0, 1)])
+            with pytest.raises(ValueError, match=rf"^{kind}_weight: the weights of all pairs together add up"):
+                made([(0, 1)]).with_n_samples(2)[[0, 1, 1]]
+        assert made([(2, 3)]) | made([(3, 2)]) == made([(2, 3)])
+        assert getattr(made([(2, 3)]).merge(Constraints(**{kind: [(0, 1)]})), f"{kind}_total") == 1e308
+
+    @pytest.mark.filterwarnings("ignore::pairlens.exceptions.ConflictWarning")
+    def test_weights_that_overflow_where_answers_are_flipped(self):
+        both = Constraints(
+            [(0, 1)], [(0, 1)], must_link_weight=1e308, cannot_link_weight=1e308, on_conflict="warn", n_samples=2
+        )
+        with pytest.raises(ValueError, match=r"_link_weight: the weights of the pair \(0, 1\) add up"):
+            both.flip(0.5, random_state=0)
+
 
 class TestImmutable:
     def test_nothing_can_be_set(self):
@@ -133,6 +206,13 @@ class TestImmutable:
             del made._must
         with pytest.raises(ValueError, match="read-only"):
             made.must_link[0, 0] = 5
+
+    @pytest.mark.parametrize("made", [Constraints([(0, 1)], n_samples=2), Constraints.from_labels([0, 0])])
+    def test_no_second_init(self, made):
+        for change in (lambda: made.__init__([], [(0, 1)], 9), lambda: made.__setstate__({"_n_samples": 9})):
+            with pytest.raises(AttributeError, match="Constraints are immutable: __init__ cannot be called again"):
+                change()
+        assert (made.to_lists(), made.n_samples) == (([(0, 1)], []), 2)
 
     def test_input_stays_as_it_is_and_writeable(self):
         given_pairs = np.array([(1, 0), (3, 2)])
@@ -214,6 +294,14 @@ class TestSlicing:
             ([True, False], "must have 5 entries"),
             ([0.5], "whole row numbers or a boolean mask"),
             ([[0, 1]], "one-dimensional"),
+            ([[0, 1], [2]], "rows must be a regular array"),
+            (([0, 1], slice(None)), r"only \(rows, \.\.\.\) means something"),
+            (([0, 1], 0), r"only \(rows, \.\.\.\) means something"),
+            ((..., [0, 1]), r"only \(rows, \.\.\.\) means something"),
+            ((0, 1), r"only \(rows, \.\.\.\) means something; got a tuple of 2: give row numbers as a list"),
+            ((), r"only \(rows, \.\.\.\) means something"),
+            (np.ma.array([0, 1], mask=[0, 1]), "rows has masked entries"),
+            ([2**70], "whole row numbers"),
         ],
     )
     def test_wrong_index(self, index, message):
@@ -261,3 +349,19 @@ def test_conflict_warning_points_at_the_caller():
     with pytest.warns(ConflictWarning) as caught:
         Constraints.from_pairs([(0, 1), (1, 2), (0, 2)], [1, 1, -1])
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        lambda X, y, pairs: SSDR().fit(X, y, constraints=pairs),
+        lambda X, y, pairs: SSDR().fit_transform(X, y, constraints=pairs),
+        lambda X, y, pairs: make_pipeline(SSDR()).fit_transform(X, y, ssdr__constraints=pairs),
+    ],
+    ids=["fit", "fit_transform", "Pipeline"],
+)
+def test_conflict_warning_points_past_scikit_learn(fit):
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    with pytest.warns(ConflictWarning, match="0 - 2 - 1") as caught:
+        fit(X, [0, 1, -1, -1, 1, 0], Constraints([(0, 2), (2, 1)], n_samples=6))
+    assert {warning.filename for warning in caught} == {__file__}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -70,6 +71,10 @@ class TestSparse:
             ([[0, 1, 0], [-1, 0, 0], [0, 0, 0]], r"must be symmetric.*\[0, 1\] and \[1, 0\]"),
             ([[0, 1, 0], [0, 0, 0], [1, 0, 0]], r"must be symmetric.*\[0, 1\] and \[1, 0\]"),
             ([[0, np.nan], [0, 0]], r"matrix\[0, 1\] is nan"),
+            ([[0, 1], [0]], "matrix must be a regular array: entry 0"),
+            ([["0", "1"], ["0", "0"]], "matrix must hold real numbers, got <U1"),
+            (5, r"matrix must be square.*got \(\)"),
+            (sparse.coo_array(([1e308, 1e308], ([0, 0], [1, 1])), shape=(2, 2)), r"matrix\[0, 1\] is inf"),
         ],
     )
     def test_errors(self, matrix, message):
@@ -97,6 +102,10 @@ class TestPairsAndLists:
         assert type(some.to_lists()[0][0][0]) is int
         assert Constraints().to_lists() == ([], [])
 
+    def test_any_iterable(self):
+        made = Constraints.from_pairs(zip([0, 1], [1, 2]), iter([1, -1]))
+        assert made.to_lists() == ([(0, 1)], [(1, 2)])
+
     def test_nothing(self):
         assert Constraints.from_pairs([], [], n_samples=2) == Constraints(n_samples=2)
 
@@ -108,6 +117,10 @@ class TestPairsAndLists:
             (lambda: Constraints.from_pairs([(0, 1)], [1, -1]), "y must hold one sign per pair: expected 1"),
             (lambda: Constraints.from_pairs([(0, 1)], [0]), r"y\[0\] is 0: expected \+1"),
             (lambda: Constraints.from_pairs([0, 1], [1, 1]), "shape"),
+            (lambda: Constraints.from_pairs([(0, 1), (2,)], [1, 1]), "pairs must be a regular array: entry 0"),
+            (lambda: Constraints.from_pairs([(0, 1)], [[1], [1, 1]]), "y must be a regular array: entry 0"),
+            (lambda: Constraints.from_pairs({(0, 1)}, [1]), "pairs is a set, which has no order that y could follow"),
+            (lambda: some.to_pairs([[0], [1, 2]]), "X must be a regular array"),
         ],
     )
     def test_errors(self, call, message):
@@ -216,6 +229,14 @@ class TestFrames:
             Constraints.from_frame([(0, 1)])
         with pytest.raises(ValueError, match="the column 'a' must hold one plain value per row"):
             Constraints.from_frame({"a": [[0, 1]], "b": [1], "link": [1]})
+        with pytest.raises(ValueError, match="the column 'a' must be a regular array: entry 0 is 0"):
+            Constraints.from_frame({"a": [0, [1, 2]], "b": [1, 2], "link": [1, 1]})
+        with pytest.raises(ValueError, match="equally long, but 'a' has 2 entries and 'b' has 1"):
+            Constraints.from_frame({"a": [0, 1], "b": [2], "link": [1, 1]})
+        with pytest.raises(ValueError, match="equally long, but 'better' has 1 entries and 'weight' has 2"):
+            Preferences.from_frame({"better": [0], "worse": [2], "weight": [1, 1]})
+        with pytest.raises(ValueError, match="ids must be a regular array"):
+            Constraints.from_frame({"a": [0], "b": [1], "link": [1]}, ids=["x", ["y"]])
         with pytest.raises(ValueError, match="ids must name every row of X: expected 9, got 2"):
             some.to_frame(["x", "y"])
 
@@ -286,6 +307,51 @@ class TestForeignFiles:
         path = self.write(tmp_path, "answers.jsonl", "\n\n".join(map(json.dumps, lines)))
         assert Constraints.from_file(path).to_lists() == ([(0, 1)], [(1, 2)])
 
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+    @pytest.mark.parametrize(
+        ("name", "text"), [("x.csv", "a,b,link\n0,1,must\n"), ("x.jsonl", '{"a": 0, "b": 1, "link": 1}\n')]
+    )
+    def test_byte_order_mark(self, tmp_path, name, text, encoding):
+        assert Constraints.from_file(self.write(tmp_path, name, text, encoding)).to_lists() == ([(0, 1)], [])
+
+    @pytest.mark.parametrize("blank", ["\n", "   \n", "\t\n", " \r\n"])
+    @pytest.mark.parametrize(
+        ("name", "first", "second"),
+        [
+            ("x.csv", "a,b,link\n", "0,1,must\n"),
+            ("x.jsonl", '{"a": 1, "b": 2, "link": 1}\n', '{"a": 0, "b": 1, "link": 1}\n'),
+        ],
+    )
+    def test_lines_of_white_space(self, tmp_path, name, first, second, blank):
+        path = self.write(tmp_path, name, "".join([blank, first, blank, second, blank]))
+        assert (0, 1) in Constraints.from_file(path).to_lists()[0]
+        wrong = self.write(tmp_path, name, "".join([blank, first, blank, second.replace("0", "9", 1)]))
+        with pytest.raises(ValueError, match=f"line 4 of {name} has '?9'? as a"):
+            Constraints.from_file(wrong, n_samples=5)
+
+    @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+    @pytest.mark.parametrize("name", ["x.csv", "x.jsonl"])
+    def test_another_encoding(self, tmp_path, name, encoding):
+        path = self.write(tmp_path, name, "a,b,link\nMüller,Meier,same\n", encoding)
+        line = 2 if encoding == "latin-1" else 1
+        with pytest.raises(ValueError, match=f"{name} is not UTF-8 text: line {line} has the byte 0xf") as caught:
+            Constraints.from_file(path, ids=["Müller", "Meier"])
+        assert not isinstance(caught.value, UnicodeDecodeError)
+
+    @pytest.mark.parametrize("order", list(permutations(range(3))))
+    @pytest.mark.parametrize("kind", ["csv", "json"])
+    def test_a_weight_on_some_lines_only(self, tmp_path, kind, order):
+        answers = [{"a": 0, "b": 1, "link": "must"}, {"a": 1, "b": 2, "link": "must", "weight": 5}]
+        answers.append({"a": 2, "b": 3, "link": "cannot", "weight": None})
+        if kind == "csv":
+            cells = (f"{a['a']},{a['b']},{a['link']},{a.get('weight') or ' '}" for a in (answers[k] for k in order))
+            path = self.write(tmp_path, "x.csv", "\n".join(["a,b,link,weight", *cells]))
+        else:
+            path = self.write(tmp_path, "x.jsonl", "\n".join(json.dumps(answers[k]) for k in order))
+        assert oracles.weights_of(Constraints.from_file(path)) == ({(0, 1): 1, (1, 2): 5}, {(2, 3): 1})
+        better = Preferences.from_file(path, better="b", worse="a")
+        assert oracles.preference_weights(better) == {(1, 0): 1, (2, 1): 5, (3, 2): 1}
+
     @pytest.mark.parametrize(
         ("name", "text", "arguments", "message"),
         [
@@ -294,9 +360,32 @@ class TestForeignFiles:
             ("x.csv", "a,b,link\n0,1\n", {}, "line 2 of x.csv has 2 fields, but the header has 3"),
             ("x.csv", "a,b\n0,1\n", {}, "x.csv has no column 'link'; it has 'a', 'b'"),
             ("x.csv", "", {}, "x.csv has no column 'a'; it has none"),
-            ("x.csv", "a,b,link,weight\n0,1,must,\n", {}, "line 2 of x.csv has '' as weight"),
+            (
+                "x.csv",
+                "a,b,link\n0,99999999999999999999,must\n",
+                {},
+                "line 2 of x.csv has '99999999999999999999' as b: .*2",
+            ),
+            ("x.csv", "a,b,link,weight\n0,1,must,-\n", {}, "line 2 of x.csv has '-' as weight"),
+            ("x.csv", "a,b,link,weight\n0,1,must,nan\n", {}, "line 2 of x.csv has 'nan' as weight"),
+            ("x.csv", f'a,b,link\n0,1,"{"m" * 200_000}"\n', {}, "line 2 of x.csv is not CSV"),
             ("x.csv", "a,b,link\n0,,must\n", {}, "line 2 of x.csv has '' as b"),
-            ("x.jsonl", '{"a": 0, "b": 1, "link": 1}\n{"a": 0}\n', {}, "line 2 of x.jsonl has no 'b'"),
+            ("x.jsonl", '{"a": 0, "b": 1, "link": 1}\n{"a": 0}\n', {}, "line 2 of x.jsonl has no column 'b'"),
+            (
+                "x.jsonl",
+                '{"a": 0, "b": 18446744073709551615, "link": 1}',
+                {},
+                "line 1 of x.jsonl has 18446744073709551615 as b",
+            ),
+            ("x.jsonl", '{"a": 0, "b": 1e30, "link": 1}', {}, r"line 1 of x.jsonl has 1e\+30 as b: .* below 2\*\*31"),
+            ("x.jsonl", '{"a": 0, "b": 1, "link": 1, "weight": ""}', {}, "line 1 of x.jsonl has '' as weight"),
+            ("x.jsonl", '{"a": 0, "b": 1, "link": 1, "weight": NaN}', {}, "line 1 of x.jsonl has nan as weight"),
+            (
+                "x.jsonl",
+                '{"a": 0, "b": 1, "link": 1}\n{"a": [0, 1], "b": 1, "link": 1}\n',
+                {},
+                r"line 2 of x.jsonl has \[0, 1\] as a: the column 'a' must hold one plain value",
+            ),
             ("x.jsonl", '{"a": 0, "b": 1}\n', {}, "line 1 of x.jsonl has no column 'link'"),
             ("x.jsonl", "\nnonsense\n", {}, "line 2 of x.jsonl is not JSON"),
             ("x.jsonl", "[1, 2]\n", {}, "line 1 of x.jsonl must be a JSON object"),

@@ -31,6 +31,16 @@ class TestImplicit:
             ["cat", np.nan, 3, "cat"],
             [True, None, False, True],
             np.array([[5], [-1], [3], [5]]),
+            np.ma.array([5, 3, 3, 5], mask=[0, 1, 0, 0]),
+            np.ma.array([[5], [3], [3], [5]], mask=[[0], [1], [0], [0]]),
+            np.ma.array([5.0, 0.5, 3.0, 5.0], mask=[0, 1, 0, 0]),
+            np.ma.array([5, -1, 3, 5]),
+            np.ma.array(["cat", "dog", "dog", "cat"], mask=[0, 1, 0, 0]),
+            np.ma.array([5, 3, None, 5], mask=[0, 0, 0, 1], dtype=object)[[0, 2, 1, 0]],
+            np.array(["cat", np.nan, "dog", "cat"]),
+            np.array([b"cat", b"nan", b"dog", b"cat"]),
+            np.array(["cat", np.nan, "dog", "cat"], dtype=np.dtypes.StringDType()),
+            np.array(["cat", None, "dog", "cat"], dtype=np.dtypes.StringDType(na_object=None)),
             np.array(["2001-01-01", "NaT", "2001-01-02", "2001-01-01"], dtype="datetime64[D]"),
             pd.Series([5, None, 3, 5]),
             pd.Series([5, None, 3, 5], dtype="Int64"),
@@ -57,6 +67,14 @@ class TestImplicit:
     @pytest.mark.parametrize("y", [np.array(["a", "-1", "b"]), np.array([True, False, True]), np.arange(3, dtype="u1")])
     def test_no_label_missing(self, y):
         assert (Constraints.from_labels(y).labels >= 0).all()
+
+    def test_masked_rows_are_unlabelled(self):
+        assert Constraints.from_labels(np.ma.array([0, 1, 0, 1], mask=[0, 0, 1, 1])).to_lists() == ([], [(0, 1)])
+        assert Constraints.from_labels(np.ma.array([0, 1], mask=True)).n_pairs == 0
+
+    @pytest.mark.parametrize("y", [["a", "nan", "b"], np.array(["a", "nan", "b"], dtype=object)])
+    def test_nan_is_a_label_where_somebody_wrote_it(self, y):
+        assert Constraints.from_labels(y).labels.tolist() == [0, 1, 2]
 
     @given(labels=oracles.labels)
     def test_pairs(self, labels):
@@ -101,6 +119,18 @@ class TestImplicit:
     @pytest.mark.parametrize("y", [[0.5, 1.0], np.array([1.0, np.nan, 2.5]), [None, 0.25, "a"], [np.inf, 1.0]])
     def test_a_continuous_target(self, y):
         with pytest.raises(ValueError, match="measurement"):
+            Constraints.from_labels(y)
+
+    @pytest.mark.parametrize(
+        ("y", "message"),
+        [
+            ([[0], [1, 2]], r"y must be a regular array: entry 0 is \[0\], but entry 1 is \[1, 2\]"),
+            ([0, [1]], r"y must be a regular array: entry 0 is 0, but entry 1 is \[1\]"),
+            (np.array([[0], [1, 2]], dtype=object), r"y must hold one plain value per row, got \[0\] among them"),
+        ],
+    )
+    def test_ragged(self, y, message):
+        with pytest.raises(ValueError, match=message):
             Constraints.from_labels(y)
 
     def test_wrong_shape(self):

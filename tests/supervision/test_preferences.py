@@ -71,6 +71,17 @@ class TestStored:
         assert made != Preferences([(0, 1)], 3, weight=[2])
         assert made != Constraints([(0, 1)], n_samples=3)
 
+    def test_no_second_init(self):
+        made = Preferences([(1, 0)], 3)
+        with pytest.raises(AttributeError, match="Preferences are immutable: __init__ cannot be called again"):
+            made.__init__([(0, 1)], 9)
+        assert made == Preferences([(1, 0)], 3)
+
+    @pytest.mark.parametrize("form", [set, iter, lambda pairs: zip(*zip(*pairs)), lambda pairs: (p for p in pairs)])
+    def test_any_iterable_of_pairs(self, form):
+        assert Preferences(form([(3, 0), (1, 2)]), 5) == Preferences([(3, 0), (1, 2)], 5)
+        assert Preferences(None, 5) == Preferences(n_samples=5)
+
     def test_repr(self):
         assert repr(Preferences([(1, 0)], 3)) == "Preferences(1 pair over 3 rows)"
         assert repr(Preferences([(1, 0), (2, 1)])) == "Preferences(2 pairs over an unknown number of rows)"
@@ -79,6 +90,11 @@ class TestStored:
         ("arguments", "message"),
         [
             ({"pairs": [(0, 1, 2)]}, "pairs must have the shape"),
+            ({"pairs": [(0, 1), (2,)]}, "pairs must be a regular array: entry 0 is"),
+            ({"pairs": [(0, 2**70)]}, f"pairs holds the row number {2**70}"),
+            ({"pairs": {(0, 1)}, "weight": [1]}, "pairs is a set, which has no order that weight could follow"),
+            ({"pairs": [(0, 1), (0, 1)], "weight": 1e308}, r"^weight: the weights of the pair \(0, 1\) add up"),
+            ({"pairs": [(0, 1), (0, 2)], "weight": 1e308}, "^weight: the weights of all pairs together add up"),
             ({"pairs": [(0, 0)]}, r"pairs\[0\] is the pair \(0, 0\)"),
             ({"pairs": [(0, 3)], "n_samples": 3}, r"pairs\[0\] is \(0, 3\).*from 0 to 2"),
             ({"pairs": [(0, 3)], "weight": [np.nan]}, r"weight\[0\] is nan"),
@@ -155,6 +171,9 @@ class TestFromScores:
             np.array([3, np.nan, 1], dtype=np.float32),
             pd.Series([3, None, 1], dtype="Int64"),
             [[3], [None], [1]],
+            np.ma.array([3, 2, 1], mask=[0, 1, 0]),
+            np.ma.array([[3], [None], [1]], mask=[[0], [1], [0]], dtype=object),
+            np.ma.array(["3", "?", "1"], mask=[0, 1, 0]),
         ],
     )
     def test_kinds_of_scores(self, y):
@@ -166,6 +185,8 @@ class TestFromScores:
 
     def test_groups_by_name(self):
         made = Preferences.from_scores([1, 2, 3, 4], groups=["q", "r", "q", None])
+        assert made.pairs.tolist() == [[2, 0]]
+        made = Preferences.from_scores([1, 2, 3, 4], groups=np.ma.array([7, 8, 7, 7], mask=[0, 0, 0, 1]))
         assert made.pairs.tolist() == [[2, 0]]
 
     def test_drawing_is_uniform(self):
@@ -192,6 +213,9 @@ class TestFromScores:
             ({"y": [1, 2], "groups": [1]}, "groups must name a group per row: expected 2, got 1"),
             ({"y": ["good", "bad"]}, "y must hold numbers"),
             ({"y": np.zeros((2, 2))}, "y must be one-dimensional"),
+            ({"y": [[1], [1, 2]]}, "y must be a regular array: entry 0 is"),
+            ({"y": [1, 2], "groups": [1, [2]]}, "groups must be a regular array: entry 0 is 1"),
+            ({"y": [1, 10**400]}, "y must hold numbers"),
             ({"y": np.arange(20_000)}, "199,990,000 pairs.*n_pairs"),
         ],
     )
@@ -228,6 +252,13 @@ class TestAlgebra:
     def test_merge(self, left, right):
         expected = oracles.sum_of(oracles.preference_weights(left), oracles.preference_weights(right))
         assert oracles.preference_weights(left.merge(right)) == expected
+
+    def test_weights_that_overflow(self):
+        heavy = Preferences([(0, 1)], weight=1e308)
+        with pytest.raises(ValueError, match=r"^weight: the weights of the pair \(0, 1\) add up"):
+            heavy.merge(heavy)
+        with pytest.raises(ValueError, match=r"^weight: the weights of all pairs together add up"):
+            heavy.with_n_samples(2)[[0, 0, 1]]
 
     def test_merge_checks(self):
         with pytest.raises(ConflictError):

@@ -103,7 +103,7 @@ class Collapsed:
         """For each row the one that stands for its group."""
         return self.first[self.group]
 
-    def expand(self, X: Rows, listed: IntArray, k: int) -> Index:
+    def expand(self, X: Rows, listed: IntArray, key: NDArray[np.float64], k: int) -> Index:
         """The k nearest rows of every row, from the nearest groups of every group.
 
         Parameters
@@ -112,6 +112,8 @@ class Collapsed:
             Rows whose distances decide inside a group.
         listed : int array of shape (n_groups, at least min(k, n_groups - 1))
             Groups near to each group, nearest first, not itself.
+        key : array of the shape of `listed`
+            What they are ordered by; rows of groups with equal keys are ordered as if they were of one group.
         k : int
             At most n - 1.
         """
@@ -129,42 +131,48 @@ class Collapsed:
         else:
             plain[:] = False
         scale = _mean_square(X) * RESOLUTION
-        for rows in self._portions(np.flatnonzero(~plain & (others < k)), listed, k):
-            nearest[rows] = self._expand_rows(X, rows, listed, k, scale)
+        is_new = np.diff(key, axis=1, prepend=-np.inf) != 0
+        for rows in self._portions(np.flatnonzero(~plain & (others < k)), listed, is_new, k):
+            nearest[rows] = self._expand_rows(X, rows, listed, is_new, k, scale)
         return nearest
 
-    def _tables(self, rows: Index, listed: IntArray, k: int) -> tuple[Index, Index]:
-        """Groups of each row, its own first, and how many rows of each to look at."""
-        groups = np.column_stack([self.group[rows], listed[self.group[rows]]])
+    def _tables(
+        self, rows: Index, listed: IntArray, is_new: NDArray[np.bool_], k: int
+    ) -> tuple[Index, NDArray[np.bool_], Index]:
+        """Groups of each row, its own first, whether each is farther than the one before, and its rows to look at."""
+        own = self.group[rows]
+        groups = np.column_stack([own, listed[own]])
+        farther = np.column_stack([np.ones(rows.size, dtype=bool), is_new[own]])
         count = self.sizes[groups]
         before = np.cumsum(count, axis=1) - count - 1
         before[:, 0] = 0
-        return groups, np.where(before < k, count, 0)
+        before = np.maximum.accumulate(np.where(farther, before, 0), axis=1)
+        return groups, farther, np.where(before < k, count, 0)
 
-    def _portions(self, rows: Index, listed: IntArray, k: int) -> Iterator[Index]:
+    def _portions(self, rows: Index, listed: IntArray, is_new: NDArray[np.bool_], k: int) -> Iterator[Index]:
         """Parts of the rows with about :data:`PORTION` pairs each."""
         for coarse in np.array_split(rows, max(1, rows.size // PORTION)):
             if coarse.size == 0:
                 continue
-            end = np.cumsum(self._tables(coarse, listed, k)[1].sum(axis=1))
+            end = np.cumsum(self._tables(coarse, listed, is_new, k)[2].sum(axis=1))
             cuts = np.flatnonzero(np.diff(end // PORTION)) + 1
             yield from np.split(coarse, cuts)
 
-    def _expand_rows(self, X: Rows, rows: Index, listed: IntArray, k: int, scale: float) -> Index:
-        groups, count = self._tables(rows, listed, k)
+    def _expand_rows(
+        self, X: Rows, rows: Index, listed: IntArray, is_new: NDArray[np.bool_], k: int, scale: float
+    ) -> Index:
+        groups, farther, count = self._tables(rows, listed, is_new, k)
         flat = count.ravel()
-        total = int(flat.sum())
         slot = np.repeat(np.arange(flat.size), flat)
-        offset = np.arange(total) - np.repeat(np.cumsum(flat) - flat, flat)
+        offset = np.arange(slot.size) - np.repeat(np.cumsum(flat) - flat, flat)
         other = self.members[self.start[groups.ravel()[slot]] + offset]
-        line, place = np.divmod(slot, groups.shape[1])
+        line = slot // groups.shape[1]
         keep = other != rows[line]
-        line, place, other, slot = line[keep], place[keep], other[keep], slot[keep]
-        # Only a group that does not fit as a whole needs distances.
-        contested = flat[slot] > 1
-        squared = np.zeros(line.size)
-        pairs = np.column_stack([rows[line[contested]], other[contested]])
-        squared[contested] = np.rint(pair_squared_distances(X, pairs) / scale) if scale > 0 else 0.0
+        line, other, slot = line[keep], other[keep], slot[keep]
+        place = np.cumsum(farther, axis=1).ravel()[slot]
+        squared = pair_squared_distances(X, np.column_stack([rows[line], other]))
+        if scale > 0:
+            squared = np.rint(squared / scale)
         order = np.lexsort((other, squared, place, line))
         position = np.arange(order.size) - np.searchsorted(line[order], line[order])
         return other[order][position < k].reshape(rows.size, k)

@@ -7,6 +7,7 @@ anyway, one exponential and a narrow second product; the n x n matrices are neve
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 
@@ -23,18 +24,21 @@ from pairlens.engines.neighbors import (
     _Rows,
     _Screen,
 )
-from pairlens.engines.selection import Criterion, Tile, blas_threads, blocks, crowding, self_join, spread_sample
+from pairlens.engines.selection import Criterion, blas_threads, blocks, crowding, self_join, spread_sample
 
 __all__ = ["ProjectedNeighbors", "ProjectedRows", "ProjectedScreen"]
 
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
+Tiles = tuple[NDArray[np.floating], NDArray[np.floating]]
 
-# Halved squared projected distances are compared to this, far above rounding.
+# Halved squared projected distances, in units of what is usual for the kernel, are compared to this, above rounding.
 QUANTUM = 2.0**-44
 # Those that agree to about this are ordered by input distance: its square, as a share of the largest possible one, is
 # added with this weight.
 TIE = 2.0**-31
+# Rounding of halved squared distances of a kernel so wide that all of them are small.
+SMALLEST_QUANTUM = 2.0**-50
 # Pairs of one tile whose precise distance is asked for when they may hold the largest of all.
 LARGEST_CANDIDATES = 256
 
@@ -120,6 +124,16 @@ class ProjectedRows:
     def _rate(self) -> float:
         return self.gamma * self._rows.scale**2
 
+    @property
+    def _unit(self) -> float:
+        """The usual size of a halved squared distance: 1, or less if the kernel is much wider than the data."""
+        return min(1.0, self._rate)
+
+    @property
+    def quantum(self) -> float:
+        """What halved squared distances are compared to."""
+        return max(QUANTUM * self._unit, SMALLEST_QUANTUM)
+
     def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
         """Find for every row the k nearest in projected distance and the k farthest in input distance, exactly.
 
@@ -132,10 +146,11 @@ class ProjectedRows:
 
         Notes
         -----
-        Rows whose squared projected distances agree to about 1e-9 come in the order of their input distance, then of
-        their index; input distances are compared as in :func:`~pairlens.engines.neighbors.neighbors`. The result
-        depends neither on blocks nor on threads. Memory beyond X, F and the result is at most
-        ``block_bytes + 16 n (2 k + 40)`` bytes, as long as ``block_bytes`` is enough for blocks of 16 rows.
+        Rows whose squared projected distances agree to about 1e-9 (less, if all are small because the kernel is wide)
+        come in the order of their input distance, then of their index; input distances are compared as in
+        :func:`~pairlens.engines.neighbors.neighbors`. The result depends neither on blocks nor on threads. Memory
+        beyond X, F and the result is at most ``block_bytes + 16 n (2 k + 40)`` bytes, as long as ``block_bytes`` is
+        enough for blocks of 16 rows.
         """
         if not 1 <= k < self.n:
             raise ValueError(f"k={k} must lie between 1 and {self.n - 1}, one less than the {self.n} rows.")
@@ -151,11 +166,12 @@ class ProjectedRows:
             n_threads=threads,
         )
         assert far is not None
-        listed = np.empty((self.groups.n_groups, 0), dtype=np.int64)
+        listed, key = np.empty((self.groups.n_groups, 0), dtype=np.int64), np.empty((self.groups.n_groups, 0))
         if near is not None:
             listed = self.groups.group[near[0][self.groups.first]]
+            key = np.rint(near[1][self.groups.first] / self.quantum)
         return ProjectedNeighbors(
-            nearest=self.groups.expand(self.X, listed, k),
+            nearest=self.groups.expand(self.X, listed, key, k),
             farthest=far[0],
             largest_projected=float(np.sqrt(2 * screen.largest)),
             largest_input=self._rows.scale * float(np.sqrt(far[1].max())),
@@ -190,19 +206,19 @@ class ProjectedScreen:
         self.stands = np.zeros(rows.n, dtype=bool)
         self.stands[rows.groups.first] = True
         self.index = np.arange(rows.n)
-        self.tie = TIE / rows.diameter
+        self.tie = TIE * rows._unit / rows.diameter
         unit = float(np.finfo(dtype).eps) / 2
         of_kernel = 2 * rows._rate * (rows._rows.X.shape[1] + 16) * unit * rows._rows.square
         # Where a squared distance may come out far below zero, its exponential must not run away.
         self.clip = float(of_kernel.max()) > 0.01
         of_product = 2 * (rows.F.shape[1] + 32) * unit * (1 + np.sqrt(np.maximum(1 - 2 * self.level, 0))) ** 2
         # A sum of two bounds of the form (r + s)² is at most one of that form, by the triangle inequality.
-        self.radius = np.sqrt(of_kernel + of_product + (TIE if self.dtype == np.float32 else 0.0))
+        self.radius = np.sqrt(of_kernel + of_product + (TIE * rows._unit if self.dtype == np.float32 else 0.0))
         self.largest = 0.0
         self._lock = Lock()
 
     def nearest(self, k: int, rows: Index | None = None) -> Criterion:
-        return Criterion(k, self._refine, self.radius if rows is None else self.radius[rows], 1.0, QUANTUM)
+        return Criterion(k, self._refine, self.radius if rows is None else self.radius[rows], 1.0, self.rows.quantum)
 
     def _refine(self, rows: Index, cols: Index) -> Float64:
         keys = np.full(rows.size, np.inf)
@@ -212,21 +228,24 @@ class ProjectedScreen:
         keys[real] = halved + self.tie * squared
         return keys
 
-    def strip(self, rows: slice) -> Tile:
-        euclid = self.euclid.strip(rows)
+    def strip(self, rows: slice | Index) -> Callable[[slice | Index], Tiles]:
+        """As :func:`~pairlens.engines.selection.self_join` wants it; also for rows in any order."""
+        euclid = self.euclid.strip(rows)  # type: ignore[arg-type]
         left = self._augmented(rows)
         left[:, [-2, -1]] = left[:, [-1, -2]]
         replaced = np.flatnonzero(~self.stands[rows])
 
-        def tile(cols: slice) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-            squared, _ = euclid(cols)
+        def tile(cols: slice | Index) -> Tiles:
+            squared, _ = euclid(cols)  # type: ignore[arg-type]
             near = left @ self._augmented(cols).T
-            kernel = np.multiply(squared, self.dtype.type(-self.rows._rate))
+            kernel = np.multiply(squared, np.asarray(-self.rows._rate, self.dtype))
             if self.clip:
                 np.minimum(kernel, 0, out=kernel)
             np.exp(kernel, out=kernel)
             near -= kernel
             if self.dtype == np.float64:
+                # Here rounding of F, which nothing bounds, may exceed that of the screen.
+                np.maximum(near, 0, out=near)
                 near += np.multiply(squared, self.tie, out=kernel)
             if self.watch:
                 self._watch(near, rows, cols)
@@ -239,7 +258,7 @@ class ProjectedScreen:
 
         return tile
 
-    def _augmented(self, rows: slice) -> NDArray[np.floating]:
+    def _augmented(self, rows: slice | Index) -> NDArray[np.floating]:
         F = self.rows.F[rows]
         block = np.empty((F.shape[0], F.shape[1] + 2), self.dtype)
         block[:, :-2] = F
@@ -247,7 +266,7 @@ class ProjectedScreen:
         block[:, -1] = self.level[rows]
         return block
 
-    def _watch(self, near: NDArray[np.floating], rows: slice, cols: slice) -> None:
+    def _watch(self, near: NDArray[np.floating], rows: slice | Index, cols: slice | Index) -> None:
         """Keep the largest precise distance; a screened one tells which pairs may have it."""
         reach = (self.radius[rows].max() + self.radius[cols].max()) ** 2
         place = int(near.argmax())
@@ -260,7 +279,7 @@ class ProjectedScreen:
             places = places[top]
         self._offer(places, near.shape[1], rows, cols)
 
-    def _offer(self, places: Index, width: int, rows: slice, cols: slice) -> None:
+    def _offer(self, places: Index, width: int, rows: slice | Index, cols: slice | Index) -> None:
         line, place = np.divmod(places, width)
         halved, _ = self.rows._halved(self.index[rows][line], self.index[cols][place])
         with self._lock:

@@ -141,17 +141,21 @@ def feature_null_space(features: NDArray[np.float64], chunklets: IntArray) -> tu
     return space.points.T @ space.combination, space.residual
 
 
-def linked_sample(chunklets: IntArray, at_most: int = MAX_LINKED) -> NDArray[np.int64]:
-    """The rows in must-links, sorted by chunklet; of more than `at_most`, an even choice with two or more of each."""
+def linked_sample(chunklets: IntArray, at_most: int | None = None) -> NDArray[np.int64]:
+    """The rows in must-links, sorted by chunklet; of too many, an even choice with two or more of each.
+
+    `at_most` is :data:`MAX_LINKED` by default.
+    """
+    at_most = MAX_LINKED if at_most is None else at_most
     order = np.argsort(chunklets, kind="stable")
     order = order[np.searchsorted(chunklets[order], 0) :]
     if len(order) <= at_most:
         return order
     sizes = np.bincount(chunklets[order])
     kept = np.maximum(2, sizes * at_most // len(order))
-    groups = np.flatnonzero(sizes)[evenly_spaced(np.count_nonzero(sizes), at_most // 2)]
+    groups = np.flatnonzero(sizes)[evenly_spaced(int(np.count_nonzero(sizes)), at_most // 2)]
     end = np.cumsum(sizes)
-    chosen = np.concatenate([order[end[g] - sizes[g] + evenly_spaced(sizes[g], kept[g])] for g in groups])
+    chosen = np.concatenate([order[end[g] - sizes[g] + evenly_spaced(int(sizes[g]), int(kept[g]))] for g in groups])
     warnings.warn(
         f"{len(order)} rows are must-linked; the null space is built from {len(chosen)} of them, spread evenly over "
         f"{len(groups)} of the {np.count_nonzero(sizes)} groups they form. Rows of one group still count as one point.",

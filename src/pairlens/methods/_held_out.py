@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pairlens.supervision import Constraints
 
-__all__ = ["DEFAULT_PURITY", "FEWEST_FOR_PURITY", "HeldOut", "auc", "auc_error", "held_out_distances"]
+__all__ = ["DEFAULT_PURITY", "FEWEST_FOR_PURITY", "HeldOut", "PairFolds", "auc", "auc_error", "held_out_distances"]
 
 QUANTILES = np.linspace(0.2, 0.8, 13)
 MAX_PAIRS = 20_000
@@ -20,6 +20,31 @@ FEWEST_FOR_PURITY = 8
 """Pairs of a kind below which purity is not estimated."""
 DEFAULT_PURITY = 0.6
 """What it is taken for then."""
+
+
+@dataclass(frozen=True)
+class PairFolds:
+    """Folds over pairs, drawn once, so that views can be compared on the same ones.
+
+    Attributes
+    ----------
+    known : Constraints
+        The pairs that take part.
+    splits : tuple of (train, held out) Constraints
+    """
+
+    known: Constraints
+    splits: tuple[tuple[Constraints, Constraints], ...]
+
+    @classmethod
+    def draw(cls, known: Constraints, n_splits: int, random_state: Any) -> PairFolds:
+        """Draw so many folds, fewer if there are fewer pairs."""
+        if known.n_pairs > MAX_PAIRS:
+            known = known.sample(MAX_PAIRS, random_state)
+        return cls(known, tuple(known.split(min(n_splits, known.n_pairs), random_state)))
+
+    def __iter__(self) -> Iterator[tuple[Constraints, Constraints]]:
+        return iter(self.splits)
 
 
 @dataclass(frozen=True)
@@ -65,25 +90,19 @@ class HeldOut:
         return int(np.argmax(scores >= scores.max() - self.error)) + 1
 
 
-def held_out_distances(
-    embed: Callable[[Constraints], NDArray[np.float64]], known: Constraints, *, n_splits: int, random_state: Any
-) -> HeldOut:
+def held_out_distances(embed: Callable[[Constraints], NDArray[np.float64]], folds: PairFolds) -> HeldOut:
     """Embed with some of the pairs and measure the others, fold by fold.
 
     Parameters
     ----------
     embed : callable
         ``embed(pairs)`` gives the embedded rows, best directions first.
-    known : Constraints
-    n_splits : int
-        Number of folds; fewer if there are fewer pairs.
+    folds : PairFolds
     """
-    if known.n_pairs > MAX_PAIRS:
-        known = known.sample(MAX_PAIRS, random_state)
     must: list[NDArray[np.float64]] = []
     cannot: list[NDArray[np.float64]] = []
     order: list[Constraints] = []
-    for train, rest in known.split(min(n_splits, known.n_pairs), random_state):
+    for train, rest in folds:
         Z = embed(train)
         centred = Z - Z.mean(axis=0)
         variance = np.cumsum(np.einsum("ij,ij->j", centred, centred)) / len(Z)
@@ -96,7 +115,7 @@ def held_out_distances(
     # Folds come in their own order; the tables of the constraints are sorted.
     must_order = _sorted_order(np.concatenate([part.must_link for part in order]))
     cannot_order = _sorted_order(np.concatenate([part.cannot_link for part in order]))
-    return HeldOut(must_distance[must_order], cannot_distance[cannot_order], known)
+    return HeldOut(must_distance[must_order], cannot_distance[cannot_order], folds.known)
 
 
 def _sorted_order(pairs: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pairlens.supervision._inputs import regular_array
 from pairlens.supervision._pairs import (
     FloatArray,
     IntArray,
@@ -37,10 +38,14 @@ def symmetric(table: PairTable, n_rows: int) -> sparse.csr_array:
 
 def table_of(matrix: Any) -> tuple[PairTable, PairTable, int]:
     """Positive and negative entries of a symmetric matrix, or of one triangle of it, and its size."""
-    entries = sparse.coo_array(matrix)
-    if entries.ndim != 2 or entries.shape[0] != entries.shape[1]:
-        raise ValueError(f"matrix must be square, one row and one column per row of X; got {entries.shape}")
-    entries.sum_duplicates()
+    given = matrix if sparse.issparse(matrix) else regular_array(matrix, name="matrix")
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise ValueError(f"matrix must be square, one row and one column per row of X; got {given.shape}")
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"matrix must hold real numbers, got {given.dtype}")
+    entries = sparse.coo_array(given)
+    with np.errstate(over="ignore"):
+        entries.sum_duplicates()
     first, second = entries.row.astype(np.int64), entries.col.astype(np.int64)
     values = entries.data.astype(np.float64)
     if not np.isfinite(values).all():

@@ -21,6 +21,10 @@ class RowAligned:
     __iter__: ClassVar[None] = None
 
     def _fill(self, **values: Any) -> None:
+        if hasattr(self, "_n_samples"):
+            raise AttributeError(
+                f"{type(self).__name__} are immutable: __init__ cannot be called again; build new ones"
+            )
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
@@ -62,7 +66,7 @@ class RowAligned:
         ----------
         rows : array of int, boolean mask, slice, or the tuple ``(rows, ...)``
             The rows to keep, in their new order. Where a row comes more than once (a bootstrap sample), every
-            copy of it inherits its pairs.
+            copy of it inherits its pairs; the copies are linked with each other only where labels say so.
         """
         return self._take(as_rows(rows, self._require_n_samples()))
 

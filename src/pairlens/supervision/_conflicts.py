@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, get_args, overload
 
 import numpy as np
 from scipy import sparse
 
+from pairlens._warnings import warn_user
 from pairlens.exceptions import ConflictError, ConflictWarning
 from pairlens.supervision._chains import chain, chain_graph, chains_from, direct_conflicts, joined, label_clashes
 from pairlens.supervision._pairs import IntArray, PairTable, contains, decode, encode, freeze
@@ -23,7 +22,6 @@ __all__ = [
     "find_conflicts",
     "raise_or_warn",
     "settle",
-    "warn",
 ]
 
 OnConflict = Literal["raise", "warn", "drop"] | None
@@ -173,17 +171,7 @@ def raise_or_warn(message: str, *, error: bool) -> None:
         raise ConflictError(
             f"{message}. Take back one of the statements, or choose on_conflict='warn' or on_conflict='drop'."
         )
-    warn(f"{message}. on_conflict='drop' leaves them out, on_conflict='raise' stops at them.")
-
-
-def warn(message: str) -> None:
-    """Warn at the line outside pairlens from which all this was called."""
-    level = 2
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pairlens."):
-        frame = frame.f_back
-        level += 1
-    warnings.warn(message, ConflictWarning, stacklevel=level)
+    warn_user(f"{message}. on_conflict='drop' leaves them out, on_conflict='raise' stops at them.", ConflictWarning)
 
 
 def check_policy(policy: Any) -> None:

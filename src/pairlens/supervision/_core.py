@@ -12,6 +12,7 @@ from pairlens.supervision._algebra import symmetric
 from pairlens.supervision._aligned import RowAligned
 from pairlens.supervision._chains import component_ids
 from pairlens.supervision._conflicts import OnConflict, settle
+from pairlens.supervision._inputs import PairsLike
 from pairlens.supervision._labels import renumber
 from pairlens.supervision._pairs import (
     MAX_MATERIALISED,
@@ -33,7 +34,10 @@ from pairlens.supervision._pairs import (
     take_rows,
 )
 
-__all__ = ["StoredPairs"]
+__all__ = ["WEIGHT_NAME", "StoredPairs"]
+
+# By whether it is about must-links.
+WEIGHT_NAME = {True: "must_link_weight", False: "cannot_link_weight"}
 
 
 class StoredPairs(RowAligned):
@@ -50,8 +54,8 @@ class StoredPairs(RowAligned):
 
     def __init__(
         self,
-        must_link: ArrayLike = (),
-        cannot_link: ArrayLike = (),
+        must_link: PairsLike | None = None,
+        cannot_link: PairsLike | None = None,
         n_samples: int | None = None,
         *,
         must_link_weight: ArrayLike | None = None,
@@ -59,15 +63,9 @@ class StoredPairs(RowAligned):
         on_conflict: OnConflict = None,
     ) -> None:
         size = as_n_samples(n_samples)
-        must = parse_pairs(
-            must_link, must_link_weight, name="must_link", weight_name="must_link_weight", n_samples=size
-        )
+        must = parse_pairs(must_link, must_link_weight, name="must_link", weight_name=WEIGHT_NAME[True], n_samples=size)
         cannot = parse_pairs(
-            cannot_link,
-            cannot_link_weight,
-            name="cannot_link",
-            weight_name="cannot_link_weight",
-            n_samples=size,
+            cannot_link, cannot_link_weight, name="cannot_link", weight_name=WEIGHT_NAME[False], n_samples=size
         )
         n_rows = max(must.n_rows, cannot.n_rows) if size is None else size
         must, cannot = settle(must, cannot, None, n_rows, on_conflict)
@@ -184,7 +182,7 @@ class StoredPairs(RowAligned):
             remedy="draw some of them by Constraints.from_labels(y, n_pairs=...) or .sample(n_pairs)",
         )
         written_out = (pairs_within if must else pairs_across)(*group_rows(self._codes))
-        return combine([from_keys(written_out), table])
+        return combine([from_keys(written_out), table], weight_name=WEIGHT_NAME[must])
 
     def _written_out(self) -> Self:
         """The same constraints, all of them explicit."""
@@ -197,8 +195,8 @@ class StoredPairs(RowAligned):
     def _take(self, rows: IntArray) -> Self:
         n_samples = self._require_n_samples()
         return self._derived(
-            _must=take_rows(self._must, rows, n_samples),
-            _cannot=take_rows(self._cannot, rows, n_samples),
+            _must=take_rows(self._must, rows, n_samples, weight_name=WEIGHT_NAME[True]),
+            _cannot=take_rows(self._cannot, rows, n_samples, weight_name=WEIGHT_NAME[False]),
             _codes=None if self._codes is None else freeze(renumber(self._codes[rows])),
             _n_samples=len(rows),
         )

@@ -13,6 +13,7 @@ from pairlens.supervision import _tables as tables
 from pairlens.supervision._algebra import symmetric, table_of
 from pairlens.supervision._conflicts import OnConflict
 from pairlens.supervision._core import StoredPairs
+from pairlens.supervision._inputs import PairsLike, listed, refuse_set, regular_array
 from pairlens.supervision._pairs import IntArray, row_array
 
 __all__ = ["ExchangedPairs"]
@@ -91,20 +92,20 @@ class ExchangedPairs(StoredPairs):
         y = np.repeat(np.array([1, -1]), [len(must), len(cannot)])
         if X is None:
             return pairs, y
-        data = np.asarray(X)
+        data = regular_array(X, name="X")
         if data.ndim != 2 or len(data) < self._n_rows:
             raise ValueError(f"X must have {self._n_rows} rows and two dimensions, got the shape {data.shape}")
         return data[pairs], y
 
     @classmethod
     def from_pairs(
-        cls, pairs: ArrayLike, y: ArrayLike, n_samples: int | None = None, *, on_conflict: OnConflict = None
+        cls, pairs: PairsLike, y: ArrayLike, n_samples: int | None = None, *, on_conflict: OnConflict = None
     ) -> Self:
         """Constraints from pairs with signs, the form of metric-learn.
 
         Parameters
         ----------
-        pairs : array-like of shape (n_pairs, 2)
+        pairs : array-like of shape (n_pairs, 2) or iterable of pairs
             Row numbers.
         y : array-like of shape (n_pairs,)
             +1 for a must-link, -1 for a cannot-link.
@@ -119,10 +120,12 @@ class ExchangedPairs(StoredPairs):
         >>> Constraints.from_pairs([(0, 1), (1, 2)], [1, -1], n_samples=3)
         Constraints(1 must-link, 1 cannot-link over 3 rows)
         """
-        if np.ndim(pairs) == 3:
+        refuse_set(pairs, name="pairs", beside="y")
+        given = regular_array(listed(pairs), name="pairs")
+        if given.ndim == 3:
             raise ValueError("pairs must hold row numbers, shape (n_pairs, 2), and not the rows of X themselves")
-        rows = row_array(pairs, name="pairs")
-        signs = np.asarray(y)
+        rows = row_array(given, name="pairs")
+        signs = regular_array(listed(y), name="y")
         if signs.shape != (len(rows),):
             raise ValueError(f"y must hold one sign per pair: expected {len(rows)}, got the shape {signs.shape}")
         wrong = ~np.isin(signs, (1, -1))
@@ -279,7 +282,8 @@ class ExchangedPairs(StoredPairs):
             The file.
         ids, n_samples, a, b, link, weight, on_conflict
             As for :meth:`from_frame`. Ids that are numbers in `ids` and text in the file, or the other way round,
-            are compared as text.
+            are compared as text. A pair weighs 1 where its line has no weight: an empty cell in a CSV file, none or
+            null in a JSON line.
 
         Examples
         --------

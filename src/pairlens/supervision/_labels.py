@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens.supervision._inputs import regular_array
 from pairlens.supervision._pairs import IntArray, freeze
 
-__all__ = ["encode_labels", "factorise", "renumber"]
+__all__ = ["encode_labels", "factorise", "one_per_row", "renumber"]
 
 
 def encode_labels(y: ArrayLike) -> IntArray:
-    """Codes in order of first appearance; -1, NaN, None, pandas.NA and NaT mean unlabelled."""
+    """Codes in order of first appearance; -1, NaN, None, pandas.NA, NaT and masked mean unlabelled."""
     codes, values = factorise(y, name="y")
     kind = values.dtype.kind
     if kind == "i" or kind == "f" or kind == "O":
@@ -25,36 +27,56 @@ def encode_labels(y: ArrayLike) -> IntArray:
 
 
 def factorise(values: ArrayLike, *, name: str) -> tuple[IntArray, NDArray[Any]]:
-    """Codes (-1 where missing: NaN, None, pandas.NA, NaT) and the distinct value of each code."""
-    array = np.asarray(values)
-    if array.dtype.kind in "US" and not hasattr(values, "dtype"):
+    """Codes (-1 where missing: NaN, None, pandas.NA, NaT, masked) and the distinct value of each code."""
+    given, present = one_per_row(values, name=name)
+    if given.dtype.kind in "US" and not hasattr(values, "dtype"):
         # In a list NumPy has turned what is not text (-1, NaN) into text.
-        array = np.asarray(values, dtype=object)
+        given = np.asarray(values, dtype=object).reshape(-1)
+    codes = np.full(len(present), -1, dtype=np.int64)
+    if given.dtype.kind == "T":
+        # Its mark of what is missing may be anything, and cannot always be compared.
+        given = given.astype(object)
+        given[given == "nan"] = None
+    if given.dtype == object:
+        codes[present], distinct = _factorise_objects(given, name=name)
+        return codes, distinct
+    if given.dtype.kind == "f":
+        missing = np.isnan(given)
+    elif given.dtype.kind in "mM":
+        missing = np.isnat(given)
+    elif given.dtype.kind in "US":
+        # NumPy writes NaN like this into an array of text.
+        missing = given == np.array("nan", dtype=given.dtype.kind)
+    else:
+        missing = np.zeros(len(given), dtype=bool)
+    kept = np.flatnonzero(present)[~missing]
+    distinct, codes[kept] = np.unique(given[~missing], return_inverse=True)
+    return codes, distinct
+
+
+def one_per_row(values: ArrayLike, *, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values that are not masked, and for every row whether it has one."""
+    masked = isinstance(values, np.ma.MaskedArray)
+    array = np.ma.asarray(values) if masked else regular_array(values, name=name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, one value per row; got the shape {array.shape}")
-    if array.dtype == object or array.dtype.kind == "T":
-        return _factorise_objects(array.astype(object))
-    if array.dtype.kind == "f":
-        missing = np.isnan(array)
-    elif array.dtype.kind in "mM":
-        missing = np.isnat(array)
-    else:
-        missing = np.zeros(len(array), dtype=bool)
-    codes = np.full(len(array), -1, dtype=np.int64)
-    distinct, codes[~missing] = np.unique(array[~missing], return_inverse=True)
-    return codes, distinct
+    present = ~np.ma.getmaskarray(array)
+    return np.asarray(array)[present] if masked else array, present
 
 
-def _factorise_objects(array: NDArray[Any]) -> tuple[IntArray, NDArray[Any]]:
+def _factorise_objects(array: NDArray[Any], *, name: str) -> tuple[IntArray, NDArray[Any]]:
     # A dictionary takes mixed types, which cannot be sorted.
     seen: dict[Any, int] = {}
-    codes = np.fromiter(
-        (-1 if _is_missing(value) else seen.setdefault(value, len(seen)) for value in array.tolist()),
-        dtype=np.int64,
-        count=len(array),
-    )
+    codes = np.empty(len(array), dtype=np.int64)
+    for row, value in enumerate(array.tolist()):
+        try:
+            codes[row] = -1 if _is_missing(value) else seen.setdefault(value, len(seen))
+        except TypeError as error:
+            raise ValueError(
+                f"{name} must hold one plain value per row, got {reprlib.repr(value)} among them"
+            ) from error
     distinct = np.empty(len(seen), dtype=object)
     distinct[:] = list(seen)
     return codes, distinct

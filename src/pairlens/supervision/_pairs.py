@@ -13,8 +13,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens.supervision._inputs import PairsLike, listed, refuse_set, regular_array
+
 __all__ = [
     "MAX_MATERIALISED",
+    "MAX_ROWS",
     "FloatArray",
     "IntArray",
     "PairTable",
@@ -23,6 +26,7 @@ __all__ = [
     "canonical",
     "check_fits",
     "check_not_too_many",
+    "check_sums",
     "combine",
     "contains",
     "decode",
@@ -128,15 +132,14 @@ def contains(keys: IntArray, wanted: IntArray) -> NDArray[np.bool_]:
     return keys[position] == wanted
 
 
-def from_keys(keys: IntArray, weight: FloatArray | None = None, *, merge: np.ufunc = np.add) -> PairTable:
-    """Sort the keys and merge equal ones; pairs of weight 0 say nothing and are dropped."""
+def from_keys(keys: IntArray, weight: FloatArray | None = None) -> PairTable:
+    """Sort the keys and add up the weights of equal ones; pairs of weight 0 say nothing and are dropped."""
     if weight is None:
         keys = np.sort(keys)
         starts = _run_starts(keys)
         if len(starts) == len(keys):
             return PairTable(freeze(decode(keys)), None)
-        if merge is np.add:
-            weight = np.diff(starts, append=len(keys)).astype(np.float64)
+        weight = np.diff(starts, append=len(keys)).astype(np.float64)
         return PairTable(freeze(decode(keys[starts])), _frozen_weight(weight))
     order = np.argsort(keys)
     ordered = keys[order]
@@ -149,7 +152,8 @@ def from_keys(keys: IntArray, weight: FloatArray | None = None, *, merge: np.ufu
         order[repeated] = terms[np.lexsort((weight[terms], keys[terms]))]
     keys, weight = ordered[starts], weight[order]
     if len(starts) < len(weight):
-        weight = merge.reduceat(weight, starts)
+        with np.errstate(over="ignore"):
+            weight = np.add.reduceat(weight, starts)
     positive = weight > 0
     if not positive.all():
         keys, weight = keys[positive], weight[positive]
@@ -168,8 +172,8 @@ def _run_starts(ordered: IntArray) -> IntArray:
     return np.flatnonzero(is_start)
 
 
-def combine(tables: Sequence[PairTable], *, merge: np.ufunc = np.add) -> PairTable:
-    """One table of the pairs of several; the weights of a pair in more than one of them go through `merge`."""
+def combine(tables: Sequence[PairTable], *, weight_name: str) -> PairTable:
+    """One table of the pairs of several; the weights of a pair in more than one of them add up."""
     tables = [table for table in tables if table.size]
     if len(tables) == 1:
         return tables[0]
@@ -177,24 +181,38 @@ def combine(tables: Sequence[PairTable], *, merge: np.ufunc = np.add) -> PairTab
         return from_keys(np.empty(0, dtype=np.int64))
     keys = np.concatenate([table.keys for table in tables])
     if all(table.weight is None for table in tables):
-        return from_keys(keys, merge=merge)
-    return from_keys(keys, np.concatenate([table.weights for table in tables]), merge=merge)
+        return from_keys(keys)
+    return check_sums(from_keys(keys, np.concatenate([table.weights for table in tables])), weight_name=weight_name)
 
 
-def row_array(rows: ArrayLike, *, name: str) -> IntArray:
+def check_sums(table: PairTable, *, weight_name: str) -> PairTable:
+    """The table itself, if neither the weight of a pair nor the total is beyond all numbers."""
+    with np.errstate(over="ignore"):
+        if np.isfinite(table.total):
+            return table
+    infinite = ~np.isfinite(table.weights)
+    of = f"of the pair {_shown(table.pairs[infinite.argmax()])}" if infinite.any() else "of all pairs together"
+    raise ValueError(
+        f"{weight_name}: the weights {of} add up to more than {np.finfo(np.float64).max:.2g}, the largest number; "
+        "divide all weights by the same large number"
+    )
+
+
+def row_array(rows: Any, *, name: str) -> IntArray:
     """Whole row numbers as int64, of whatever shape; empty input has no type of its own and passes."""
-    try:
-        array = np.asarray(rows)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a regular array of row numbers: {error}") from error
+    array = regular_array(listed(rows), name=name)
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.int64)
     if array.dtype == object:
         whole = [isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in array.flat]
-        if all(whole):
-            return array.astype(np.int64)
-        offender = array.flat[whole.index(False)]
-        raise ValueError(f"{name} must hold whole row numbers, got {offender!r} among them")
+        if not all(whole):
+            offender = array.flat[whole.index(False)]
+            raise ValueError(f"{name} must hold whole row numbers, got {offender!r} among them")
+        if (least := min(array.flat)) < -MAX_ROWS:
+            raise ValueError(f"{name} holds the row number {least}; row numbers cannot be negative")
+        if (most := max(array.flat)) >= MAX_ROWS:
+            raise ValueError(f"{name} holds the row number {most}; row numbers must be below 2**31")
+        return array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise ValueError(f"{name} must hold whole row numbers (integers), got {array.dtype} such as {array.flat[0]!r}")
     if array.dtype.kind == "u" and array.max() >= MAX_ROWS:
@@ -203,7 +221,7 @@ def row_array(rows: ArrayLike, *, name: str) -> IntArray:
 
 
 def parse_pairs(
-    pairs: ArrayLike,
+    pairs: PairsLike | None,
     weight: ArrayLike | None,
     *,
     name: str,
@@ -212,12 +230,15 @@ def parse_pairs(
     ordered: bool = False,
 ) -> PairTable:
     """Check pairs from outside and bring them into their one form."""
-    array = row_array(pairs, name=name)
+    given = None if weight is None else _weight_array(weight, name=weight_name)
+    if given is not None and given.ndim:
+        refuse_set(pairs, name=name, beside=weight_name)
+    array = row_array(() if pairs is None else pairs, name=name)
     if array.size == 0 and array.ndim <= 2:
         array = array.reshape(0, 2)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(f"{name} must have the shape (n_pairs, 2), one pair of rows each; got {array.shape}")
-    values = None if weight is None else _parse_weight(weight, array, name=name, weight_name=weight_name)
+    values = None if given is None else _weight_per_pair(given, array, name=name, weight_name=weight_name)
     check_fits(array, n_samples, name=name)
     first, second = array[:, 0], array[:, 1]
     if (own := first == second).any():
@@ -226,7 +247,8 @@ def parse_pairs(
         raise ValueError(
             f"{name}[{position}] is the pair ({row}, {row}): a row cannot be paired with itself; leave it out"
         )
-    return from_keys(encode(first, second) if ordered else canonical(first, second), values)
+    keys = encode(first, second) if ordered else canonical(first, second)
+    return check_sums(from_keys(keys, values), weight_name=weight_name)
 
 
 def check_fits(pairs: IntArray, n_samples: int | None, *, name: str) -> None:
@@ -248,11 +270,15 @@ def check_fits(pairs: IntArray, n_samples: int | None, *, name: str) -> None:
         raise ValueError(f"{name}[{position}] is {_shown(pairs[position])}: {right}")
 
 
-def _parse_weight(weight: ArrayLike, pairs: IntArray, *, name: str, weight_name: str) -> FloatArray:
+def _weight_array(weight: ArrayLike, *, name: str) -> FloatArray:
+    values = regular_array(listed(weight), name=name)
     try:
-        values = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{weight_name} must hold numbers: {error}") from error
+        return values.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from error
+
+
+def _weight_per_pair(values: FloatArray, pairs: IntArray, *, name: str, weight_name: str) -> FloatArray:
     if values.ndim == 0:
         values = np.broadcast_to(values, len(pairs))
     if values.shape != (len(pairs),):
@@ -288,11 +314,19 @@ def as_n_samples(n_samples: Any) -> int | None:
 
 def as_rows(index: Any, n_samples: int) -> IntArray:
     """Turn what may stand in ``[...]`` into row numbers from 0 to n_samples - 1."""
-    if isinstance(index, tuple) and len(index) == 2 and index[1] is Ellipsis:
+    if isinstance(index, tuple):
+        if len(index) != 2 or index[1] is not Ellipsis:
+            raise IndexError(
+                "there is one axis, the rows, so of all tuples only (rows, ...) means something; "
+                f"got a tuple of {len(index)}: give row numbers as a list or an array"
+            )
         index = index[0]
     if isinstance(index, slice):
         return np.arange(*index.indices(n_samples), dtype=np.int64)
-    rows = np.asarray(index)
+    try:
+        rows = regular_array(index, name="rows")
+    except ValueError as error:
+        raise IndexError(str(error)) from error
     if rows.ndim == 0:
         raise TypeError(
             f"one row alone has no pairs, so [{index!r}] means nothing; "
@@ -315,7 +349,9 @@ def as_rows(index: Any, n_samples: int) -> IntArray:
     return np.where(rows < 0, rows + n_samples, rows)
 
 
-def take_rows(table: PairTable, rows: IntArray, n_samples: int, *, ordered: bool = False) -> PairTable:
+def take_rows(
+    table: PairTable, rows: IntArray, n_samples: int, *, weight_name: str, ordered: bool = False
+) -> PairTable:
     """The pairs among `rows`, renumbered; where a row comes more than once, every copy inherits its pairs."""
     if not table.size or not len(rows):
         return from_keys(np.empty(0, dtype=np.int64))
@@ -338,7 +374,8 @@ def take_rows(table: PairTable, rows: IntArray, n_samples: int, *, ordered: bool
         weight = None if weight is None else np.repeat(weight, repeats)
         first = order[np.repeat(start[first], repeats) + local // width]
         second = order[np.repeat(start[second], repeats) + local % width]
-    return from_keys(encode(first, second) if ordered else canonical(first, second), weight)
+    keys = encode(first, second) if ordered else canonical(first, second)
+    return check_sums(from_keys(keys, weight), weight_name=weight_name)
 
 
 def ranges(lengths: IntArray) -> IntArray:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
+import reprlib
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -13,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
-from pairlens.supervision._pairs import FloatArray, IntArray, as_n_samples
+from pairlens.supervision._inputs import regular_array
+from pairlens.supervision._pairs import MAX_ROWS, FloatArray, IntArray, as_n_samples
 
 __all__ = [
     "Table",
@@ -50,46 +53,79 @@ def read_frame(frame: Any, required: tuple[str, ...], weight: str | None) -> Tab
             raise ValueError(f"frame must be a table with named columns, got {type(frame).__name__}")
         available = list(found)
     names = _wanted(available, required, weight, source="the frame")
-    return Table(
-        {name: _column(np.asarray(frame[name]), name) for name in names},
-        lambda row: f"row {row} of the frame",
-    )
+    columns = {name: _column(frame[name], name) for name in names}
+    for name, values in columns.items():
+        if len(values) != len(columns[names[0]]):
+            raise ValueError(
+                f"the columns must be equally long, but {names[0]!r} has {len(columns[names[0]])} entries and "
+                f"{name!r} has {len(values)}"
+            )
+    return Table(columns, lambda row: f"row {row} of the frame")
 
 
 def read_file(path: str | PathLike[str], required: tuple[str, ...], weight: str | None) -> Table:
     """Columns of a CSV file with a header, or of a file of one JSON object per line."""
     path = Path(path)
-    lines: list[int]
-    columns: dict[str, Any]
-    if _kind(path) == "csv":
-        # "utf-8-sig" because spreadsheets put a byte-order mark in front.
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            header = [name.strip() for name in next(reader, [])]
-            numbered = [(reader.line_num, record) for record in reader if record]
-        names = _wanted(header, required, weight, source=path.name)
-        for line, record in numbered:
-            if len(record) != len(header):
-                raise ValueError(
-                    f"line {line} of {path.name} has {len(record)} fields, but the header has {len(header)}"
-                )
-        lines = [line for line, _ in numbered]
-        columns = {name: [record[header.index(name)] for _, record in numbered] for name in names}
-    else:
-        with path.open(encoding="utf-8-sig") as file:
-            records = [(line, text) for line, text in enumerate(file, start=1) if text.strip()]
-        lines = [line for line, _ in records]
-        objects = [_json_object(text, line, path.name) for line, text in records]
-        first = list(objects[0]) if objects else list(required)
-        names = _wanted(first, required, weight, source=f"line {lines[0] if lines else 1} of {path.name}")
-        for line, entry in zip(lines, objects):
-            if missing := [name for name in names if name not in entry]:
-                raise ValueError(f"line {line} of {path.name} has no {missing[0]!r}")
-        columns = {name: [entry[name] for entry in objects] for name in names}
+    read = _read_csv if _kind(path) == "csv" else _read_json_lines
+    lines, columns = read(_text(path), path.name, required, weight)
     return Table(
-        {name: _column(np.asarray(values), name) for name, values in columns.items()},
+        {name: _column(values, name) for name, values in columns.items()},
         lambda row: f"line {lines[row]} of {path.name}",
     )
+
+
+def _text(path: Path) -> str:
+    try:
+        # "utf-8-sig" because spreadsheets put a byte-order mark in front.
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise ValueError(
+            f"{path.name} is not UTF-8 text: line {line} has the byte {error.object[error.start]:#04x}; "
+            "save the file as UTF-8"
+        ) from None
+
+
+def _read_csv(
+    text: str, source: str, required: tuple[str, ...], weight: str | None
+) -> tuple[list[int], dict[str, list[Any]]]:
+    """The line number of every record, and its fields by column."""
+    reader = csv.reader(io.StringIO(text, newline=""))
+    try:
+        numbered = [(reader.line_num, record) for record in reader if len(record) > 1 or "".join(record).strip()]
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num} of {source} is not CSV: {error}") from error
+    header = [name.strip() for name in numbered.pop(0)[1]] if numbered else []
+    names = _wanted(header, required, weight, source=source)
+    for line, record in numbered:
+        if len(record) != len(header):
+            raise ValueError(f"line {line} of {source} has {len(record)} fields, but the header has {len(header)}")
+    columns = {name: [record[header.index(name)] for _, record in numbered] for name in names}
+    if weight in columns:
+        columns[weight] = [cell if cell.strip() else "1" for cell in columns[weight]]
+    return [line for line, _ in numbered], columns
+
+
+def _read_json_lines(
+    text: str, source: str, required: tuple[str, ...], weight: str | None
+) -> tuple[list[int], dict[str, list[Any]]]:
+    """The line number of every object, and its entries by name."""
+    numbered = [(line, part) for line, part in enumerate(io.StringIO(text, newline=None), start=1) if part.strip()]
+    lines = [line for line, _ in numbered]
+    objects = [_json_object(part, line, source) for line, part in numbered]
+    for line, entry in zip(lines, objects):
+        _wanted(list(entry), required, None, source=f"line {line} of {source}")
+    columns = {name: [entry[name] for entry in objects] for name in required}
+    if weight is not None and any(weight in entry for entry in objects):
+        columns[weight] = [1 if entry.get(weight) is None else entry[weight] for entry in objects]
+    for name, values in columns.items():
+        for line, value in zip(lines, values):
+            if isinstance(value, (list, dict)):
+                raise ValueError(
+                    f"line {line} of {source} has {reprlib.repr(value)} as {name}: "
+                    f"the column {name!r} must hold one plain value per row"
+                )
+    return lines, columns
 
 
 def _wanted(available: list[Any], required: tuple[str, ...], weight: str | None, *, source: str) -> list[str]:
@@ -99,10 +135,11 @@ def _wanted(available: list[Any], required: tuple[str, ...], weight: str | None,
     return [*required, weight] if weight is not None and weight in available else list(required)
 
 
-def _column(values: NDArray[Any], name: str) -> NDArray[Any]:
-    if values.ndim != 1:
-        raise ValueError(f"the column {name!r} must hold one plain value per row, got the shape {values.shape}")
-    return values
+def _column(values: Any, name: str) -> NDArray[Any]:
+    column = regular_array(values, name=f"the column {name!r}")
+    if column.ndim != 1:
+        raise ValueError(f"the column {name!r} must hold one plain value per row, got the shape {column.shape}")
+    return column
 
 
 def _json_object(text: str, line: int, source: str) -> dict[str, Any]:
@@ -187,7 +224,9 @@ def _positions(values: NDArray[Any], name: str, place: Callable[[int], str]) -> 
     elif values.dtype.kind not in "iu":
         values = np.char.strip(values.astype(str))
         _refuse(~np.char.isdecimal(values), values, name, place, right)
-    _refuse(values.astype(np.float64) < 0, values, name, place, right)
+    numbers = values.astype(np.float64)
+    _refuse(numbers < 0, values, name, place, right)
+    _refuse(numbers >= MAX_ROWS, values, name, place, "row numbers must be below 2**31")
     return values.astype(np.int64)
 
 
@@ -198,7 +237,7 @@ def _refuse(wrong: NDArray[np.bool_], values: NDArray[Any], name: str, place: Ca
 
 
 def _as_ids(ids: ArrayLike) -> NDArray[Any]:
-    names = np.asarray(ids)
+    names = regular_array(ids, name="ids")
     if names.ndim != 1:
         raise ValueError(f"ids must be one-dimensional, one id per row of X; got the shape {names.shape}")
     return names
@@ -270,7 +309,7 @@ def read_weights(table: Table, name: str | None) -> FloatArray | None:
     values = table.columns[name]
     try:
         weights = values.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         weights = np.array([_number(value) for value in values.tolist()])
     wrong = ~(np.isfinite(weights) & (weights >= 0))
     _refuse(wrong, values, name, table.place, "a weight must be a finite number of at least 0")
@@ -280,5 +319,5 @@ def read_weights(table: Table, name: str | None) -> FloatArray | None:
 def _number(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return float("nan")

@@ -8,18 +8,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pairlens._warnings import warn_user
+from pairlens.exceptions import ConflictWarning
 from pairlens.supervision._algebra import check_n_splits, close_cannot, close_must, folds
 from pairlens.supervision._aligned import common_n_samples
-from pairlens.supervision._conflicts import Conflicts, OnConflict, counted, find_conflicts, settle, warn
-from pairlens.supervision._core import same_codes
+from pairlens.supervision._conflicts import Conflicts, OnConflict, counted, find_conflicts, settle
+from pairlens.supervision._core import WEIGHT_NAME, same_codes
 from pairlens.supervision._exchange import ExchangedPairs
-from pairlens.supervision._labels import encode_labels, renumber
+from pairlens.supervision._labels import encode_labels
 from pairlens.supervision._pairs import (
+    MAX_ROWS,
     IntArray,
     PairTable,
     as_n_samples,
     check_fits,
     check_not_too_many,
+    check_sums,
     combine,
     decode,
     encode,
@@ -46,14 +50,16 @@ class Constraints(ExchangedPairs):
     Immutable. The order of the pairs and the order inside a pair do not matter; a pair that is given more than
     once is kept once, and its weights add up. The object is aligned with the rows of X: ``len(c)`` is the number
     of rows and ``c[rows]`` are the constraints among those rows, renumbered. So scikit-learn's metadata routing
-    cuts it along with X in pipelines, cross-validation and grid search.
+    cuts it along with X in pipelines, cross-validation and grid search. Where `rows` names a row more than once (a
+    bootstrap sample), every copy inherits the pairs of the row; copies of one row are linked with each other only
+    where labels say so, that is where the row has a label (see :meth:`from_labels`).
 
     Parameters
     ----------
-    must_link : array-like of shape (n_pairs, 2), default=()
-        Pairs of row numbers that belong together.
-    cannot_link : array-like of shape (n_pairs, 2), default=()
-        Pairs of row numbers that do not belong together.
+    must_link : array-like of shape (n_pairs, 2) or iterable of pairs, default=None
+        Pairs of row numbers that belong together, none if None.
+    cannot_link : array-like of shape (n_pairs, 2) or iterable of pairs, default=None
+        Pairs of row numbers that do not belong together, none if None.
     n_samples : int, default=None
         Number of rows of X. Unknown if None, and then the object cannot be cut along with X.
     must_link_weight, cannot_link_weight : float or array-like of shape (n_pairs,), default=None
@@ -103,7 +109,9 @@ class Constraints(ExchangedPairs):
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            Class labels of any kind; -1, NaN, None, ``pandas.NA`` and NaT mean unlabelled.
+            Class labels of any kind; -1, NaN, None, ``pandas.NA``, NaT and masked entries mean unlabelled. So does
+            the text "nan" in a NumPy array of text, for that is what NumPy makes of NaN there; in a list or a
+            Series it is a label like any other.
         per_class : int, default=None
             Draw, for every class, so many must-links inside it and so many cannot-links with one end in it, all
             distinct (all there are where a class has fewer).
@@ -163,21 +171,21 @@ class Constraints(ExchangedPairs):
         """
         size = as_n_samples(n_samples)
         groups: list[Any] = list(chunklets)
-        if groups and all(np.ndim(group) == 0 for group in groups):
+        if groups and not any(isinstance(group, Iterable) and getattr(group, "ndim", 1) for group in groups):
             codes = row_array(groups, name="chunklets")
             if size is not None and size != len(codes):
                 raise ValueError(f"chunklets has {len(codes)} entries, one per row, but n_samples={size}")
             size = len(codes)
             if codes.min() < -1:
                 raise ValueError(f"chunklets holds {codes.min()}: numbers count from 0, and -1 means none")
-            order, start, length = group_rows(renumber(codes))
+            order, start, length = group_rows(encode_labels(codes))
         else:
             members = [np.unique(row_array(group, name=f"chunklets[{k}]")) for k, group in enumerate(groups)]
             order = np.concatenate([*members, np.empty(0, dtype=np.int64)])
-            if len(order) and (order.min() < 0 or (size is not None and order.max() >= size)):
+            limit = MAX_ROWS if size is None else size
+            if len(order) and (order.min() < 0 or order.max() >= limit):
                 row = order.min() if order.min() < 0 else order.max()
-                limit = "" if size is None else f" to {size - 1}"
-                raise ValueError(f"chunklets holds the row {row}: row numbers go from 0{limit}")
+                raise ValueError(f"chunklets holds the row {row}: row numbers go from 0 to {limit - 1}")
             length = np.array([len(group) for group in members], dtype=np.int64)
             start = np.cumsum(length) - length
         check_not_too_many(
@@ -221,8 +229,10 @@ class Constraints(ExchangedPairs):
             i, j = triangle(drawn[drawn < implied])
             same = self._codes[rows[i]] == self._codes[rows[j]]
             keys = encode(rows[i], rows[j])
-            must = combine([must, from_keys(keys[same], 1 + self._must.weight_at(keys[same]))])
-            cannot = combine([cannot, from_keys(keys[~same], 1 + self._cannot.weight_at(keys[~same]))])
+            more_must = from_keys(keys[same], 1 + self._must.weight_at(keys[same]))
+            more_cannot = from_keys(keys[~same], 1 + self._cannot.weight_at(keys[~same]))
+            must = combine([must, more_must], weight_name=WEIGHT_NAME[True])
+            cannot = combine([cannot, more_cannot], weight_name=WEIGHT_NAME[False])
         return self._with(must, cannot)
 
     def conflicts(self) -> Conflicts:
@@ -260,9 +270,10 @@ class Constraints(ExchangedPairs):
         part = self._components()
         cannot, contradicted = close_cannot(self._table(must=False), part)
         if contradicted:
-            warn(
+            warn_user(
                 f"{counted(contradicted, 'cannot-link')} left out of the closure, being contradicted by a chain of "
-                "must-links"
+                "must-links",
+                ConflictWarning,
             )
         return self._with(close_must(self._table(must=True), part), cannot)
 
@@ -288,8 +299,8 @@ class Constraints(ExchangedPairs):
         moved[draw_distinct(len(moved), count, as_generator(random_state))] = True
         from_must, from_cannot = moved[: must.size], moved[must.size :]
         return self._with(
-            combine([must.select(~from_must), cannot.select(from_cannot)]),
-            combine([cannot.select(~from_cannot), must.select(from_must)]),
+            combine([must.select(~from_must), cannot.select(from_cannot)], weight_name=WEIGHT_NAME[True]),
+            combine([cannot.select(~from_cannot), must.select(from_must)], weight_name=WEIGHT_NAME[False]),
         )
 
     def split(self, n_splits: int = 5, random_state: Any = None) -> Iterator[tuple[Self, Self]]:
@@ -345,8 +356,8 @@ class Constraints(ExchangedPairs):
         codes = keeper._codes
         parts = [each.explicit if each is keeper else each._written_out() for each in everyone]
         return self._checked(
-            combine([part._must for part in parts]),
-            combine([part._cannot for part in parts]),
+            combine([part._must for part in parts], weight_name=WEIGHT_NAME[True]),
+            combine([part._cannot for part in parts], weight_name=WEIGHT_NAME[False]),
             codes,
             n_samples,
             on_conflict,
@@ -409,7 +420,7 @@ class Constraints(ExchangedPairs):
             each._explicit_table(must=must).weight_at(keys) + (each._implied_at(pairs, must=must) - known)
             for each in (self, other)
         )
-        return from_keys(keys, choose(*weights))
+        return check_sums(from_keys(keys, choose(*weights)), weight_name=WEIGHT_NAME[must])
 
     def __sub__(self, other: object) -> Self:
         """Pairs of the left side that the right side does not have in the same kind."""

@@ -13,7 +13,8 @@ from pairlens.supervision import _tables as tables
 from pairlens.supervision._algebra import check_n_splits, folds
 from pairlens.supervision._aligned import RowAligned, common_n_samples
 from pairlens.supervision._conflicts import OnConflict, check_policy, counted, raise_or_warn
-from pairlens.supervision._labels import factorise
+from pairlens.supervision._inputs import PairsLike
+from pairlens.supervision._labels import factorise, one_per_row
 from pairlens.supervision._pairs import (
     FloatArray,
     IntArray,
@@ -43,8 +44,8 @@ class Preferences(RowAligned):
 
     Parameters
     ----------
-    pairs : array-like of shape (n_pairs, 2), default=()
-        Row numbers (better, worse).
+    pairs : array-like of shape (n_pairs, 2) or iterable of pairs, default=None
+        Row numbers (better, worse), none if None.
     n_samples : int, default=None
         Number of rows of X. Unknown if None, and then the object cannot be cut along with X.
     weight : float or array-like of shape (n_pairs,), default=None
@@ -76,7 +77,7 @@ class Preferences(RowAligned):
 
     def __init__(
         self,
-        pairs: ArrayLike = (),
+        pairs: PairsLike | None = None,
         n_samples: int | None = None,
         *,
         weight: ArrayLike | None = None,
@@ -104,7 +105,7 @@ class Preferences(RowAligned):
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            The scores, the higher the better; NaN, None and ``pandas.NA`` mean not scored.
+            The scores, the higher the better; NaN, None, ``pandas.NA`` and masked entries mean not scored.
         groups : array-like of shape (n_samples,), default=None
             Compare rows of one group only, such as the answers to one query. Rows without a group (NaN, None) are
             compared with none.
@@ -183,7 +184,7 @@ class Preferences(RowAligned):
         return self._table.n_rows if self._n_samples is None else self._n_samples
 
     def _take(self, rows: IntArray) -> Self:
-        table = take_rows(self._table, rows, self._require_n_samples(), ordered=True)
+        table = take_rows(self._table, rows, self._require_n_samples(), weight_name="weight", ordered=True)
         return self._derived(_table=table, _n_samples=len(rows))
 
     def with_n_samples(self, n_samples: int) -> Self:
@@ -225,7 +226,7 @@ class Preferences(RowAligned):
         turned = np.zeros(self.n_pairs, dtype=bool)
         turned[draw_distinct(self.n_pairs, count, as_generator(random_state))] = True
         kept, moved = self._table.select(~turned), self._table.select(turned)
-        return self._with(combine([kept, from_keys(_reversed(moved), moved.weight)]))
+        return self._with(combine([kept, from_keys(_reversed(moved), moved.weight)], weight_name="weight"))
 
     def split(self, n_splits: int = 5, random_state: Any = None) -> Iterator[tuple[Self, Self]]:
         """Folds over the pairs: (train, held out) preferences over the same rows.
@@ -270,7 +271,7 @@ class Preferences(RowAligned):
             if not isinstance(other, Preferences):
                 raise TypeError(f"merge takes Preferences, got {type(other).__name__}")
         n_samples = common_n_samples(self._n_samples, *(other._n_samples for other in others))
-        table = combine([self._table, *(other._table for other in others)])
+        table = combine([self._table, *(other._table for other in others)], weight_name="weight")
         check_fits(table.pairs, n_samples, name="pairs")
         return self._derived(_table=_settle(table, on_conflict), _n_samples=n_samples)
 
@@ -392,7 +393,8 @@ class Preferences(RowAligned):
             The file.
         ids, n_samples, better, worse, weight, on_conflict
             As for :meth:`from_frame`. Ids that are numbers in `ids` and text in the file, or the other way round,
-            are compared as text.
+            are compared as text. A pair weighs 1 where its line has no weight: an empty cell in a CSV file, none or
+            null in a JSON line.
 
         Examples
         --------
@@ -439,18 +441,17 @@ def _settle(table: PairTable, policy: OnConflict) -> PairTable:
 
 
 def _as_scores(y: ArrayLike) -> FloatArray:
-    scores = np.asarray(y)
-    if scores.ndim == 2 and scores.shape[1] == 1:
-        scores = scores[:, 0]
-    if scores.ndim != 1:
-        raise ValueError(f"y must be one-dimensional, one score per row; got the shape {scores.shape}")
+    given, present = one_per_row(y, name="y")
+    scores = np.full(len(present), np.nan)
     try:
-        if scores.dtype == object:
-            codes, distinct = factorise(scores, name="y")
-            return np.append(distinct.astype(np.float64), np.nan)[codes]
-        return scores.astype(np.float64)
-    except (TypeError, ValueError) as error:
+        if given.dtype == object:
+            codes, distinct = factorise(given, name="y")
+            scores[present] = np.append(distinct.astype(np.float64), np.nan)[codes]
+        else:
+            scores[present] = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"y must hold numbers, the higher the better: {error}") from error
+    return scores
 
 
 def _better_runs(scores: FloatArray, codes: IntArray, difference: float) -> tuple[IntArray, IntArray, IntArray]:

@@ -1,0 +1,395 @@
+"""The league: how good is the view of each method, from few pairs and from noisy ones?
+
+    python -m benchmarks.league            # some sets, at most 10 minutes on two cores; writes docs/league.md
+    python -m benchmarks.league --full     # every labelled set, hours
+    python -m benchmarks.league --sets wine seeds --methods PCA PairLens --only-print
+
+Data come from the folder in the environment variable ``PAIRLENS_DATA``. Every result goes to a file in
+``benchmarks/results`` as soon as it is there, so a run that was stopped goes on where it was. Results of a method that
+has changed are computed again after ``--again METHOD``.
+
+Protocol. Of sets with more rows than the profile takes, so many are drawn, in proportion to their classes; classes with
+fewer than five rows are left out, and missing cells take the mean of the column in the training rows. 60/40 stratified
+splits; z-scores by training statistics; so many pairs of training rows, drawn uniformly and named by label, of which a
+share is moved to the wrong list. Test rows are only projected. k-means with the true number of classes k and 4 starts
+on the projected test rows gives the adjusted Rand index (ARI) and the pairwise F-score, 1-NN with the training rows the
+accuracy. d is 2, 5 and min(k - 1, 10), never more than there are features. All methods have their default parameters.
+
+To enter a method, put three lines into a module and run with ``--entries MODULE``:
+
+    @entry("My method")
+    def my_method(n_components, random_state):
+        return MyEstimator(n_components)
+
+It is any scikit-learn transformer; if its ``fit`` takes ``constraints``, it gets the pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import inspect
+import json
+import os
+import pkgutil
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from importlib.util import find_spec
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import FunctionTransformer
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+import pairlens.methods
+from benchmarks.league_table import Record, page
+from benchmarks.measure import peak_memory
+from pairlens import Constraints
+from pairlens.methods._base import PairView
+from pairlens.metrics import pairwise_f_score
+
+ROOT = Path(__file__).parent
+FEWEST_ROWS_OF_A_CLASS = 5
+MOST_FEATURES = 10_000
+DIMS = ("2", "5", "k-1")
+Array = NDArray[np.float64]
+Codes = NDArray[np.int64]
+Maker = Callable[[int, int], Any]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is run: which sets (all if none are named), how many rows of each, splits, numbers of pairs, noise."""
+
+    name: str
+    max_rows: int
+    n_splits: int
+    n_pairs: tuple[int, ...]
+    noise: tuple[float, ...]
+    sets: tuple[str, ...] = ()
+
+
+QUICK = Profile(
+    "quick",
+    max_rows=400,
+    n_splits=1,
+    n_pairs=(60, 200, 1000),
+    noise=(0.0, 0.2),
+    sets=(
+        *("balance", "breast", "climate", "glass", "heart", "ionosphere", "iris", "letter_abcd", "mfeat_zer", "monks1"),
+        *("pendigits", "seeds", "segmentation_test", "sonar", "vehicle", "wdbc", "wine"),
+    ),
+)
+FULL = Profile("full", max_rows=2000, n_splits=3, n_pairs=(20, 60, 200, 1000), noise=(0.0, 0.1, 0.2))
+
+ENTRIES: dict[str, Maker] = {}
+
+
+def entry(name: str) -> Callable[[Maker], Maker]:
+    """Enter a method: decorates ``make(n_components, random_state)``."""
+
+    def register(make: Maker) -> Maker:
+        ENTRIES[name] = make
+        return make
+
+    return register
+
+
+# ------------------------------------------------------------------------------------------------------------ entries
+
+
+@entry("raw features")
+def _raw(n_components: int, random_state: int) -> Any:  # noqa: ARG001
+    return FunctionTransformer()
+
+
+@entry("PCA")
+def _pca(n_components: int, random_state: int) -> Any:
+    return PCA(n_components, random_state=random_state)
+
+
+def _with_seed(cls: type[Any]) -> Maker:
+    seeded = "random_state" in cls().get_params()
+    return lambda n_components, random_state: cls(n_components, **({"random_state": random_state} if seeded else {}))
+
+
+def library_methods() -> dict[str, Maker]:
+    """Every public method for pairs of the library."""
+    found: dict[str, Maker] = {}
+    for info in pkgutil.iter_modules(pairlens.methods.__path__):
+        module = importlib.import_module(f"pairlens.methods.{info.name}")
+        for name, member in vars(module).items():
+            ours = inspect.isclass(member) and issubclass(member, PairView) and member.__module__ == module.__name__
+            if ours and not name.startswith("_") and not inspect.isabstract(member):
+                found[name] = _with_seed(member)
+    return found
+
+
+ENTRIES.update(library_methods())
+
+if find_spec("umap") is not None:
+
+    class ChunkletUMAP(TransformerMixin, BaseEstimator):
+        """umap-learn, semi-supervised: rows that must-links join have a common label, all others none."""
+
+        def __init__(self, n_components: int, random_state: int) -> None:
+            self.n_components, self.random_state = n_components, random_state
+
+        def fit(self, X: Array, y: object = None, *, constraints: Constraints) -> ChunkletUMAP:
+            import umap
+
+            self.model_ = umap.UMAP(n_components=self.n_components, random_state=self.random_state)
+            self.model_.fit(X, constraints.chunklets())
+            return self
+
+        def transform(self, X: Array) -> Array:
+            return np.asarray(self.model_.transform(X))
+
+    ENTRIES["umap-learn, semi-supervised"] = ChunkletUMAP
+
+if find_spec("metric_learn") is not None:
+
+    class ReducedITML(TransformerMixin, BaseEstimator):
+        """metric-learn's ITML, whose metric has full rank, and PCA of the rows it transforms."""
+
+        def __init__(self, n_components: int, random_state: int) -> None:
+            self.n_components, self.random_state = n_components, random_state
+
+        def fit(self, X: Array, y: object = None, *, constraints: Constraints) -> ReducedITML:
+            from metric_learn import ITML
+
+            pairs = np.concatenate([constraints.must_link, constraints.cannot_link])
+            kind = np.repeat([1, -1], [constraints.n_must_link, constraints.n_cannot_link])
+            self.metric_ = ITML(random_state=self.random_state).fit(X[pairs], kind)
+            self.pca_ = PCA(self.n_components).fit(self.metric_.transform(X))
+            return self
+
+        def transform(self, X: Array) -> Array:
+            return np.asarray(self.pca_.transform(self.metric_.transform(X)))
+
+    ENTRIES["metric-learn, ITML"] = ReducedITML
+
+
+# --------------------------------------------------------------------------------------------------------------- data
+
+
+def data_folder() -> Path:
+    """The folder of the data sets."""
+    folder = os.environ.get("PAIRLENS_DATA")
+    if folder is None:
+        raise SystemExit("set PAIRLENS_DATA to the folder of the data sets")
+    return Path(folder)
+
+
+def labelled_sets(names: Iterable[str] = ()) -> list[str]:
+    """The sets with rows X, whole numbers y, and not more features than are taken; of those named, or of all."""
+    found = []
+    for path in sorted(data_folder().glob("*.npz")):
+        if names and path.stem not in names:
+            continue
+        with np.load(path, allow_pickle=False) as arrays:
+            if "X" not in arrays or "y" not in arrays or arrays["y"].dtype.kind not in "iu":
+                continue
+            if arrays["X"].shape[1] <= MOST_FEATURES:
+                found.append(path.stem)
+    if missing := set(names) - set(found):
+        raise SystemExit(f"no labelled set of at most {MOST_FEATURES} features in PAIRLENS_DATA: {sorted(missing)}")
+    return found
+
+
+def load(name: str, max_rows: int) -> tuple[Array, Codes]:
+    """Rows and classes, the draw of the rows fixed by the name of the set."""
+    with np.load(data_folder() / f"{name}.npz", allow_pickle=False) as arrays:
+        X, y = arrays["X"], np.unique(arrays["y"], return_inverse=True)[1]
+    rows = np.arange(len(y))
+    if len(y) > max_rows:
+        rng = np.random.default_rng(zlib.crc32(name.encode()))
+        # One class after another, in random order inside each: evenly spaced rows hold the classes in proportion.
+        order = np.lexsort((rng.permutation(len(y)), y))
+        rows = order[np.linspace(0, len(y) - 1, max_rows).astype(np.int64)]
+    common = np.bincount(y[rows])[y[rows]] >= FEWEST_ROWS_OF_A_CLASS
+    rows = np.sort(rows[common])
+    return X[rows].astype(np.float64), np.unique(y[rows], return_inverse=True)[1]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One split of one set with one draw of pairs: all methods see the same."""
+
+    set: str
+    split: int
+    n_pairs: int
+    noise: float
+    max_rows: int
+    wanted: tuple[tuple[str, str], ...]
+    """Names of methods and of dimensions that are still missing."""
+
+    def prepare(self) -> tuple[Array, Codes, Array, Codes, Constraints]:
+        """z-scored training and test rows with their classes, and the pairs."""
+        X, y = load(self.set, self.max_rows)
+        X_train, X_test, y_train, y_test = train_test_split(
+            X, y, test_size=0.4, stratify=y, random_state=1000 + self.split
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            mean, spread = np.nanmean(X_train, axis=0), np.nanstd(X_train, axis=0)
+        mean = np.nan_to_num(mean)
+        spread = np.where(np.nan_to_num(spread) > 0, spread, 1.0)
+        # A missing cell is at the mean, which is zero afterwards.
+        train, test = (np.nan_to_num((part - mean) / spread) for part in (X_train, X_test))
+        everything = Constraints.from_labels(y_train)
+        seed = [self.split, self.n_pairs, zlib.crc32(self.set.encode())]
+        pairs = everything.sample(min(self.n_pairs, everything.n_pairs), np.random.default_rng(seed))
+        return train, y_train, test, y_test, pairs.flip(self.noise, np.random.default_rng(seed))
+
+
+def run_job(job: Job) -> list[Record]:
+    """Score the methods on one split with one draw of pairs."""
+    warnings.simplefilter("ignore")
+    train, y_train, test, y_test, pairs = job.prepare()
+    k = int(y_test.max()) + 1
+    sizes = {"2": 2, "5": 5, "k-1": min(k - 1, 10)}
+    known: dict[tuple[str, int], dict[str, float | str]] = {}
+    records = []
+    for method, dim in job.wanted:
+        d = min(sizes[dim], train.shape[1])
+        if (method, d) not in known:
+            known[method, d] = measure(ENTRIES[method](d, job.split), train, y_train, test, y_test, pairs, k)
+        records.append(Record(job.set, job.split, job.n_pairs, job.noise, dim, method, **known[method, d]))  # type: ignore[arg-type]
+    return records
+
+
+def measure(
+    model: Any, train: Array, y_train: Codes, test: Array, y_test: Codes, pairs: Constraints, k: int
+) -> dict[str, float | str]:
+    """Fit one method and score its view of the test rows; a method that fails scores zero and says why."""
+    keywords = {"constraints": pairs} if "constraints" in inspect.signature(model.fit).parameters else {}
+    seconds = [0.0]
+
+    def fit() -> None:
+        began = time.perf_counter()
+        model.fit(train, **keywords)
+        seconds[0] = time.perf_counter() - began
+
+    try:
+        memory = peak_memory(fit)
+        Z, Z_test = (np.asarray(model.transform(rows), dtype=np.float64) for rows in (train, test))
+        clusters = KMeans(k, n_init=4, random_state=0).fit_predict(Z_test)
+        nearest = KNeighborsClassifier(1).fit(Z, y_train).score(Z_test, y_test)
+    except Exception as error:
+        return {
+            **dict.fromkeys(("ari", "f_score", "nearest", "seconds", "memory"), 0.0),
+            "error": f"{type(error).__name__}: {error}",
+        }
+    return {
+        "ari": float(adjusted_rand_score(y_test, clusters)),
+        "f_score": float(pairwise_f_score(y_test, clusters)),
+        "nearest": float(nearest),
+        "seconds": seconds[0],
+        "memory": memory / 2**20,
+        "error": "",
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------------- runs
+
+
+def _start(modules: list[str]) -> None:
+    """Each worker has one BLAS thread, and the entries of other modules."""
+    threadpool_limits(1)
+    for module in modules:
+        importlib.import_module(module)
+
+
+def read(path: Path) -> dict[tuple[Any, ...], Record]:
+    """The results there are, by what they are results of; the last one counts."""
+    if not path.exists():
+        return {}
+    with path.open() as lines:
+        records = [Record(**json.loads(line)) for line in lines if line.endswith("\n")]
+    return {record.key: record for record in records}
+
+
+def missing_jobs(
+    profile: Profile, sets: list[str], methods: list[str], done: Iterable[tuple[Any, ...]]
+) -> Iterator[Job]:
+    """What is left to do."""
+    finished = set(done)
+    for split in range(profile.n_splits):
+        for name in sets:
+            for n_pairs in profile.n_pairs:
+                for noise in profile.noise:
+                    wanted = tuple(
+                        (method, dim)
+                        for method in methods
+                        for dim in DIMS
+                        if (name, split, n_pairs, noise, dim, method) not in finished
+                    )
+                    if wanted:
+                        yield Job(name, split, n_pairs, noise, profile.max_rows, wanted)
+
+
+def run(profile: Profile, sets: list[str], methods: list[str], jobs: int, modules: list[str], again: list[str]) -> Path:
+    """Compute what is missing, and give the file of all results."""
+    path = ROOT / "results" / f"league-{profile.name}-{profile.max_rows}.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    done = {key for key, record in read(path).items() if record.method not in again}
+    todo = list(missing_jobs(profile, sets, methods, done))
+    began = time.perf_counter()
+    # Spawned, so that no worker inherits the threads of its parent.
+    with (
+        path.open("a") as results,
+        ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_start, initargs=(modules,)) as pool,
+    ):
+        for number, future in enumerate(as_completed([pool.submit(run_job, job) for job in todo]), 1):
+            for record in future.result():
+                results.write(json.dumps(vars(record)) + "\n")
+            results.flush()
+            passed = time.perf_counter() - began
+            print(f"\r{number} of {len(todo)}, {passed / 60:.1f} minutes", end="", flush=True)
+    if todo:
+        print()
+    return path
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a profile, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="every labelled set, 3 splits, 12 settings")
+    parser.add_argument("--sets", nargs="+", default=[], help="only these data sets")
+    parser.add_argument("--methods", nargs="+", default=[], help="only these methods")
+    parser.add_argument("--again", nargs="+", default=[], help="methods whose results are computed again")
+    parser.add_argument("--entries", nargs="+", default=[], metavar="MODULE", help="modules with further entries")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--only-print", action="store_true", help="leave docs/league.md alone")
+    options = parser.parse_args(arguments)
+    _start(options.entries)
+    if unknown := (set(options.methods) | set(options.again)) - set(ENTRIES):
+        parser.error(f"unknown methods {sorted(unknown)}; there are {', '.join(ENTRIES)}")
+    profile = FULL if options.full else QUICK
+    sets = labelled_sets(options.sets or profile.sets)
+    methods = options.methods or list(ENTRIES)
+    path = run(profile, sets, methods, options.jobs, options.entries, options.again)
+    wanted = [r for r in read(path).values() if r.set in sets and r.method in methods]
+    text = page(wanted, profile.name, profile.max_rows)
+    print(text)
+    if not options.only_print:
+        (ROOT.parent / "docs" / "league.md").write_text(text)
+
+
+if __name__ == "__main__":
+    # Workers import this module by its name; so does this process, to share one table of entries.
+    importlib.import_module("benchmarks.league").main()

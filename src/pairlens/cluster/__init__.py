@@ -1,0 +1,1 @@
+"""Clusterings that respect what is known about pairs."""

@@ -1,0 +1,239 @@
+"""SKK-means: kernel k-means in which must-linked rows are one point."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import ClusterMixin
+
+from pairlens._sklearn import BaseEstimator, Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens.cluster.lloyd import assign, weighted_kmeans
+from pairlens.engines.blocks import Rows, column_means
+from pairlens.engines.scatter import group_means
+from pairlens.exceptions import SupervisionWarning
+from pairlens.kernels.features import ANCHORS, kernel_features
+from pairlens.kernels.nullspace import delta_to_gamma, feature_null_space, median_delta
+from pairlens.methods._base import DTYPES
+from pairlens.methods._supervision import combine
+from pairlens.supervision import Constraints
+from pairlens.supervision._sampling import as_generator
+
+__all__ = ["SKKMeans"]
+
+LARGE_RANK = 500
+"""Kernel features that are kept where not all rows are anchors."""
+
+
+class SKKMeans(ClusterMixin, BaseEstimator):
+    r"""Semi-supervised kernel k-means.
+
+    K-means with the projected kernel :math:`\hat K` of :class:`~pairlens.KernelNullSpace`: clusters that minimise
+
+    .. math:: \sum_c \sum_{x \in c} \left\| \hat\phi(x) - \frac1{|c|} \sum_{y \in c} \hat\phi(y) \right\|^2,
+        \qquad \hat\phi(x) \cdot \hat\phi(y) = \hat K(x, y).
+
+    Must-linked rows have the same :math:`\hat\phi`, so they always end in one cluster, and they draw the rows
+    around them along.
+
+    Choose it to cluster when some pairs are known to belong together and the clusters need not be round. Cannot-links
+    are not used; :class:`~pairlens.DSP` uses them to choose `delta`, and directions of which it keeps n_components.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, at most the number of rows.
+    delta : float or "median", default="median"
+        Width of the kernel: :math:`\gamma = 1 / 2 \delta^2`. "median" is the median distance of up to 1,000 rows.
+    n_init : int, default=10
+        Runs from different seeds, of which the best is kept.
+    max_iter : int, default=300
+        Most iterations of a run.
+    kernel : str or callable, default="rbf"
+        A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
+    random_state : int, RandomState, Generator or None, default=None
+        Makes the seeds repeatable.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Cluster of each row.
+    inertia_ : float
+        Sum of the squared distances of the rows to the centre of their cluster in the projected kernel space.
+    n_iter_ : int
+        Iterations of the best run.
+    delta_ : float
+        The width used.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    See Also
+    --------
+    DSP : Linear directions from the same null space and the cannot-links.
+
+    Notes
+    -----
+    Up to 2,000 rows all is exact. Above, 2,000 evenly spaced rows span 500 kernel features (Nystroem), out of which the
+    must-link differences are projected; must-linked rows coincide there all the same. Time and memory grow
+    as n. Without must-links this is plain kernel k-means.
+
+    Of seeds drawn as in k-means++ the best run is kept. A cluster that becomes empty is given the point that costs
+    most. There are fewer clusters than asked for, with a warning, if must-links leave fewer points.
+
+    References
+    ----------
+    .. [1] S. Yan, S. Bouaziz, D. Lee, J. Barlow, "Semi-supervised dimensionality reduction for analyzing
+       high-dimensional data with constraints", Neurocomputing 76, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairlens import SKKMeans, Constraints
+    >>> X = np.array([[0.0], [0.1], [1.0], [1.1], [3.0], [3.1]])
+    >>> SKKMeans(2, random_state=0).fit_predict(X, constraints=Constraints([(2, 4)], n_samples=6))
+    array([1, 1, 0, 0, 0, 0])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "kernel": [str, callable],
+        "random_state": ["random_state", np.random.Generator],
+    }
+    __metadata_request__fit: ClassVar = {"constraints": True}
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        delta: float | str = "median",
+        n_init: int = 10,
+        max_iter: int = 300,
+        kernel: str | Callable[..., Any] = "rbf",
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.delta = delta
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.kernel = kernel
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            All rows, those about which nothing is known too.
+        y : array-like of shape (n_samples,), optional
+            Labels, -1 or missing where unknown. Rows with the same label are must-linked.
+        constraints : Constraints, optional
+            Pairs of rows that belong together. Adds to what `y` says.
+
+        Returns
+        -------
+        self : object
+        """
+        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr")
+        n = rows.shape[0]
+        if self.n_clusters > n:
+            raise ValueError(f"n_clusters={self.n_clusters} must be at most the number of rows, {n}.")
+        chunklets = combine(y, constraints, n).chunklets()
+        self.delta_ = median_delta(rows) if isinstance(self.delta, str) else float(self.delta)
+        # Differences of rows are what this kernel sees; far from the origin they would lose digits.
+        centred = self.kernel == "rbf" and not sparse.issparse(rows)
+        self._shift = column_means(rows).astype(rows.dtype) if centred else None
+        seen = self._seen(rows)
+        self._features = kernel_features(
+            seen,
+            kernel=self.kernel,
+            gamma=delta_to_gamma(self.delta_),
+            rank=None if n <= ANCHORS else LARGE_RANK,
+        )
+        features = self._features(seen)
+        self._basis, residual = feature_null_space(features, chunklets)
+        self._project(features)
+        self._cluster(features, chunklets)
+        self._reach = 4 * residual + 1e-12 * self._scale
+        return self
+
+    def _cluster(self, features: NDArray[np.float64], chunklets: NDArray[np.int64]) -> None:
+        """Cluster the points: the groups of must-linked rows, and the other rows."""
+        free = np.flatnonzero(chunklets < 0)
+        groups = group_means(features, chunklets) if len(free) < len(features) else features[:0]
+        points = np.concatenate([groups, features[free]])
+        weight = np.concatenate([np.bincount(chunklets[chunklets >= 0], minlength=len(groups)), np.ones(len(free))])
+        self._scale = float(np.average((points**2).sum(axis=1), weights=weight))
+        found = weighted_kmeans(
+            points,
+            weight,
+            self.n_clusters,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            rng=as_generator(self.random_state),
+        )
+        if len(found.centers) < self.n_clusters:
+            warnings.warn(
+                f"SKKMeans found {len(found.centers)} clusters of the n_clusters={self.n_clusters} asked for: the "
+                f"{len(features)} rows make no more distinct points, must-linked rows being one.",
+                SupervisionWarning,
+                stacklevel=4,
+            )
+        self._centers, self._groups = found.centers, groups
+        self._group_labels = found.labels[: len(groups)]
+        self.labels_ = np.empty(len(features), dtype=np.int64)
+        self.labels_[free] = found.labels[len(groups) :]
+        linked = chunklets >= 0
+        self.labels_[linked] = self._group_labels[chunklets[linked]]
+        self.inertia_, self.n_iter_ = found.inertia, found.n_iter
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """The cluster whose centre is nearest in the projected kernel space.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Rows of :meth:`fit` or new ones.
+
+        Returns
+        -------
+        labels : array of shape (n_samples,)
+            Rows that coincide with a group of must-linked rows get the cluster of the group, those of the group itself
+            for certain.
+        """
+        check_is_fitted(self)
+        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        features = self._features(self._seen(rows))
+        self._project(features)
+        labels, _ = assign(features, self._centers, self._scale)
+        if len(self._groups):
+            group, squared = assign(features, self._groups, 0.0)
+            labels = np.where(squared <= self._reach, self._group_labels[group], labels)
+        return labels
+
+    def fit_predict(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None
+    ) -> NDArray[np.int64]:
+        """Find the clusters and return the labels; see :meth:`fit`."""
+        return self.fit(X, y, constraints=constraints).labels_
+
+    def _seen(self, rows: Rows) -> Rows:
+        return rows if self._shift is None else rows - self._shift
+
+    def _project(self, features: NDArray[np.float64]) -> None:
+        """Take away, in place, what must-linked rows differ in."""
+        features -= (features @ self._basis) @ self._basis.T
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

@@ -1,0 +1,372 @@
+r"""Nearest rows in the projected kernel distance, and farthest rows in the input, in time that grows nearly as n.
+
+Nearest: rows are put into cells by k-means (faiss) on Nystroem features of the kernel, out of which the differences of
+must-linked rows are projected, so that the cells are compact in the projected distance. Each row is compared with all
+rows of the few cells nearest to it and with all must-linked groups, the hubs of that space. The comparison itself is
+exact; only cells that were not looked at can hide a neighbour.
+
+Farthest: few rows are far from many. Each row looks first at those that are among the farthest of a sample, then at
+all others in descending order of distance from the centre c of the data. A row y that is not reached yet has
+:math:`d(x, y) \le d(x, c) + d(c, y)`, so the search ends as soon as this is below the k-th distance found: an exact
+result. It also ends after :data:`FAR_CANDIDATES` rows, which is not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from pairlens._optional import require
+from pairlens.engines.blocks import Rows, column_means, row_blocks, take_rows
+from pairlens.engines.distances import pair_squared_distances
+from pairlens.engines.projected import ProjectedNeighbors, ProjectedRows, ProjectedScreen
+from pairlens.engines.selection import blas_threads
+from pairlens.kernels.features import KernelFeatures, evenly_spaced, kernel_features
+from pairlens.kernels.nullspace import feature_null_space, linked_sample
+from pairlens.supervision._sampling import as_generator
+
+__all__ = ["approximate_neighbors"]
+
+Index = NDArray[np.int64]
+Float32 = NDArray[np.float32]
+Found = tuple[Index, Index, Float32]
+
+CELL_ROWS = 1024
+"""Rows of a cell, on average."""
+PROBED_CELLS = 8
+"""Cells each row looks into."""
+LANDMARKS = 1000
+RANK = 128
+"""Rows that span the kernel features, and features in which the cells are formed."""
+TRAINING_ROWS = 128
+"""Rows that k-means sees for each cell."""
+FAR_CANDIDATES = 4096
+"""Rows, farthest from the centre of the data, that a row is compared with at most, besides the hubs."""
+HUB_SAMPLE = 1000
+HUB_LISTS = 4
+"""Rows whose farthest rows, so many times k each, are the hubs that all rows look at first."""
+SPARE = 4
+"""Places beyond k that are kept until distances are computed precisely."""
+RESOLUTION = 2.0**-36
+"""Squared projected distances that agree to this are equal."""
+TILE_ROWS = 4096
+SAMPLED_PAIRS = 200_000
+"""Pairs that estimate the largest projected distance, besides as many of the farthest ones."""
+
+
+def approximate_neighbors(
+    rows: ProjectedRows,
+    k: int,
+    *,
+    random_state: Any = None,
+    n_probe: int = PROBED_CELLS,
+    far_candidates: int = FAR_CANDIDATES,
+) -> ProjectedNeighbors:
+    """What :meth:`ProjectedRows.neighbors` finds, nearly.
+
+    Parameters
+    ----------
+    rows : ProjectedRows
+    k : int
+        Between 1 and n - 1.
+    random_state : int, RandomState, Generator or None
+        Seed of the cells.
+    n_probe : int
+        Cells each row looks into: more find more of the true neighbours, in proportionally more time.
+    far_candidates : int
+        Rows each row is compared with at most to find the farthest, besides those that are far from many.
+
+    Notes
+    -----
+    Memory beyond X and F: about ``8 n (n_probe + 4 k + 30)`` bytes and some 200 MiB. The largest projected distance, by
+    which weights are scaled, is that of 200,000 random pairs and as many pairs of far rows.
+    """
+    rng = as_generator(random_state)
+    cells = _Cells.of(rows, n_probe, rng)
+    n_listed = min(k, rows.groups.n_groups - 1)
+    listed, squared_projected = _nearest_points(rows, cells, n_listed)
+    farthest, squared = _farthest(rows.X, k, far_candidates)
+    return ProjectedNeighbors(
+        nearest=rows.groups.expand(rows.X, listed, np.rint(squared_projected / RESOLUTION), k),
+        farthest=farthest,
+        largest_projected=_largest_projected(rows, farthest, rng),
+        largest_input=float(np.sqrt(squared.max())),
+    )
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Points (rows that stand for a group) in cells.
+
+    Attributes
+    ----------
+    probed : int32 array of shape (n_points, n_probe)
+        Cells of each point, nearest first.
+    free : bool array of shape (n_points,)
+        Which points are in cells to be found there; the others are must-linked groups, which everybody looks at.
+    """
+
+    n_cells: int
+    probed: NDArray[np.int32]
+    free: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rows: ProjectedRows, n_probe: int, rng: np.random.Generator) -> _Cells:
+        faiss = require("faiss", extra="ann", purpose='neighbors="approx" (neighbors="exact" does without)')
+        points = rows.groups.first
+        n_cells = max(1, points.size // CELL_ROWS)
+        embed = _Embedding.of(rows)
+        training = points[evenly_spaced(points.size, TRAINING_ROWS * n_cells)]
+        kmeans = faiss.Kmeans(
+            embed.width,
+            n_cells,
+            niter=8,
+            seed=int(rng.integers(2**31)),
+            min_points_per_centroid=1,
+            max_points_per_centroid=2 * TRAINING_ROWS,
+        )
+        kmeans.train(embed(training))
+        n_probe = min(n_probe, n_cells)
+        probed = np.empty((points.size, n_probe), dtype=np.int32)
+        for block in row_blocks(points.size, 4 * embed.width, 1 << 25):
+            probed[block] = kmeans.index.search(embed(points[block]), n_probe)[1]
+        linked = np.zeros(points.size, dtype=bool)
+        linked[rows.groups.group[np.flatnonzero(rows.chunklets >= 0)]] = True
+        return cls(n_cells, probed, ~linked)
+
+    def members(self) -> list[Index]:
+        """The free points of each cell."""
+        return [own[self.free[own]] for own in _by_value(self.probed[:, 0], self.n_cells)]
+
+    def visitors(self) -> list[Index]:
+        """The points that look into each cell, those that live there left out."""
+        n_other = self.probed.shape[1] - 1
+        if n_other == 0:
+            return [np.empty(0, dtype=np.int64)] * self.n_cells
+        return [place // n_other for place in _by_value(self.probed[:, 1:].ravel(), self.n_cells)]
+
+
+def _by_value(values: NDArray[np.int32], n_values: int) -> list[Index]:
+    """The places of each value."""
+    order = np.argsort(values, kind="stable")
+    return np.split(order, np.searchsorted(values[order], np.arange(1, n_values)))
+
+
+@dataclass(frozen=True)
+class _Embedding:
+    """Nystroem features of the kernel without what must-linked rows differ in, in float32."""
+
+    X: Rows
+    features: KernelFeatures
+    basis: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: ProjectedRows) -> _Embedding:
+        landmarks = rows.X[evenly_spaced(rows.n, LANDMARKS)]
+        features = kernel_features(landmarks, kernel="rbf", gamma=rows.gamma, rank=RANK)
+        linked = linked_sample(rows.chunklets)
+        basis, _ = feature_null_space(features(rows.X[linked]), rows.chunklets[linked])
+        return cls(rows.X, features, basis)
+
+    @property
+    def width(self) -> int:
+        return int(self.features.combination.shape[1])
+
+    def __call__(self, chosen: Index) -> Float32:
+        result = np.empty((chosen.size, self.width), dtype=np.float32)
+        for block in row_blocks(chosen.size, 8 * self.width):
+            part = self.features(self.X[chosen[block]])
+            result[block] = part - (part @ self.basis) @ self.basis.T
+        return result
+
+
+class _Lists:
+    """The k best others of each point so far, by a key that is better when smaller."""
+
+    def __init__(self, n: int, k: int) -> None:
+        self.k = k
+        self.index = np.full((n, k), -1, dtype=np.int64)
+        self.key = np.full((n, k), np.inf, dtype=np.float32)
+        self.worst = np.full(n, np.inf, dtype=np.float32)
+
+    def hits(self, own: Index, others: Index, keys: NDArray[np.floating]) -> Found:
+        """What is worth merging of a tile: the best of each row that beats what it has."""
+        lines = np.flatnonzero(keys.min(axis=1) < self.worst[own])
+        keys = keys[lines]
+        if keys.shape[1] > self.k:
+            best = np.argpartition(keys, self.k - 1, axis=1)[:, : self.k]
+            return own[lines], others[best], np.take_along_axis(keys, best, axis=1)
+        return own[lines], np.broadcast_to(others, keys.shape), keys
+
+    def merge(self, own: Index, others: Index, keys: Float32) -> None:
+        """Take the best of what the lists of `own`, each once, hold and are offered."""
+        index = np.concatenate([self.index[own], others], axis=1)
+        key = np.concatenate([self.key[own], keys], axis=1)
+        best = np.argpartition(key, self.k - 1, axis=1)[:, : self.k]
+        key = np.take_along_axis(key, best, axis=1)
+        self.index[own] = np.where(np.isfinite(key), np.take_along_axis(index, best, axis=1), -1)
+        self.key[own] = key
+        self.worst[own] = key.max(axis=1)
+
+
+def _work(tasks: Iterable[Callable[[], list[Found]]], merge: Callable[[Index, Index, Float32], None]) -> None:
+    """Run tasks on as many threads as BLAS may use, BLAS itself held to one, and merge what they find in order."""
+    n_threads = blas_threads()
+    running: deque[Future[list[Found]]] = deque()
+
+    def absorb() -> None:
+        for found in running.popleft().result():
+            merge(*found)
+
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
+        for task in tasks:
+            running.append(pool.submit(task))
+            if len(running) > n_threads:
+                absorb()
+        while running:
+            absorb()
+
+
+def _nearest_points(rows: ProjectedRows, cells: _Cells, k: int) -> tuple[Index, NDArray[np.float64]]:
+    """The groups nearest to each group, of those it looks at, and their squared projected distances."""
+    points = rows.groups.first
+    if k == 0:
+        return np.empty((points.size, 0), dtype=np.int64), np.empty((points.size, 0))
+    screen = ProjectedScreen(rows, np.float32, watch=False)
+    lists = _Lists(points.size, k + SPARE)
+
+    def look(own: Index, others: Index, *, away: bool) -> Callable[[], list[Found]]:
+        def task() -> list[Found]:
+            keys, _ = screen.strip(points[own])(points[others])
+            if not away:
+                keys[own[:, None] == others] = np.inf
+            return [lists.hits(own, others, keys)]
+
+        return task
+
+    def tasks() -> Iterator[Callable[[], list[Found]]]:
+        members, linked = cells.members(), np.flatnonzero(~cells.free)
+        inhabitants = _by_value(cells.probed[:, 0], cells.n_cells)
+        # Home cells first: they set bounds that most other cells fail.
+        home = [*zip(inhabitants, members), (np.arange(points.size), linked)]
+        for those, away in ((home, False), (zip(cells.visitors(), members), True)):
+            for own, others in those:
+                if others.size:
+                    for part in row_blocks(own.size, 1, TILE_ROWS):
+                        yield look(own[part], others, away=away)
+
+    _work(tasks(), lists.merge)
+    _fill(screen, points, lists)
+    listed, distance = np.empty((points.size, k), dtype=np.int64), np.empty((points.size, k))
+    for block in row_blocks(points.size, 8 * lists.k, 1 << 22):
+        index = lists.index[block]
+        own = np.repeat(np.arange(block.start, block.stop), lists.k)
+        squared = rows.squared_distances(points[own], points[np.maximum(index, 0).ravel()]).reshape(index.shape)
+        squared[index < 0] = np.inf
+        best = np.lexsort((index, np.rint(squared / RESOLUTION)), axis=1)[:, :k]
+        listed[block] = np.take_along_axis(index, best, axis=1)
+        distance[block] = np.take_along_axis(squared, best, axis=1)
+    return listed, distance
+
+
+def _fill(screen: ProjectedScreen, points: Index, lists: _Lists) -> None:
+    """Compare points that met too few others with an even choice of all."""
+    short = np.flatnonzero(~np.isfinite(lists.worst))
+    some = evenly_spaced(points.size, max(CELL_ROWS, 4 * lists.k))
+    for part in row_blocks(short.size, 1, CELL_ROWS):
+        own = short[part]
+        keys, _ = screen.strip(points[own])(points[some])
+        known = (lists.index[own][:, :, None] == some).any(axis=1)
+        keys[known | (own[:, None] == some)] = np.inf
+        lists.merge(*lists.hits(own, some, keys))
+
+
+def _farthest(X: Rows, k: int, at_most: int) -> tuple[Index, NDArray[np.float64]]:
+    """Rows farthest from each row, farthest first, and the squared distances."""
+    n = X.shape[0]
+    index = np.empty((n, k), dtype=np.int64)
+    squared = np.empty((n, k))
+    search = _FarSearch.of(X, k, at_most)
+
+    def look(own: Index) -> Callable[[], list[Found]]:
+        def task() -> list[Found]:
+            index[own], squared[own] = search(own)
+            return []
+
+        return task
+
+    # Rows that are about as far from the centre stop about as early.
+    by_reach = np.argsort(search.from_centre, kind="stable")
+    _work((look(by_reach[part]) for part in row_blocks(n, 1, TILE_ROWS)), lambda *_: None)
+    return index, squared
+
+
+@dataclass(frozen=True)
+class _FarSearch:
+    """Candidates in the order in which every row looks at them: the hubs first, then outer rows before inner ones."""
+
+    X: Rows
+    k: int
+    centre: NDArray[np.float64]
+    from_centre: NDArray[np.float64]
+    candidates: Index
+    n_hubs: int
+
+    @classmethod
+    def of(cls, X: Rows, k: int, at_most: int) -> _FarSearch:
+        centre = column_means(X)
+        from_centre = np.empty(X.shape[0])
+        for block in row_blocks(X.shape[0], 8 * X.shape[1]):
+            from_centre[block] = np.linalg.norm(take_rows(X, block) - centre, axis=1)
+        outer = np.argsort(-from_centre, kind="stable")
+        sample = evenly_spaced(X.shape[0], HUB_SAMPLE)
+        everybody = cls(X, HUB_LISTS * k, centre, from_centre, np.arange(X.shape[0]), X.shape[0])
+        hubs = np.unique(np.concatenate([everybody.lists(part).index for part in np.array_split(sample, 4)]))
+        hubs = hubs[hubs >= 0]
+        others = outer[~np.isin(outer, hubs)][:at_most]
+        return cls(X, k + SPARE, centre, from_centre, np.concatenate([hubs, others]), hubs.size)
+
+    def lists(self, own: Index) -> _Lists:
+        """The farthest of the candidates, until the rest cannot be farther."""
+        mine, reach = self._seen(own), self.from_centre[own]
+        own_square = np.einsum("ij,ij->i", mine, mine)
+        lists = _Lists(own.size, min(self.k, self.candidates.size))
+        for part in row_blocks(self.candidates.size, 1, 1024):
+            others = self.candidates[part]
+            if part.start >= self.n_hubs:
+                bound = (reach + self.from_centre[others[0]]) ** 2
+                if (-lists.worst >= (1 + 1e-5) * bound).all():
+                    break
+            theirs = self._seen(others)
+            keys = 2 * mine @ theirs.T
+            keys -= own_square[:, None]
+            keys -= np.einsum("ij,ij->i", theirs, theirs)
+            keys[own[:, None] == others] = np.inf
+            lists.merge(*lists.hits(np.arange(own.size), others, keys))
+        return lists
+
+    def __call__(self, own: Index) -> tuple[Index, NDArray[np.float64]]:
+        k = self.k - SPARE
+        lists = self.lists(own)
+        found = np.where(lists.index < 0, own[:, None], lists.index)
+        pairs = np.column_stack([np.repeat(own, lists.k), found.ravel()])
+        precise = pair_squared_distances(self.X, pairs).reshape(found.shape)
+        precise[found == own[:, None]] = -1.0
+        best = np.lexsort((found, -precise), axis=1)[:, :k]
+        return np.take_along_axis(found, best, axis=1), np.take_along_axis(precise, best, axis=1)
+
+    def _seen(self, rows: Index) -> Float32:
+        return (take_rows(self.X, rows) - self.centre).astype(np.float32)
+
+
+def _largest_projected(rows: ProjectedRows, farthest: Index, rng: np.random.Generator) -> float:
+    some = evenly_spaced(rows.n, SAMPLED_PAIRS)
+    pairs = np.concatenate([np.column_stack([some, farthest[some, 0]]), rng.integers(rows.n, size=(SAMPLED_PAIRS, 2))])
+    return float(np.sqrt(rows.squared_distances(pairs[:, 0], pairs[:, 1]).max()))

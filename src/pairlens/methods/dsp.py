@@ -1,0 +1,329 @@
+"""DSP: dual subspace projections, must-links in a kernel space and cannot-links in the input."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn import get_config
+
+from pairlens._sklearn import Interval, StrOptions
+from pairlens.engines.blocks import IntArray, Rows
+from pairlens.engines.distances import pair_squared_distances
+from pairlens.engines.projected import ProjectedNeighbors, ProjectedRows
+from pairlens.engines.scatter import graph_scatter
+from pairlens.exceptions import ApproximationWarning, SupervisionWarning
+from pairlens.graphs.edges import edges_of, weight_matrix
+from pairlens.kernels.features import evenly_spaced
+from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
+from pairlens.methods._base import LinearPairTransformer
+from pairlens.spectral.eigen import WHITEN_FLOOR, Matrix, Pencil, range_basis, symmetric
+from pairlens.spectral.rowspace import RowSpace
+from pairlens.supervision import Constraints
+
+__all__ = ["DELTA_GRID", "DSP", "EXACT_ROWS", "dual_diagonalisation", "far_graph", "near_graph"]
+
+EXACT_ROWS = 100_000
+"""Rows up to which neighbors="auto" means "exact"."""
+
+DELTA_GRID = np.array([0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
+"""What delta="search" tries, in units of the median distance."""
+
+SEARCH_ROWS = 5000
+"""Rows that delta="search" clusters, besides those in pairs."""
+
+MAX_IMPLIED = 2_000_000
+"""Cannot-links implied by labels up to which all are used."""
+
+HUB_RATIO = 0.5
+"""Mean of the projected kernel over linked rows, in units of that over free rows, below which linked rows are hubs."""
+
+
+class DSP(LinearPairTransformer):
+    r"""Dual subspace projections.
+
+    Must-linked rows coincide in the null space of their differences in a kernel's feature space, at the distance
+    :math:`\hat d` (:class:`~pairlens.KernelNullSpace`). With the graph S of the `n_neighbors` nearest rows in
+    :math:`\hat d`, weights :math:`1 - \hat d / \max \hat d`, and the graph R of the `n_neighbors` farthest rows and the
+    cannot-links, weights :math:`1 - d / \max d`, it finds linear directions that minimise
+
+    .. math:: \frac{w' A w}{w' B w}, \qquad A = X' L_S X, \quad B = X' L_R X,
+
+    where L is the Laplacian of a graph. So must-links act on who counts as a neighbour, unlabelled rows included.
+
+    Choose it for clustering with few pairs and a structure that is not linear. Scale the features first, by default
+    each to [0, 1] as in the paper.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of directions to keep.
+    n_neighbors : int, default=5
+        Nearest and farthest rows of each row; all rows if there are fewer.
+    delta : float, "median" or "search", default="median"
+        Width of the kernel :math:`\exp(-d^2 / 2 \delta^2)`. "median" is the median distance of up to 1,000 rows.
+        "search" tries 0.1 to 3 times that: it clusters by :class:`~pairlens.SKKMeans` (5,000 rows at most, besides
+        those in pairs) and takes the first width that separates most cannot-links. Too small a width does more harm
+        than too large a one.
+    scaling : {"A", "unit", "B"}, default="A"
+        Length of the directions: :math:`w' A w = 1`, which gives most weight to the best and is best for k-means;
+        unit length; or :math:`w' B w = 1`.
+    tol : float, default=1e-9
+        Directions in which B is up to this share of its largest eigenvalue are dropped. In high dimension a larger one,
+        up to 1e-3, regularises, but it also discards directions that few rows differ in.
+    neighbors : {"auto", "exact", "approx"}, default="auto"
+        How neighbours are found. "approx" takes time that grows nearly as n and needs ``pairlens[ann]``; "auto" uses it
+        above 100,000 rows.
+    n_clusters : int, optional
+        Clusters for ``delta="search"``. By default the number of classes of the labels in `y` if there are some,
+        else 8.
+    random_state : int, RandomState, Generator or None, default=None
+        For the clusterings of ``delta="search"`` and for the index of ``neighbors="approx"``.
+    verbose : int, default=1
+        0 hides the progress of ``delta="search"``, which goes to standard error.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The directions.
+    eigenvalues_ : array of shape (n_components,)
+        :math:`w' A w / w' B w` of each direction, smallest first.
+    delta_ : float
+        The width used.
+    delta_scores_ : dict of arrays
+        "delta", and "separated", the share of cannot-links that the clustering separates; only after a search.
+    mean_ : array of shape (n_features,)
+        Mean of the rows of X.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    See Also
+    --------
+    SKKMeans : Clustering in the null space itself, without a reduction.
+    KernelNullSpace : The projected kernel, for other kernel methods.
+
+    Notes
+    -----
+    Must-links count through the groups of rows that they join, so any set of pairs that joins the same rows gives the
+    same result, and weights of pairs are not used. Rows of one group, and identical rows, are equally near to any other
+    row; of them those nearer in the input are neighbours, then those with the smaller index.
+
+    A group of c rows that the kernel finds unlike has :math:`\hat K(x, x)` near 1/c, so that it is nearer to everybody
+    than any free row: its rows become hubs. A warning says so if :math:`\hat K(x, x)` of the linked rows is on
+    average less than half that of the others.
+
+    No n x n array is formed. Beyond X the exact search takes 8 bytes a row for each must-linked row (of more than 2,000
+    that many are used, with a warning), and blocks whose size ``sklearn.config_context(working_memory=...)`` bounds, in
+    MiB. Of more than 2,000,000 cannot-links implied by labels that many are drawn, with a warning.
+
+    References
+    ----------
+    .. [1] S. Yan, S. Bouaziz, D. Lee, "DSP: robust semi-supervised dimensionality reduction using dual subspace
+       projections", WI-IAT 2010.
+    .. [2] S. Yan, S. Bouaziz, D. Lee, J. Barlow, "Semi-supervised dimensionality reduction for analyzing
+       high-dimensional data with constraints", Neurocomputing 76, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import minmax_scale
+    >>> from pairlens import DSP, Constraints
+    >>> X, y = load_wine(return_X_y=True)
+    >>> pairs = Constraints.from_labels(y, per_class=5, random_state=0)
+    >>> DSP(n_components=6, delta=0.6).fit_transform(minmax_scale(X), constraints=pairs).shape
+    (178, 6)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearPairTransformer._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "search"})],
+        "scaling": [StrOptions({"A", "unit", "B"})],
+        "tol": [Interval(Real, 0, 1, closed="left")],
+        "neighbors": [StrOptions({"auto", "exact", "approx"})],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "random_state": ["random_state", np.random.Generator],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 5,
+        delta: float | str = "median",
+        scaling: str = "A",
+        tol: float = 1e-9,
+        neighbors: str = "auto",
+        n_clusters: int | None = None,
+        random_state: Any = None,
+        verbose: int = 1,
+    ) -> None:
+        super().__init__(n_components)
+        self.n_neighbors = n_neighbors
+        self.delta = delta
+        self.scaling = scaling
+        self.tol = tol
+        self.neighbors = neighbors
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
+        if known.n_pairs == 0:
+            raise ValueError(
+                "DSP needs at least one must-link or cannot-link. Give pairs by constraints=, or labels by y; without "
+                "either, LPP finds directions along which neighbours stay neighbours."
+            )
+        rows, chunklets = space.near_rows, known.chunklets()
+        self.delta_ = self._width(rows, known)
+        null_space = must_link_null_space(rows, chunklets, gamma=delta_to_gamma(self.delta_))
+        F = null_space.coordinates(rows)
+        self._warn_of_hubs(F, chunklets)
+        projected = ProjectedRows.of(rows, F, delta_to_gamma(self.delta_), chunklets)
+        found = self._neighbors(projected, min(self.n_neighbors, rows.shape[0] - 1))
+        return (
+            graph_scatter(space.rows, near_graph(projected, found)),
+            graph_scatter(space.rows, far_graph(rows, found, *cannot_links(known))),
+        )
+
+    def _neighbors(self, projected: ProjectedRows, k: int) -> ProjectedNeighbors:
+        if self.neighbors == "approx" or (self.neighbors == "auto" and projected.n > EXACT_ROWS):
+            from pairlens.graphs.approximate import approximate_neighbors
+
+            return approximate_neighbors(projected, k, random_state=self.random_state)
+        return projected.neighbors(k, block_bytes=int(get_config()["working_memory"] * 2**20))
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return dual_diagonalisation(attract, repel, self.n_components, scaling=self.scaling, tol=self.tol)
+
+    def _width(self, rows: Rows, known: Constraints) -> float:
+        self.__dict__.pop("delta_scores_", None)
+        if not isinstance(self.delta, str):
+            return float(self.delta)
+        median = median_delta(rows)
+        if self.delta == "median":
+            return median
+        if known.n_cannot_link == 0:
+            raise ValueError('delta="search" needs cannot-links to choose by. Give some, or delta="median".')
+        deltas = median * DELTA_GRID
+        used = np.union1d(
+            known.rows[evenly_spaced(len(known.rows), SEARCH_ROWS)], evenly_spaced(len(known), SEARCH_ROWS)
+        )
+        separated = self._separated(rows[used], known[used], deltas)
+        self.delta_scores_ = {"delta": deltas, "separated": separated}
+        return float(deltas[np.argmax(separated)])
+
+    def _separated(self, rows: Rows, known: Constraints, deltas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each width the share of cannot-links that SKK-means puts into two clusters."""
+        from pairlens.cluster.skkmeans import SKKMeans
+
+        n_clusters = self.n_clusters
+        if n_clusters is None:
+            n_clusters = 8 if known.labels is None else int(known.labels.max()) + 1
+        n_clusters = min(n_clusters, rows.shape[0])
+        pairs, weight = cannot_links(known)
+        shares = np.zeros(len(deltas))
+        for i, delta in enumerate(deltas):
+            model = SKKMeans(n_clusters, delta=float(delta), random_state=self.random_state)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SupervisionWarning)
+                labels = model.fit(rows, constraints=known).labels_
+            shares[i] = np.average(labels[pairs[:, 0]] != labels[pairs[:, 1]], weights=weight)
+            if self.verbose:
+                print(
+                    f"DSP: delta {i + 1} of {len(deltas)}, {delta:.4g}, separates {shares[i]:.1%} of the cannot-links",
+                    file=sys.stderr,
+                    flush=True,
+                )
+        return shares
+
+    def _warn_of_hubs(self, F: NDArray[np.float64], chunklets: IntArray) -> None:
+        linked = chunklets >= 0
+        if linked.all() or not linked.any():
+            return
+        remaining = 1 - np.einsum("ij,ij->i", F, F)
+        of_linked, of_free = float(remaining[linked].mean()), float(remaining[~linked].mean())
+        if of_linked < HUB_RATIO * of_free:
+            other = "" if self.delta == "search" else ', or delta="search"'
+            warnings.warn(
+                f"DSP: with delta={self.delta_:.3g} the must-linked rows become hubs, near to all others whatever "
+                f"their class: the projected kernel K(x, x) is {of_linked:.2f} for them on average and {of_free:.2f} "
+                f"for the rest. Give a larger delta{other}.",
+                SupervisionWarning,
+                stacklevel=5,
+            )
+
+
+def near_graph(rows: ProjectedRows, found: ProjectedNeighbors) -> sparse.csr_matrix:
+    r"""S: joins nearest rows, with weights :math:`1 - \hat d / \max \hat d`."""
+    edges = edges_of(found.nearest)
+    distance = np.sqrt(rows.squared_distances(edges[:, 0], edges[:, 1]))
+    return weight_matrix(edges, _falling(distance, found.largest_projected), rows.n)
+
+
+def far_graph(
+    X: Rows, found: ProjectedNeighbors, cannot_link: IntArray, factor: NDArray[np.float64]
+) -> sparse.csr_matrix:
+    r"""R: joins farthest and cannot-linked rows, with weights :math:`1 - d / \max d`, times factor for the latter."""
+    n = X.shape[0]
+    farthest = edges_of(found.farthest)
+    # Farthest first, for of an edge given twice the first counts: these are all known, and need not be stood for.
+    edges = np.concatenate([farthest, cannot_link])
+    factor = np.concatenate([np.ones(len(farthest)), factor])
+    _, chosen = np.unique(edges[:, 0] * n + edges[:, 1], return_index=True)
+    edges, factor = edges[chosen], factor[chosen]
+    distance = np.sqrt(pair_squared_distances(X, edges))
+    return weight_matrix(edges, factor * _falling(distance, found.largest_input), n)
+
+
+def _falling(distance: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
+    return np.maximum(1 - distance / largest, 0.0) if largest > 0 else np.ones(len(distance))
+
+
+def cannot_links(known: Constraints) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The cannot-links with a factor each: 1, or where labels imply too many, what each one drawn stands for."""
+    given = known.explicit.cannot_link
+    implied = known.n_cannot_link - len(given)
+    if known.labels is None or implied <= MAX_IMPLIED:
+        pairs = known.cannot_link
+        return pairs, np.ones(len(pairs))
+    drawn = Constraints.from_labels(known.labels, n_pairs=MAX_IMPLIED, random_state=0).cannot_link
+    warnings.warn(
+        f"the labels imply {implied:,} cannot-links; {len(drawn):,} of them, drawn with a fixed seed, stand for all.",
+        ApproximationWarning,
+        stacklevel=6,
+    )
+    factor = np.repeat([1.0, implied / len(drawn)], [len(given), len(drawn)])
+    return np.concatenate([given, drawn]), factor
+
+
+def dual_diagonalisation(A: Matrix, B: Matrix, k: int, *, scaling: str = "A", tol: float = 1e-9) -> Pencil:
+    r"""Directions of smallest :math:`w' A w / w' B w`, smallest first, without the null space of B.
+
+    Parameters
+    ----------
+    A, B : symmetric arrays of shape (f, f)
+    k : int
+        Number of directions.
+    scaling : {"A", "unit", "B"}
+        Which length is 1. Eigenvalues below 1e-12 of the largest are raised to that before A's is divided by; if A is
+        zero, B's is 1 instead.
+    tol : float
+        Eigenvalues of B up to this share of the largest count as zero.
+    """
+    size, basis = range_basis(B, tol)
+    whiten = basis / np.sqrt(size)
+    values, vectors = symmetric(whiten.T @ A @ whiten)
+    values, directions = values[::-1], whiten @ vectors[:, ::-1]
+    largest = values.max(initial=0.0)
+    if scaling == "A" and largest > 0:
+        directions = directions / np.sqrt(np.maximum(values, WHITEN_FLOOR * largest))
+    elif scaling == "unit":
+        directions = directions / np.linalg.norm(directions, axis=0)
+    return values[:k], directions[:, :k]

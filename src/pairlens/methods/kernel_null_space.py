@@ -1,0 +1,158 @@
+"""KernelNullSpace: a kernel in which must-linked rows are one point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+from numpy.typing import ArrayLike, NDArray
+
+from pairlens._sklearn import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    Interval,
+    StrOptions,
+    TransformerMixin,
+    check_is_fitted,
+    fit_context,
+    validate_data,
+)
+from pairlens.engines.blocks import Rows
+from pairlens.kernels.nullspace import TOLERANCE, delta_to_gamma, median_delta, must_link_null_space, projected_kernel
+from pairlens.methods._base import DTYPES
+from pairlens.methods._supervision import combine
+from pairlens.supervision import Constraints
+
+__all__ = ["KernelNullSpace"]
+
+
+class KernelNullSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    r"""The kernel of the null space of must-links.
+
+    .. math:: \hat K(x, y) = K(x, y) - F_x \cdot F_y,
+
+    where :math:`F_x` are the coordinates of x in the span of the differences of must-linked rows in the feature space
+    of K. Must-linked rows coincide: :math:`\hat K` has equal rows and columns for them.
+
+    Choose it to give must-links to any kernel method: ``SpectralClustering(affinity="precomputed")``,
+    ``SVC(kernel="precomputed")``, ``KernelPCA(kernel="precomputed", n_components=2)``.
+
+    Parameters
+    ----------
+    delta : float or "median", default="median"
+        Width of the kernel: :math:`\gamma = 1 / 2 \delta^2`. "median" is the median distance of up to 1,000 rows.
+    kernel : str or callable, default="rbf"
+        A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
+    tol : float, default=1e-10
+        Directions of must-link differences with an eigenvalue up to this share of the largest are kept in the kernel.
+
+    Attributes
+    ----------
+    X_fit_ : array or CSR matrix of shape (n_samples, n_features)
+        The rows of fit.
+    delta_ : float
+        The width used.
+    rank_ : int
+        Number of directions taken out of the kernel, at most linked rows less the groups that they form.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    See Also
+    --------
+    SKKMeans : K-means with this kernel, without an n x n matrix.
+    DSP : Linear directions from the distances of this kernel; its n_components are far fewer than the rows.
+
+    Notes
+    -----
+    Any set of must-links that joins the same rows gives the same kernel. :meth:`transform` returns one column for each
+    row of fit, and so an n x n matrix for these rows themselves. Values may be negative, and numerically so by
+    about 1e-12 where the kernel itself has none: methods that insist on non-negative affinities want
+    ``np.maximum(K, 0)``. Without must-links this is the kernel itself. Of more than 2,000 must-linked rows that many
+    are used, with a warning.
+
+    References
+    ----------
+    .. [1] S. Yan, S. Bouaziz, D. Lee, J. Barlow, "Semi-supervised dimensionality reduction for analyzing
+       high-dimensional data with constraints", Neurocomputing 76, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairlens import Constraints, KernelNullSpace
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> K = KernelNullSpace(delta=1.0).fit_transform(X, constraints=Constraints([(0, 1)], n_samples=3))
+    >>> bool(np.allclose(K[0], K[1]))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "kernel": [str, callable],
+        "tol": [Interval(Real, 0, 1, closed="left")],
+    }
+    __metadata_request__fit: ClassVar = {"constraints": True}
+
+    def __init__(
+        self,
+        *,
+        delta: float | str = "median",
+        kernel: str | Callable[..., Any] = "rbf",
+        tol: float = TOLERANCE,
+    ) -> None:
+        self.delta = delta
+        self.kernel = kernel
+        self.tol = tol
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
+        """Find the span of the must-link differences.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            All rows, those about which nothing is known too.
+        y : array-like of shape (n_samples,), optional
+            Labels, -1 or missing where unknown. Rows with the same label are must-linked.
+        constraints : Constraints, optional
+            Pairs of rows that belong together. Adds to what `y` says.
+
+        Returns
+        -------
+        self : object
+        """
+        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", copy=True)
+        chunklets = combine(y, constraints, rows.shape[0]).chunklets()
+        self.delta_ = median_delta(rows) if isinstance(self.delta, str) else float(self.delta)
+        self._space = must_link_null_space(
+            rows, chunklets, kernel=self.kernel, gamma=delta_to_gamma(self.delta_), tol=self.tol
+        )
+        self.X_fit_ = rows
+        self._coordinates = self._space.coordinates(rows)
+        self.rank_ = self._space.rank
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        r"""The projected kernel of rows with those of fit.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        K : array of shape (n_samples, n_samples_fit)
+        """
+        check_is_fitted(self)
+        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        return projected_kernel(rows, self.X_fit_, self._space, self._coordinates).astype(rows.dtype, copy=False)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.X_fit_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
