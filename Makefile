@@ -8,7 +8,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENV := $(ONE_THREAD) SCIPY_ARRAY_API=1
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format bench league league-full clean
 
 help:
 	@echo "make demo    a 2-D view of wine from 30 pairs"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make bench   measure against peers, as ratios in one run"
+	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: hours)"
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -47,6 +48,12 @@ format: $(VENV)/.lint
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+league: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.league $(ARGS)
+
+league-full: $(VENV)/.bench
+	$(BIN)/python -m benchmarks.league --full $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -23,7 +23,7 @@ from pairlens.methods import dsp as module
 from pairlens.methods.dsp import DSP, dual_diagonalisation
 from pairlens.spectral.rowspace import row_space
 from tests.oracles.base import relative_difference, subspace_angle
-from tests.oracles.dsp import dsp, gaussian, must_link_spectrum
+from tests.oracles.dsp import dsp, gaussian, must_link_spectrum, projected_squared_distances
 
 WIDTHS = {"wine": 0.6, "vehicle": 0.9, "sonar": 0.8, "balance": 0.7}
 
@@ -85,6 +85,9 @@ def test_agrees_on_ties_duplicates_and_large_chunklets(seed, n, f, grid, n_must,
     # With eigenvalues about the cut, which directions are dropped depends on the basis they are computed in.
     spectrum = must_link_spectrum(gaussian(X, 0.6), must_link)
     assume(not ((spectrum > 1e-13) & (spectrum < 1e-6)).any())
+    # Distances that differ by less than the oracle rounds away are ties to it alone.
+    gaps = np.diff(np.unique(projected_squared_distances(X, must_link, 0.6)))
+    assume(not ((gaps > 1e-13) & (gaps < 1e-8)).any())
     expected = dsp(X, must_link, known.cannot_link.tolist(), 1, 0.6, n_neighbors=k)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -415,7 +415,9 @@ def test_lppsi_matrices_are_the_loops_over_pairs(iris: tuple[Array, Array]) -> N
     X, y = iris[0][::5], iris[1][::5]
     must, cannot = some_pairs(y, 20, 20)
     edges = base.knn_edges(X, 3)
-    rows = {"linear": base.centre(X), "kernel": locality.rbf(X, 2.0)}
+    K = locality.rbf(X, 2.0)
+    H = np.eye(len(X)) - 1 / len(X)
+    rows = {"linear": base.centre(X), "kernel": H @ K @ H}
     found = {
         "linear": oracles.lppsi(X, must, cannot, 2, n_neighbors=3, beta=0.7, theta=4.0),
         "kernel": oracles.kernel_lppsi(X, must, cannot, 2, n_neighbors=3, beta=0.7, theta=4.0, delta=2.0),

@@ -39,8 +39,6 @@ class TestImplicit:
             np.ma.array([5, 3, None, 5], mask=[0, 0, 0, 1], dtype=object)[[0, 2, 1, 0]],
             np.array(["cat", np.nan, "dog", "cat"]),
             np.array([b"cat", b"nan", b"dog", b"cat"]),
-            np.array(["cat", np.nan, "dog", "cat"], dtype=np.dtypes.StringDType()),
-            np.array(["cat", None, "dog", "cat"], dtype=np.dtypes.StringDType(na_object=None)),
             np.array(["2001-01-01", "NaT", "2001-01-02", "2001-01-01"], dtype="datetime64[D]"),
             pd.Series([5, None, 3, 5]),
             pd.Series([5, None, 3, 5], dtype="Int64"),
@@ -58,6 +56,12 @@ class TestImplicit:
         assert made.labels.dtype == np.int64
         assert made.n_samples == 4
         assert made.to_lists() == ([(0, 3)], [(0, 2), (2, 3)])
+
+    @pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="NumPy has StringDType from 2.0 on")
+    def test_text_of_any_length(self):
+        for missing, options in ((np.nan, {}), (np.nan, {"na_object": np.nan}), (None, {"na_object": None})):
+            y = np.array(["cat", missing, "dog", "cat"], dtype=np.dtypes.StringDType(**options))
+            assert Constraints.from_labels(y).labels.tolist() == EXPECTED
 
     @pytest.mark.parametrize("y", [["cat", None, "dog", "cat"], [5, None, 3, 5], [5, -1, 3, 5]])
     def test_polars_series(self, y):

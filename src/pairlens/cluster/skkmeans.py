@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -13,6 +12,7 @@ from scipy import sparse
 from sklearn.base import ClusterMixin
 
 from pairlens._sklearn import BaseEstimator, Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens._warnings import warn_user
 from pairlens.cluster.lloyd import assign, weighted_kmeans
 from pairlens.engines.blocks import Rows, column_means
 from pairlens.engines.scatter import group_means
@@ -182,11 +182,10 @@ class SKKMeans(ClusterMixin, BaseEstimator):
             rng=as_generator(self.random_state),
         )
         if len(found.centers) < self.n_clusters:
-            warnings.warn(
+            warn_user(
                 f"SKKMeans found {len(found.centers)} clusters of the n_clusters={self.n_clusters} asked for: the "
                 f"{len(features)} rows make no more distinct points, must-linked rows being one.",
                 SupervisionWarning,
-                stacklevel=4,
             )
         self._centers, self._groups = found.centers, groups
         self._group_labels = found.labels[: len(groups)]

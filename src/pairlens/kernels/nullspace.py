@@ -17,7 +17,6 @@ that share no row this is the W of the paper, halved.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import helmert
 
+from pairlens._warnings import warn_user
 from pairlens.engines.blocks import IntArray, Rows, row_blocks
 from pairlens.exceptions import ApproximationWarning
 from pairlens.kernels.features import Kernel, evenly_spaced, kernel_matrix, median_gamma
@@ -156,11 +156,10 @@ def linked_sample(chunklets: IntArray, at_most: int | None = None) -> NDArray[np
     groups = np.flatnonzero(sizes)[evenly_spaced(int(np.count_nonzero(sizes)), at_most // 2)]
     end = np.cumsum(sizes)
     chosen = np.concatenate([order[end[g] - sizes[g] + evenly_spaced(int(sizes[g]), int(kept[g]))] for g in groups])
-    warnings.warn(
+    warn_user(
         f"{len(order)} rows are must-linked; the null space is built from {len(chosen)} of them, spread evenly over "
         f"{len(groups)} of the {np.count_nonzero(sizes)} groups they form. Rows of one group still count as one point.",
         ApproximationWarning,
-        stacklevel=2,
     )
     return chosen
 

@@ -190,8 +190,10 @@ class Diffusion:
         from sklearn.neighbors import NearestNeighbors
 
         k = min(NEW_ROW_NEIGHBORS, len(self.rows))
-        distance, index = NearestNeighbors(n_neighbors=k).fit(self.rows).kneighbors(Z)
-        squared = distance**2
+        # Trees do not pay in so many dimensions; products of rows find the neighbours, differences their distances.
+        finder = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.rows)
+        index = finder.kneighbors(Z, return_distance=False)
+        squared = np.stack([np.einsum("ij,ij->i", Z - near, Z - near) for near in (self.rows[i] for i in index.T)], 1)
         width = np.median(squared, axis=1, keepdims=True)
         weight = np.exp(-squared / np.where(width > 0, width, 1.0))
         # A training row takes its own place, and so does whatever coincides with it up to rounding.

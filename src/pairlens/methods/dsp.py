@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn import get_config
 
 from pairlens._sklearn import Interval, StrOptions
+from pairlens._warnings import warn_user
 from pairlens.engines.blocks import IntArray, Rows
 from pairlens.engines.distances import pair_squared_distances
 from pairlens.engines.projected import ProjectedNeighbors, ProjectedRows
@@ -251,12 +252,11 @@ class DSP(LinearPairTransformer):
         of_linked, of_free = float(remaining[linked].mean()), float(remaining[~linked].mean())
         if of_linked < HUB_RATIO * of_free:
             other = "" if self.delta == "search" else ', or delta="search"'
-            warnings.warn(
+            warn_user(
                 f"DSP: with delta={self.delta_:.3g} the must-linked rows become hubs, near to all others whatever "
                 f"their class: the projected kernel K(x, x) is {of_linked:.2f} for them on average and {of_free:.2f} "
                 f"for the rest. Give a larger delta{other}.",
                 SupervisionWarning,
-                stacklevel=5,
             )
 
 
@@ -294,10 +294,9 @@ def cannot_links(known: Constraints) -> tuple[NDArray[np.int64], NDArray[np.floa
         pairs = known.cannot_link
         return pairs, np.ones(len(pairs))
     drawn = Constraints.from_labels(known.labels, n_pairs=MAX_IMPLIED, random_state=0).cannot_link
-    warnings.warn(
+    warn_user(
         f"the labels imply {implied:,} cannot-links; {len(drawn):,} of them, drawn with a fixed seed, stand for all.",
         ApproximationWarning,
-        stacklevel=6,
     )
     factor = np.repeat([1.0, implied / len(drawn)], [len(given), len(drawn)])
     return np.concatenate([given, drawn]), factor
