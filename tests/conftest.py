@@ -8,7 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from numpy.typing import NDArray
+
+# On a developer's machine properties are tried on new examples each time; in CI on the same ones, so that a change is
+# judged by itself. A busy machine must not fail a property by its deadline.
+settings.register_profile("pairlens", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("pairlens")
 
 REQUIRE_OPTIONAL = bool(os.environ.get("PAIRLENS_REQUIRE_OPTIONAL"))
 

@@ -123,7 +123,7 @@ def dsp(
     whiten = vectors[:, keep] / np.sqrt(values[keep])
     lam, U = eigh(symmetric(whiten.T @ A @ whiten))
     Z = whiten @ U
-    if scaling == "A" and lam.max() > 0:
+    if scaling == "A" and lam.max(initial=0.0) > 0:
         Z = Z / np.sqrt(np.maximum(lam, 1e-12 * lam.max()))
     elif scaling == "unit":
         Z = Z / np.linalg.norm(Z, axis=0)

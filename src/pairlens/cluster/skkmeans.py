@@ -162,11 +162,10 @@ class SKKMeans(ClusterMixin, BaseEstimator):
         features = self._features(seen)
         self._basis, residual = feature_null_space(features, chunklets)
         self._project(features)
-        self._cluster(features, chunklets)
-        self._reach = 4 * residual + 1e-12 * self._scale
+        self._cluster(features, chunklets, residual)
         return self
 
-    def _cluster(self, features: NDArray[np.float64], chunklets: NDArray[np.int64]) -> None:
+    def _cluster(self, features: NDArray[np.float64], chunklets: NDArray[np.int64], residual: float) -> None:
         """Cluster the points: the groups of must-linked rows, and the other rows."""
         free = np.flatnonzero(chunklets < 0)
         groups = group_means(features, chunklets) if len(free) < len(features) else features[:0]
@@ -189,8 +188,9 @@ class SKKMeans(ClusterMixin, BaseEstimator):
             )
         self._centers, self._groups = found.centers, groups
         self._group_labels = found.labels[: len(groups)]
+        self._reach = 4 * residual + 1e-12 * self._scale
         self.labels_ = np.empty(len(features), dtype=np.int64)
-        self.labels_[free] = found.labels[len(groups) :]
+        self.labels_[free] = self._with_their_group(features[free], found.labels[len(groups) :])
         linked = chunklets >= 0
         self.labels_[linked] = self._group_labels[chunklets[linked]]
         self.inertia_, self.n_iter_ = found.inertia, found.n_iter
@@ -214,10 +214,14 @@ class SKKMeans(ClusterMixin, BaseEstimator):
         features = self._features(self._seen(rows))
         self._project(features)
         labels, _ = assign(features, self._centers, self._scale)
-        if len(self._groups):
-            group, squared = assign(features, self._groups, 0.0)
-            labels = np.where(squared <= self._reach, self._group_labels[group], labels)
-        return labels
+        return self._with_their_group(features, labels)
+
+    def _with_their_group(self, features: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give rows that coincide with a group of must-linked rows, up to rounding, the cluster of the group."""
+        if len(self._groups) == 0 or len(features) == 0:
+            return labels
+        group, squared = assign(features, self._groups, 0.0)
+        return np.where(squared <= self._reach, self._group_labels[group], labels)
 
     def fit_predict(
         self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None
