@@ -108,7 +108,8 @@ def _wide(rng: np.random.Generator) -> dict[str, float]:
 
 
 def _text(rng: np.random.Generator) -> dict[str, float]:
-    X = sparse.random(20_000, 50_000, density=1e-3, format="csr", random_state=0)
+    columns, starts = rng.integers(0, 50_000, 1_000_000), np.arange(0, 1_000_001, 50)
+    X = sparse.csr_matrix((rng.random(1_000_000), columns, starts), shape=(20_000, 50_000))
     pairs = rng.permutation(20_000)[:1000].reshape(-1, 2)
     known = Constraints(pairs[:250], pairs[250:], n_samples=20_000)
     rows, times = [], {}
