@@ -52,6 +52,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import pairlens.methods
@@ -93,7 +94,7 @@ QUICK = Profile(
         *("pendigits", "seeds", "segmentation_test", "sonar", "vehicle", "wdbc", "wine"),
     ),
 )
-FULL = Profile("full", max_rows=2000, n_splits=3, n_pairs=(20, 60, 200, 1000), noise=(0.0, 0.1, 0.2))
+FULL = Profile("full", max_rows=1000, n_splits=3, n_pairs=(20, 60, 200, 1000), noise=(0.0, 0.1, 0.2))
 
 ENTRIES: dict[str, Maker] = {}
 
@@ -160,7 +161,8 @@ if find_spec("umap") is not None:
 
     ENTRIES["umap-learn, semi-supervised"] = ChunkletUMAP
 
-if find_spec("metric_learn") is not None:
+# Its release calls scikit-learn with a keyword that 1.8 removed.
+if find_spec("metric_learn") is not None and "force_all_finite" in inspect.signature(check_array).parameters:
 
     class ReducedITML(TransformerMixin, BaseEstimator):
         """metric-learn's ITML, whose metric has full rank, and PCA of the rows it transforms."""
