@@ -149,7 +149,7 @@ def mixture(quick: bool) -> Result:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     rows = prepared(X, pairs)
     found = approximate_neighbors(rows, K, random_state=0)
-    near, far = sample_recall(rows, found.nearest, found.farthest, 200)
+    near, far = sample_recall(rows, found.nearest, found.farthest, 100)
     return {
         "rows": len(X),
         "fit_s": fit_s,

@@ -297,6 +297,43 @@ class TestApproximate:
             if (chunklets == chunklets[i]).sum() <= 6:
                 assert j in found.nearest[i]
 
+    def test_many_must_links_leave_cells_something_to_be_formed_by(self, monkeypatch):
+        """300 directions are projected out; with 128 kernel features in all, recall was 0.86."""
+        pytest.importorskip("faiss")
+        from pairlens.engines.neighbors import neighbors
+        from pairlens.engines.projected import ProjectedRows
+        from pairlens.graphs import approximate
+
+        monkeypatch.setattr(approximate, "CELL_ROWS", 100)
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((6000, 8)).astype(np.float32)
+        ends = rng.choice(6000, 300, replace=False)
+        near_ones = neighbors(X, n_nearest=20).nearest[ends, 19]
+        chunklets = Constraints(np.column_stack([ends, near_ones]), n_samples=6000).chunklets()
+        F = must_link_null_space(X, chunklets, gamma=delta_to_gamma(4.0)).coordinates(X)
+        rows = ProjectedRows.of(X, F, delta_to_gamma(4.0), chunklets)
+        exact = rows.neighbors(5).nearest
+        found = approximate_neighbors(rows, 5, random_state=0, n_probe=4).nearest
+        assert np.mean([np.isin(a, b).mean() for a, b in zip(exact, found)]) > 0.93
+
+    def test_as_many_cells_are_looked_at_as_the_data_need(self, monkeypatch):
+        """A round cloud in 16 dimensions hides neighbours behind many borders: 4 cells hold three quarters of them."""
+        pytest.importorskip("faiss")
+        from pairlens.engines.projected import ProjectedRows
+        from pairlens.graphs import approximate
+
+        monkeypatch.setattr(approximate, "CELL_ROWS", 100)
+        X = np.random.default_rng(0).standard_normal((8000, 16)).astype(np.float32)
+        chunklets, gamma = Constraints([(0, 1)], n_samples=8000).chunklets(), delta_to_gamma(6.0)
+        rows = ProjectedRows.of(X, must_link_null_space(X, chunklets, gamma=gamma).coordinates(X), gamma, chunklets)
+        exact = rows.neighbors(5).nearest
+        few, enough = (approximate_neighbors(rows, 5, random_state=0, n_probe=n).nearest for n in (4, None))
+        recall = [np.mean([np.isin(a, b).mean() for a, b in zip(exact, found)]) for found in (few, enough)]
+        assert recall[0] < 0.85
+        assert recall[1] > 0.93
+        # A pair may be met from both sides; nobody is listed twice.
+        assert all(len(set(row)) == 5 for row in enough.tolist())
+
     def test_the_same_seed_gives_the_same_result(self, blobs):
         X, _, known = blobs
         here, there = (DSP(3, neighbors="approx", random_state=3).fit(X, constraints=known) for _ in range(2))

@@ -2,8 +2,10 @@ r"""Nearest rows in the projected kernel distance, and farthest rows in the inpu
 
 Nearest: rows are put into cells by k-means (faiss) on Nystroem features of the kernel, out of which the differences of
 must-linked rows are projected, so that the cells are compact in the projected distance. Each row is compared with all
-rows of the few cells nearest to it and with all must-linked groups, the hubs of that space. The comparison itself is
-exact; only cells that were not looked at can hide a neighbour.
+rows of the few cells nearest to it, they with it, and all with all must-linked groups, the hubs of that space. The
+comparison itself is exact; only cells that were not looked at can hide a neighbour. How many cells are looked at is
+found from a sample of rows whose true neighbours are computed: as many as it takes to find :data:`WANTED_RECALL` of
+them.
 
 Farthest: few rows are far from many. Each row looks first at those that are among the farthest of a sample, then at
 all others in descending order of distance from the centre c of the data. A row y that is not reached yet has
@@ -40,11 +42,16 @@ Found = tuple[Index, Index, Float32]
 
 CELL_ROWS = 1024
 """Rows of a cell, on average."""
-PROBED_CELLS = 8
-"""Cells each row looks into."""
+WANTED_RECALL = 0.96
+"""Share of the true neighbours that the cells looked at are to hold, in a sample."""
+RECALL_SAMPLE = 256
+"""Points of that sample."""
+MOST_PROBED = 64
+"""Cells a row looks into at most."""
+RANK = 256
+"""Kernel features in which the cells are formed, besides one for each direction that is projected out."""
 LANDMARKS = 1000
-RANK = 128
-"""Rows that span the kernel features, and features in which the cells are formed."""
+"""Rows that span the kernel features, at least."""
 TRAINING_ROWS = 128
 """Rows that k-means sees for each cell."""
 FAR_CANDIDATES = 4096
@@ -66,7 +73,7 @@ def approximate_neighbors(
     k: int,
     *,
     random_state: Any = None,
-    n_probe: int = PROBED_CELLS,
+    n_probe: int | None = None,
     far_candidates: int = FAR_CANDIDATES,
 ) -> ProjectedNeighbors:
     """What :meth:`ProjectedRows.neighbors` finds, nearly.
@@ -78,8 +85,9 @@ def approximate_neighbors(
         Between 1 and n - 1.
     random_state : int, RandomState, Generator or None
         Seed of the cells.
-    n_probe : int
-        Cells each row looks into: more find more of the true neighbours, in proportionally more time.
+    n_probe : int, optional
+        Cells each row looks into: more find more of the true neighbours, in proportionally more time. By default as
+        many as :data:`WANTED_RECALL` takes on a sample of rows, at most :data:`MOST_PROBED`.
     far_candidates : int
         Rows each row is compared with at most to find the farthest, besides those that are far from many.
 
@@ -89,9 +97,8 @@ def approximate_neighbors(
     which weights are scaled, is that of 200,000 random pairs and as many pairs of far rows.
     """
     rng = as_generator(random_state)
-    cells = _Cells.of(rows, n_probe, rng)
     n_listed = min(k, rows.groups.n_groups - 1)
-    listed, squared_projected = _nearest_points(rows, cells, n_listed)
+    listed, squared_projected = _nearest_points(rows, n_listed, n_probe, rng)
     farthest, squared = _farthest(rows.X, k, far_candidates)
     return ProjectedNeighbors(
         nearest=rows.groups.expand(rows.X, listed, np.rint(squared_projected / RESOLUTION), k),
@@ -118,7 +125,8 @@ class _Cells:
     free: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, rows: ProjectedRows, n_probe: int, rng: np.random.Generator) -> _Cells:
+    def of(cls, screen: ProjectedScreen, k: int, n_probe: int | None, rng: np.random.Generator) -> _Cells:
+        rows = screen.rows
         faiss = require("faiss", extra="ann", purpose='neighbors="approx" (neighbors="exact" does without)')
         points = rows.groups.first
         n_cells = max(1, points.size // CELL_ROWS)
@@ -133,13 +141,18 @@ class _Cells:
             max_points_per_centroid=2 * TRAINING_ROWS,
         )
         kmeans.train(embed(training))
-        n_probe = min(n_probe, n_cells)
-        probed = np.empty((points.size, n_probe), dtype=np.int32)
-        for block in row_blocks(points.size, 4 * embed.width, 1 << 25):
-            probed[block] = kmeans.index.search(embed(points[block]), n_probe)[1]
-        linked = np.zeros(points.size, dtype=bool)
-        linked[rows.groups.group[np.flatnonzero(rows.chunklets >= 0)]] = True
-        return cls(n_cells, probed, ~linked)
+        free = np.ones(points.size, dtype=bool)
+        free[rows.groups.group[np.flatnonzero(rows.chunklets >= 0)]] = False
+
+        def nearest_cells(those: Index, n: int) -> NDArray[np.int32]:
+            found = np.empty((those.size, n), dtype=np.int32)
+            for block in row_blocks(those.size, 4 * embed.width, 1 << 25):
+                found[block] = kmeans.index.search(embed(points[those[block]]), n)[1]
+            return found
+
+        if n_probe is None:
+            n_probe = _enough_cells(screen, np.flatnonzero(free), k, nearest_cells, min(MOST_PROBED, n_cells))
+        return cls(n_cells, nearest_cells(np.arange(points.size), min(n_probe, n_cells)), free)
 
     def members(self) -> list[Index]:
         """The free points of each cell."""
@@ -151,6 +164,30 @@ class _Cells:
         if n_other == 0:
             return [np.empty(0, dtype=np.int64)] * self.n_cells
         return [place // n_other for place in _by_value(self.probed[:, 1:].ravel(), self.n_cells)]
+
+
+def _enough_cells(
+    screen: ProjectedScreen, free: Index, k: int, nearest_cells: Callable[[Index, int], NDArray[np.int32]], at_most: int
+) -> int:
+    """How many cells a point must look into, and be looked at from, to find most of its true neighbours."""
+    if free.size <= k:
+        return at_most
+    points = screen.rows.groups.first
+    sample = free[evenly_spaced(free.size, RECALL_SAMPLE)]
+    strip = screen.strip(points[sample])
+    lists = _Lists(sample.size, k)
+    for part in row_blocks(free.size, 1, 16 * CELL_ROWS):
+        others = free[part]
+        keys, _ = strip(points[others])
+        keys[sample[:, None] == others] = np.inf
+        lists.merge(*lists.hits(np.arange(sample.size), others, keys))
+    true = lists.index
+    own, theirs = nearest_cells(sample, at_most), nearest_cells(true.ravel(), at_most).reshape(*true.shape, at_most)
+    home, their_home = own[:, 0], theirs[:, :, 0]
+    # With so many cells looked into, one of the two finds the other.
+    seen = (own[:, None, :] == their_home[:, :, None]) | (theirs == home[:, None, None])
+    recall = np.maximum.accumulate(seen, axis=2).mean(axis=(0, 1))
+    return min(int(np.searchsorted(recall, WANTED_RECALL)) + 1, at_most)
 
 
 def _by_value(values: NDArray[np.int32], n_values: int) -> list[Index]:
@@ -169,8 +206,10 @@ class _Embedding:
 
     @classmethod
     def of(cls, rows: ProjectedRows) -> _Embedding:
-        landmarks = rows.X[evenly_spaced(rows.n, LANDMARKS)]
-        features = kernel_features(landmarks, kernel="rbf", gamma=rows.gamma, rank=RANK)
+        # With no more features than directions to project out, nothing would be left to form cells by.
+        rank = RANK + rows.F.shape[1]
+        landmarks = rows.X[evenly_spaced(rows.n, max(LANDMARKS, 2 * rank))]
+        features = kernel_features(landmarks, kernel="rbf", gamma=rows.gamma, rank=rank)
         linked = linked_sample(rows.chunklets)
         basis, _ = feature_null_space(features(rows.X[linked]), rows.chunklets[linked])
         return cls(rows.X, features, basis)
@@ -198,22 +237,49 @@ class _Lists:
 
     def hits(self, own: Index, others: Index, keys: NDArray[np.floating]) -> Found:
         """What is worth merging of a tile: the best of each row that beats what it has."""
-        lines = np.flatnonzero(keys.min(axis=1) < self.worst[own])
-        keys = keys[lines]
-        if keys.shape[1] > self.k:
-            best = np.argpartition(keys, self.k - 1, axis=1)[:, : self.k]
-            return own[lines], others[best], np.take_along_axis(keys, best, axis=1)
-        return own[lines], np.broadcast_to(others, keys.shape), keys
+        worst = self.worst[own]
+        better = keys < np.where(np.isfinite(worst), worst, -np.inf)[:, None]
+        lines, places = _nonzero(better)
+        count = np.bincount(lines, minlength=own.size)
+        count[np.isinf(worst)] = keys.shape[1]
+        width = min(int(count.max(initial=0)), self.k)
+        some = np.flatnonzero(count)
+        index = np.full((some.size, width), -1, dtype=np.int64)
+        key = np.full((some.size, width), np.inf, dtype=np.float32)
+        line_of = np.cumsum(count > 0) - 1
+        crowded = np.flatnonzero(count >= max(width, 1))
+        if crowded.size:
+            lots = keys[crowded]
+            best = np.argpartition(lots, width - 1, axis=1)[:, :width]
+            index[line_of[crowded]], key[line_of[crowded]] = others[best], np.take_along_axis(lots, best, axis=1)
+        few = count[lines] < width
+        lines, places = lines[few], places[few]
+        within = np.arange(lines.size) - np.searchsorted(lines, lines)
+        index[line_of[lines], within] = others[places]
+        key[line_of[lines], within] = keys[lines, places]
+        return own[some], index, key
 
     def merge(self, own: Index, others: Index, keys: Float32) -> None:
-        """Take the best of what the lists of `own`, each once, hold and are offered."""
-        index = np.concatenate([self.index[own], others], axis=1)
-        key = np.concatenate([self.key[own], keys], axis=1)
+        """Take the best of what the lists of `own`, each once, hold and are offered; nobody is listed twice."""
+        mine = self.index[own]
+        known = (others[:, :, None] == mine[:, None, :]).any(axis=2)
+        index = np.concatenate([mine, others], axis=1)
+        key = np.concatenate([self.key[own], np.where(known, np.float32(np.inf), keys)], axis=1)
         best = np.argpartition(key, self.k - 1, axis=1)[:, : self.k]
         key = np.take_along_axis(key, best, axis=1)
         self.index[own] = np.where(np.isfinite(key), np.take_along_axis(index, best, axis=1), -1)
         self.key[own] = key
         self.worst[own] = key.max(axis=1)
+
+
+def _nonzero(true: NDArray[np.bool_]) -> tuple[Index, Index]:
+    """Where a matrix is true, by rows; fast for transposed ones as well."""
+    if true.flags.c_contiguous:
+        rows, columns = np.nonzero(true)
+        return rows, columns
+    columns, rows = np.nonzero(true.T)
+    order = np.argsort(rows, kind="stable")
+    return rows[order], columns[order]
 
 
 def _work(tasks: Iterable[Callable[[], list[Found]]], merge: Callable[[Index, Index, Float32], None]) -> None:
@@ -234,12 +300,15 @@ def _work(tasks: Iterable[Callable[[], list[Found]]], merge: Callable[[Index, In
             absorb()
 
 
-def _nearest_points(rows: ProjectedRows, cells: _Cells, k: int) -> tuple[Index, NDArray[np.float64]]:
+def _nearest_points(
+    rows: ProjectedRows, k: int, n_probe: int | None, rng: np.random.Generator
+) -> tuple[Index, NDArray[np.float64]]:
     """The groups nearest to each group, of those it looks at, and their squared projected distances."""
     points = rows.groups.first
     if k == 0:
         return np.empty((points.size, 0), dtype=np.int64), np.empty((points.size, 0))
     screen = ProjectedScreen(rows, np.float32, watch=False)
+    cells = _Cells.of(screen, k, n_probe, rng)
     lists = _Lists(points.size, k + SPARE)
 
     def look(own: Index, others: Index, *, away: bool) -> Callable[[], list[Found]]:
@@ -247,7 +316,11 @@ def _nearest_points(rows: ProjectedRows, cells: _Cells, k: int) -> tuple[Index, 
             keys, _ = screen.strip(points[own])(points[others])
             if not away:
                 keys[own[:, None] == others] = np.inf
-            return [lists.hits(own, others, keys)]
+                return [lists.hits(own, others, keys)]
+            found = lists.hits(own, others, keys)
+            free = cells.free[own]
+            back = (own, keys) if free.all() else (own[free], keys[free])
+            return [found, lists.hits(others, back[0], back[1].T)]
 
         return task
 
