@@ -1,0 +1,136 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "Conflict",
+    "Data",
+    "Dims",
+    "Drop",
+    "Folds",
+    "IdColumn",
+    "Impute",
+    "ImputeBy",
+    "Json",
+    "Labels",
+    "OnConflict",
+    "OneHot",
+    "Overwrite",
+    "Pairs",
+    "Prefer",
+    "Scale",
+    "ScaleBy",
+    "Seed",
+    "as_dims",
+    "as_list",
+    "complete_method",
+]
+
+
+class ScaleBy(StrEnum):
+    """How columns are made comparable."""
+
+    standard = "standard"
+    minmax = "minmax"
+    none = "none"
+
+
+class ImputeBy(StrEnum):
+    """How missing numbers are filled in."""
+
+    median = "median"
+
+
+class Conflict(StrEnum):
+    """What to do about answers that contradict each other."""
+
+    stop = "raise"
+    warn = "warn"
+    drop = "drop"
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """Names of methods that begin like this, for the completion of the shell."""
+    from pairlens.selection.registry import method_names
+
+    return [name for name in method_names() if name.startswith(incomplete)]
+
+
+def as_dims(text: str) -> int | str:
+    """A number of directions, or "auto"."""
+    if text == "auto":
+        return text
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ValueError(f"--dims must be a whole number from 1 on, or auto; got {text!r}")
+    return number
+
+
+def as_list(values: list[str] | None) -> list[str]:
+    """The names in options that may be repeated and may hold several, with commas between them."""
+    return [name.strip() for value in values or [] for name in value.split(",") if name.strip()]
+
+
+Data = Annotated[
+    Path, typer.Argument(help="The table: CSV, TSV, Parquet, NPY or NPZ.", metavar="DATA", show_default=False)
+]
+Pairs = Annotated[
+    Path | None,
+    typer.Option(
+        "--pairs",
+        help="Answered pairs: CSV or JSON lines with a, b, kind (must-link, cannot-link, prefer) and perhaps weight.",
+        show_default=False,
+    ),
+]
+Prefer = Annotated[
+    Path | None, typer.Option("--prefer", help="Preferences: CSV or JSON lines with better, worse.", show_default=False)
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels", metavar="COLUMN", help="Column with the labels of some rows; they become pairs.", show_default=False
+    ),
+]
+IdColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Column that names the rows; without it, pairs count rows from 0.",
+        show_default=False,
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop", metavar="COLUMNS", help="Columns to leave out, with commas between them.", show_default=False
+    ),
+]
+OneHot = Annotated[bool, typer.Option("--one-hot", help="Make features of text columns, one for each word.")]
+Impute = Annotated[
+    ImputeBy | None, typer.Option("--impute", help="Fill in missing numbers by the median.", show_default=False)
+]
+Scale = Annotated[ScaleBy, typer.Option("--scale", help="How columns are made comparable.")]
+Dims = Annotated[str, typer.Option("--dims", help="Number of directions; auto where the method finds it itself.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Makes results repeatable.")]
+Folds = Annotated[int, typer.Option("--folds", min=2, help="Folds of the cross-validation over the pairs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace results that are there already.")]
+OnConflict = Annotated[
+    Conflict | None,
+    typer.Option(
+        "--on-conflict",
+        help="Answers that contradict each other: raise stops, warn goes on with all, drop leaves them out. By default "
+        "a pair answered both ways stops, and longer chains warn.",
+        show_default=False,
+    ),
+]

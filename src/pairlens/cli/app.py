@@ -1,0 +1,139 @@
+"""The commands by name, and how each of them ends: exit code 0, or one line on stderr and 1, 2 or 130."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Sequence
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+
+from pairlens._version import __version__
+from pairlens.cli import compare, demo, evaluate, export, fit, pairs, transform
+from pairlens.cli._console import tell
+from pairlens.exceptions import ConflictError
+
+__all__ = ["app", "run"]
+
+TRACEBACK = "PAIRLENS_TRACEBACK"
+BAD_INPUT = 2
+FAILURE = 1
+INTERRUPTED = 130
+TERMINATED = 143
+
+app = typer.Typer(
+    name="pairlens",
+    help="A low-dimensional view of a table, learned from a few pairs that people have answered.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done; 1 found something wrong, or failed; 2 bad input; 130 interrupted.",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pairlens {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command("fit")(fit.fit)
+app.command("transform")(transform.transform)
+app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
+app.add_typer(pairs.app, name="pairs")
+app.command("export-onnx")(export.export_onnx)
+app.command("demo")(demo.demo)
+
+
+def _add_reproduce() -> None:
+    from pairlens.cli.reproduce import reproduce
+
+    app.command("reproduce")(reproduce)
+
+
+_add_reproduce()
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    if hasattr(signal, "SIGTERM"):
+        # Ends like an error does: what is half written is removed.
+        signal.signal(signal.SIGTERM, _terminate)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            result = app(args=arguments, prog_name="pairlens", standalone_mode=False)
+            code = result if isinstance(result, int) else 0
+            if code == INTERRUPTED:
+                _say("interrupted; nothing half-written was left")
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else FAILURE
+        except (KeyboardInterrupt, typer.Abort):
+            _say("interrupted; nothing half-written was left")
+            return INTERRUPTED
+        except Exception as error:
+            return _explained(error)
+    for text in dict.fromkeys(_text(warning) for warning in caught if issubclass(warning.category, UserWarning)):
+        _say(f"warning: {text}")
+    return code
+
+
+def _terminate(*_: int | FrameType | None) -> None:
+    sys.exit(TERMINATED)
+
+
+def _explained(error: Exception) -> int:
+    """Say in one line what was wrong; returns the exit code."""
+    if os.environ.get(TRACEBACK):
+        raise error
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print(str(error), file=sys.stderr)
+        return BAD_INPUT
+    if hasattr(error, "format_message"):
+        # What the parser of the command line raises; its own text would be several lines and a box.
+        context = getattr(error, "ctx", None)
+        command = "pairlens" if context is None else context.command_path
+        _say(f"error: {_line(error.format_message()).rstrip('.')}. See: {command} --help")
+        return BAD_INPUT
+    if isinstance(error, OSError) and error.filename is not None:
+        _say(f"error: {error.filename}: {error.strerror}")
+        return BAD_INPUT
+    if isinstance(error, (ValueError, ImportError, OSError)):
+        text = _line(str(error))
+        if isinstance(error, ConflictError):
+            text = text.replace("on_conflict='warn' or on_conflict='drop'", "--on-conflict warn or drop")
+            text += " pairlens pairs check shows all."
+        _say(f"error: {text}")
+        return BAD_INPUT
+    if isinstance(error, MemoryError):
+        _say("error: not enough memory")
+        return FAILURE
+    _say(f"internal error: {type(error).__name__}: {_line(str(error))} (set {TRACEBACK}=1 to see where)")
+    return FAILURE
+
+
+def _text(warning: Any) -> str:
+    return _line(str(warning.message))
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _say(text: str) -> None:
+    tell(f"pairlens: {text}", err=True)

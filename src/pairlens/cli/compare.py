@@ -1,0 +1,157 @@
+"""``pairlens compare``: methods side by side, judged by pairs that none of them saw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pairlens.cli import _options as options
+from pairlens.cli._console import print_json, print_table, progress, said, tell
+
+if TYPE_CHECKING:
+    from pairlens.selection import Entry
+
+__all__ = ["compare"]
+
+MIB = 1 << 20
+
+
+def compare(
+    data: options.Data,
+    pairs: options.Pairs = None,
+    labels: options.Labels = None,
+    prefer: options.Prefer = None,
+    id_column: options.IdColumn = None,
+    methods: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--methods",
+            metavar="NAMES",
+            help="Methods to compare, with commas between them; all that suit the pairs by default. PCA and no "
+            "reduction are always there.",
+            autocompletion=options.complete_method,
+            show_default=False,
+        ),
+    ] = None,
+    dims: options.Dims = "2",
+    scale: options.Scale = options.ScaleBy.standard,
+    drop: options.Drop = None,
+    one_hot: options.OneHot = False,
+    impute: options.Impute = None,
+    on_conflict: options.OnConflict = None,
+    folds: options.Folds = 5,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Compare methods on the same table and the same folds over the pairs, with PCA and no reduction as controls."""
+    from pairlens.cli._work import describe_pairs, known_from, prepared, read_data
+
+    n_components = options.as_dims(dims)
+    with progress(f"reading {data.name}") as update:
+        filled = impute is not None
+        table = read_data(
+            data, ids=id_column, labels=(labels,), drop=options.as_list(drop), one_hot=one_hot, impute=filled
+        )
+        known = known_from(table, pairs, prefer, labels, id_column, on_conflict)
+        _, values, _ = prepared(table, filled)
+        contests = _contests(known, options.as_list(methods), n_components, seed, scale)
+        total = sum(len(models) for _, models in contests) * (folds + 1)
+        steps = 0
+
+        def step(name: str, done: int, of: int) -> None:
+            nonlocal steps
+            steps += 1
+            update(min(1.0, steps / total), f"{name}, fit {done + 1} of {of}")
+
+        results = {source: list(_run(models, values, known, source, folds, seed, step)) for source, models in contests}
+    if as_json:
+        print_json(
+            {
+                "rows": table.n_rows,
+                "columns": [*table.numbers, *table.words],
+                "left_out": table.left_out,
+                "pairs": known.counts(),
+                "folds": folds,
+                "seed": seed,
+                "results": {source: [_as_dict(entry) for entry in found] for source, found in results.items()},
+            }
+        )
+        return
+    tell(f"{table.n_rows:,} rows with {values.shape[1]} columns, {describe_pairs(known.counts())}")
+    for source, found in results.items():
+        tell("")
+        _print(source, found)
+
+
+def _contests(
+    known: Any, wanted: list[str], n_components: int | str, seed: int, scale: options.ScaleBy
+) -> list[tuple[str, dict[str, Any]]]:
+    """Which models are judged by what."""
+    from pairlens.selection.registry import CONTROLS, cli_name, makes_view, method_class, view_methods
+
+    names = [cli_name(method_class(name).__name__) for name in wanted if name not in CONTROLS]
+    result = []
+    if known.constraints.n_pairs:
+        suits = view_methods("constraints")
+        chosen = [name for name in suits if not names or name in names]
+        result.append(("pairs", [*chosen, *CONTROLS]))
+    if known.preferences.n_pairs:
+        suits = [*view_methods("preferences"), "rank-svm"]
+        result.append(("preferences", [name for name in suits if not names or name in names]))
+    known_to_none = [name for name in names if not any(name in chosen for _, chosen in result)]
+    for name in known_to_none:
+        reason = "makes no view" if not makes_view(method_class(name)) else "does not learn from the pairs given"
+        raise ValueError(f"{name} cannot be compared: it {reason}")
+    return [(source, _models(chosen, n_components, seed, scale)) for source, chosen in result if chosen]
+
+
+def _models(names: list[str], n_components: int | str, seed: int, scale: options.ScaleBy) -> dict[str, Any]:
+    from sklearn.pipeline import Pipeline
+
+    from pairlens.cli._work import scaler
+    from pairlens.selection.registry import CONTROLS, build, finds_dimension, method_class
+
+    models = {}
+    for name in names:
+        # Those that do not find the number of directions themselves show what two can do.
+        is_fixed = name in CONTROLS or not finds_dimension(method_class(name))
+        directions = 2 if n_components == "auto" and is_fixed else n_components
+        models[name] = Pipeline([*scaler(scale), ("method", build(name, directions, seed))])
+    return models
+
+
+def _run(models: dict[str, Any], values: Any, known: Any, source: str, folds: int, seed: int, step: Any) -> list[Entry]:
+    from pairlens.selection import compare as run
+
+    given = {"constraints": known.constraints} if source == "pairs" else {"preferences": known.preferences}
+    entries = list(run(models, values, n_splits=folds, random_state=seed, on_step=step, **given))
+    # Best first; what failed, or could not be judged, last.
+    return sorted(entries, key=lambda entry: -entry.score.mean if entry.score and entry.score.folds else 2.0)
+
+
+def _as_dict(entry: Entry) -> dict[str, Any]:
+    return {
+        "method": entry.name,
+        "dimensions": entry.n_components,
+        "score": None if entry.score is None else entry.score.mean,
+        "standard_error": None if entry.score is None else entry.score.standard_error,
+        "seconds": None if entry.cost is None else entry.cost.seconds,
+        "memory_bytes": None if entry.cost is None else entry.cost.memory,
+        "error": entry.error,
+    }
+
+
+def _print(source: str, entries: list[Entry]) -> None:
+    scored = "AUC of held-out pairs" if source == "pairs" else "accuracy, held-out preferences"
+    rows = []
+    for entry in entries:
+        if entry.score is None or entry.cost is None:
+            rows.append([entry.name, "", f"failed: {entry.error}", "", ""])
+            continue
+        memory = "" if entry.cost.memory is None else f"{entry.cost.memory / MIB:.0f} MiB"
+        name = {"pca": "PCA (control)", "none": "no reduction (control)"}.get(entry.name, entry.name)
+        width = "" if entry.n_components is None else str(entry.n_components)
+        score = said(entry.score.mean, entry.score.standard_error)
+        rows.append([name, width, score, f"{entry.cost.seconds:.2f} s", memory])
+    print_table(["method", "dims", scored, "fit", "memory"], rows, numbers=(1, 3, 4))

@@ -1,0 +1,109 @@
+"""``pairlens evaluate``: a model judged by pairs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pairlens.cli import _options as options
+from pairlens.cli._console import print_json, progress, said, tell
+from pairlens.cli.transform import Model
+
+if TYPE_CHECKING:
+    from pairlens.cli._work import Known
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    model: Model,
+    data: options.Data,
+    pairs: options.Pairs = None,
+    labels: options.Labels = None,
+    prefer: options.Prefer = None,
+    id_column: options.IdColumn = None,
+    on_conflict: options.OnConflict = None,
+    cross_validate: Annotated[
+        bool,
+        typer.Option(
+            "--cross-validate",
+            help="Fit the same model again to parts of the pairs and judge by the others: for pairs it was fitted to.",
+        ),
+    ] = False,
+    folds: options.Folds = 5,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Judge a model by pairs: how well distance in its view tells must-links from cannot-links.
+
+    The pairs should be others than those the model was fitted to; with --cross-validate they may be the same.
+    """
+    from pairlens.cli._work import describe_pairs, known_from
+    from pairlens.io.models import load
+    from pairlens.io.streams import read_for
+    from pairlens.selection.fitting import last_step
+
+    fitted = load(model)
+    with progress(f"reading {data.name}") as update:
+        table = read_for(fitted, data, ids=id_column, labels=[] if labels is None else [labels])
+        known = known_from(table, pairs, prefer, labels, id_column, on_conflict)
+
+        def step(done: int, total: int) -> None:
+            update(done / total, f"judging by held-out pairs, {done + 1} of {total}")
+
+        update(None, "judging")
+        result: dict[str, Any] = {
+            "model": type(last_step(fitted)).__name__,
+            "rows": table.n_rows,
+            "pairs": known.counts(),
+            "cross_validated": cross_validate,
+        }
+        if cross_validate:
+            chosen = {"n_splits": folds, "random_state": seed, "on_fold": step}
+            result.update(_cross_validated(fitted, table.rows, known, chosen))
+        else:
+            result.update(_as_it_is(fitted, table.rows, known))
+    if as_json:
+        print_json(result)
+        return
+    tell(f"{result['model']}: {table.n_rows:,} rows, {describe_pairs(result['pairs'])}")
+    for name, words in (("pair_auc", "AUC of pairs"), ("preference_accuracy", "accuracy on preferences")):
+        if name in result:
+            held = "held-out " if cross_validate else ""
+            tell(f"{words.replace('of ', 'of ' + held).replace('on ', 'on ' + held)}: {said(*result[name])}")
+
+
+def _as_it_is(fitted: Any, X: Any, known: Known) -> dict[str, tuple[float, float]]:
+    import numpy as np
+
+    from pairlens.methods._supervision import held_out_auc
+    from pairlens.metrics import pairwise_accuracy
+    from pairlens.selection.held_out import auc_standard_error, share_standard_error
+
+    result = {}
+    pairs, preferences = known.constraints, known.preferences
+    if min(pairs.n_must_link, pairs.n_cannot_link) > 0 and hasattr(fitted, "transform"):
+        auc = held_out_auc(np.asarray(fitted.transform(X), dtype=np.float64), pairs)
+        result["pair_auc"] = (auc, auc_standard_error(auc, pairs.n_must_link, pairs.n_cannot_link))
+    if preferences.n_pairs and hasattr(fitted, "decision_function"):
+        accuracy = pairwise_accuracy(fitted.decision_function(X), preferences)
+        result["preference_accuracy"] = (accuracy, share_standard_error(accuracy, preferences.n_pairs))
+    if not result:
+        raise ValueError(
+            "these pairs cannot judge this model: a view needs must-links and cannot-links, a ranking preferences"
+        )
+    return result
+
+
+def _cross_validated(fitted: Any, X: Any, known: Known, chosen: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    from pairlens.selection import held_out_accuracy, held_out_auc
+    from pairlens.selection.fitting import learns_from
+
+    if "preferences" in learns_from(fitted):
+        name, score = "preference_accuracy", held_out_accuracy(fitted, X, known.preferences, **chosen)
+    else:
+        name, score = "pair_auc", held_out_auc(fitted, X, known.constraints, **chosen)
+    if not score.folds:
+        raise ValueError("there are too few pairs to hold some out: two of each kind are the least")
+    return {name: (score.mean, score.standard_error)}

@@ -1,0 +1,307 @@
+"""``pairlens fit``: from a table and answered pairs to a view, a model and a report."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pairlens.cli import _options as options
+from pairlens.cli._console import plain, print_json, progress, remark, said, tell
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pairlens.cli._work import Known
+    from pairlens.io.tables import Table
+    from pairlens.selection import HeldOutAUC
+
+__all__ = ["fit"]
+
+MODEL = "model.pairlens"
+REPORT = "report.html"
+RUN = "run.json"
+
+
+def fit(
+    data: options.Data,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the model, the view and the report.")],
+    pairs: options.Pairs = None,
+    labels: options.Labels = None,
+    prefer: options.Prefer = None,
+    id_column: options.IdColumn = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            help="The method: pairlens by default, wsdr if there are only preferences.",
+            autocompletion=options.complete_method,
+            show_default=False,
+        ),
+    ] = None,
+    dims: options.Dims = "2",
+    scale: options.Scale = options.ScaleBy.standard,
+    drop: options.Drop = None,
+    one_hot: options.OneHot = False,
+    impute: options.Impute = None,
+    colour: Annotated[
+        str | None,
+        typer.Option(
+            "--colour", metavar="COLUMN", help="Column that colours the report; not learned from.", show_default=False
+        ),
+    ] = None,
+    on_conflict: options.OnConflict = None,
+    folds: options.Folds = 5,
+    seed: options.Seed = 0,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
+    """Learn a view from a table and answered pairs.
+
+    Writes the model, the embedded rows, a report that opens in a browser, and a record of the run. Nothing is written
+    before all of it is done.
+    """
+    from pairlens.cli._work import known_from, prepared, read_data, scaler
+
+    clock = _Clock()
+    kept, n_components = options.as_list(drop), options.as_dims(dims)
+    with progress(f"reading {data.name}") as update:
+        with clock("read"):
+            filled = impute is not None
+            table = read_data(data, ids=id_column, labels=(labels, colour), drop=kept, one_hot=one_hot, impute=filled)
+            known = known_from(table, pairs, prefer, labels, id_column, on_conflict)
+            steps, values, features = prepared(table, filled)
+        from sklearn.pipeline import Pipeline
+
+        from pairlens.selection.fitting import fit_model
+
+        estimator = _method(method, known, n_components, seed)
+        _check_folder(out, table.kind, overwrite)
+        view = Pipeline([*scaler(scale), ("method", estimator)])
+        update(None, f"fitting {type(estimator).__name__}")
+        with clock("fit"):
+            fit_model(view, values, known.constraints, known.preferences)
+        with clock("judge"):
+            score = _judged(view, values, known, folds, seed, update)
+        model = Pipeline([*steps, *view.steps])
+        run = _record(table, known, model, score, _parameters(locals()), seed, clock.seconds)
+        update(None, "writing the report")
+        with clock("report"):
+            page = _report(view, values, table, known, features, run, score, seed, id_column, colour or labels)
+        update(None, "writing files")
+        written = _write(out, table, model, view.transform(values), id_column, run, page)
+    if as_json:
+        print_json(run)
+        return
+    _tell(run, table, written)
+
+
+class _Clock:
+    """Seconds of the parts of a run."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, part: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[part] = round(time.perf_counter() - start, 3)
+
+
+def _method(name: str | None, known: Known, n_components: int | str, seed: int) -> Any:
+    """The method by name, or the one that suits what is known; ValueError if it cannot learn from that."""
+    from pairlens.selection.fitting import learns_from
+    from pairlens.selection.registry import build, makes_view, method_class, view_methods
+
+    only_preferences = known.constraints.n_pairs == 0
+    if name is None:
+        name = "wsdr" if only_preferences else "pairlens"
+    if not makes_view(method_class(name)):
+        raise ValueError(f"{name} makes no view of its own; choose a method that does, such as pairlens")
+    estimator = build(name, n_components, seed)
+    sources = learns_from(estimator)
+    if "constraints" not in sources and known.preferences.n_pairs == 0:
+        raise ValueError(f"{name} learns from preferences: give --prefer, or pairs of the kind prefer")
+    if "preferences" not in sources and only_preferences:
+        names = " or ".join(view_methods("preferences"))
+        raise ValueError(f"{name} does not learn from preferences, and there is nothing else: choose --method {names}")
+    for source, count, words in (
+        ("constraints", known.constraints.n_pairs, "must-links and cannot-links"),
+        ("preferences", known.preferences.n_pairs, "preferences"),
+    ):
+        if source not in sources and count:
+            remark(f"{name} does not use the {count:,} {words}")
+    return estimator
+
+
+def _check_folder(out: Path, kind: str, overwrite: bool) -> None:
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out} is a file: --out must name a folder")
+    there = [name for name in (MODEL, f"embedding.{kind}", REPORT, RUN) if (out / name).exists()]
+    if there and not overwrite:
+        raise ValueError(f"{out} holds {there[0]} already: choose another folder, or give --overwrite")
+
+
+def _judged(
+    view: Any, values: NDArray[Any], known: Known, folds: int, seed: int, update: Callable[..., None]
+) -> HeldOutAUC:
+    from pairlens.selection import held_out_accuracy, held_out_auc
+    from pairlens.selection.fitting import learns_from
+
+    def step(done: int, total: int) -> None:
+        update(done / total, f"judging by held-out pairs, {done + 1} of {total}")
+
+    chosen: dict[str, Any] = {"n_splits": folds, "random_state": seed, "on_fold": step}
+    if "constraints" in learns_from(view):
+        return held_out_auc(view, values, known.constraints, **chosen)
+    return held_out_accuracy(view, values, known.preferences, **chosen)
+
+
+def _parameters(given: dict[str, Any]) -> dict[str, Any]:
+    """The options of the command as they were given, less what scripts say about output."""
+    names = ("data", "pairs", "labels", "prefer", "id_column", "method", "dims", "scale", "kept", "one_hot", "impute")
+    result = {name: given[name] for name in (*names, "colour", "on_conflict", "folds", "out")}
+    return {("drop" if name == "kept" else name): _text(value) for name, value in result.items()}
+
+
+def _text(value: Any) -> Any:
+    return str(value) if isinstance(value, (Path, options.ScaleBy, options.ImputeBy, options.Conflict)) else value
+
+
+def _record(
+    table: Table,
+    known: Known,
+    model: Any,
+    score: HeldOutAUC,
+    parameters: dict[str, Any],
+    seed: int,
+    timings: dict[str, float],
+) -> dict[str, Any]:
+    from pairlens.cli._work import versions
+    from pairlens.selection.fitting import last_step, learns_from
+
+    method = last_step(model)
+    scored = "pair_auc" if "constraints" in learns_from(method) else "preference_accuracy"
+    return {
+        "versions": versions(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "method": {"name": type(method).__name__, "parameters": plain(method.get_params())},
+        "command": parameters,
+        "seed": seed,
+        "data": {
+            "file": table.source,
+            "rows": table.n_rows,
+            "columns": [*table.numbers, *table.words],
+            "left_out": list(table.left_out),
+            "missing_filled_in": table.missing,
+        },
+        "pairs": known.counts(),
+        "result": {
+            "directions": len(method.get_feature_names_out()),
+            f"held_out_{scored}": plain(score.mean),
+            "standard_error": plain(score.standard_error),
+            "folds": list(score.folds),
+        },
+        "seconds": timings,
+    }
+
+
+def _report(
+    view: Any,
+    values: NDArray[Any],
+    table: Table,
+    known: Known,
+    features: list[str],
+    run: dict[str, Any],
+    score: HeldOutAUC,
+    seed: int,
+    ids: str | None,
+    colour: str | None,
+) -> str | None:
+    from pairlens.exceptions import MissingExtraError
+    from pairlens.io.tables import label_values
+    from pairlens.report import build_report
+    from pairlens.selection.fitting import learns_from
+
+    sources = learns_from(view)
+    try:
+        return build_report(
+            view,
+            values,
+            constraints=known.constraints if "constraints" in sources else None,
+            preferences=known.preferences if "preferences" in sources else None,
+            ids=None if ids is None else table.asked[ids],
+            labels=None if colour is None else label_values(table.asked[colour]),
+            feature_names=features,
+            title=f"{run['method']['name']} of {table.source}",
+            run=run,
+            random_state=seed,
+            held_out=score,
+        )
+    except MissingExtraError as error:
+        remark(f"no {REPORT}, because {error}")
+        return None
+
+
+def _write(
+    out: Path,
+    table: Table,
+    model: Any,
+    embedded: NDArray[Any],
+    ids: str | None,
+    run: dict[str, Any],
+    page: str | None,
+) -> list[Path]:
+    """Everything into a folder of its own first, then each file to its place."""
+    import numpy as np
+
+    from pairlens.io.models import save
+    from pairlens.io.streams import open_writer
+    from pairlens.selection.fitting import last_step
+
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".pairlens-", dir=out) as folder:
+        stage = Path(folder)
+        save(model, stage / MODEL)
+        view = stage / f"embedding.{table.kind}"
+        names = [str(name) for name in last_step(model).get_feature_names_out()]
+        with open_writer(view, names, id_name=ids) as write:
+            write(np.asarray(embedded), np.arange(table.n_rows) if ids is None else table.asked[ids])
+        if page is not None:
+            (stage / REPORT).write_text(page, encoding="utf-8")
+        (stage / RUN).write_text(json.dumps(plain(run), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        written = []
+        for name in (MODEL, view.name, REPORT, RUN):
+            if (stage / name).exists():
+                (stage / name).replace(out / name)
+                written.append(out / name)
+    return written
+
+
+def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
+    from pairlens.cli._work import describe_pairs
+
+    result = run["result"]
+    tell(
+        f"{run['method']['name']}: {table.n_rows:,} rows with {len(run['data']['columns'])} columns, "
+        f"{describe_pairs(run['pairs'])}; {result['directions']} directions in {run['seconds']['fit']:.1f} s"
+    )
+    if table.left_out:
+        tell(f"left out, not numbers: {', '.join(table.left_out)}")
+    scored = "held_out_pair_auc" if "held_out_pair_auc" in result else "held_out_preference_accuracy"
+    words = "AUC of held-out pairs" if scored == "held_out_pair_auc" else "accuracy on held-out preferences"
+    if result[scored] is None:
+        tell(f"{words}: not known, there are too few pairs to hold some out")
+    else:
+        tell(f"{words}: {said(result[scored], result['standard_error'])} (0.5 is chance, 1 is best)")
+    for path in written:
+        tell(f"wrote {path}")

@@ -1,0 +1,264 @@
+"""``pairlens pairs``: draw pairs from labels, find contradictions, convert files."""
+
+from __future__ import annotations
+
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pairlens.cli import _options as options
+from pairlens.cli._console import print_json, tell
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["app"]
+
+SHOWN = 20
+DEFAULT_PAIRS = 60
+
+app = typer.Typer(
+    help="Draw pairs from labels, find contradictions, convert files.", no_args_is_help=True, rich_markup_mode=None
+)
+
+PairsFile = Annotated[Path, typer.Argument(help="A file of pairs.", metavar="PAIRS", show_default=False)]
+DataOption = Annotated[Path | None, typer.Option("--data", help="The table the pairs are about.", show_default=False)]
+
+
+class Naming(StrEnum):
+    """How rows are named in a file of pairs."""
+
+    ids = "ids"
+    rows = "rows"
+
+
+@app.command("sample")
+def sample(
+    data: options.Data,
+    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .jsonl or .ndjson.")],
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="Column of classes: draws must-links and cannot-links.")
+    ] = None,
+    scores: Annotated[
+        str | None, typer.Option("--scores", help="Column of scores, the higher the better: draws preferences.")
+    ] = None,
+    id_column: options.IdColumn = None,
+    n_pairs: Annotated[
+        int | None,
+        typer.Option(
+            "--n-pairs", min=1, help=f"Draw so many of all pairs of labelled rows; {DEFAULT_PAIRS} by default."
+        ),
+    ] = None,
+    per_class: Annotated[
+        int | None,
+        typer.Option("--per-class", min=1, help="Draw so many must-links and so many cannot-links for every class."),
+    ] = None,
+    fraction: Annotated[
+        float | None, typer.Option("--fraction", help="Draw this share of all pairs of labelled rows.")
+    ] = None,
+    flip: Annotated[float, typer.Option("--flip", help="Share of the answers to make wrong, as people do.")] = 0.0,
+    seed: options.Seed = 0,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
+    """Draw answered pairs from a column of labels or scores, by the protocols of the papers."""
+    import numpy as np
+
+    from pairlens.cli._work import check_new
+    from pairlens.io.pairs import KINDS, write_pairs
+    from pairlens.io.tables import label_values, read_columns
+    from pairlens.supervision import Constraints, Preferences
+
+    if (labels is None) == (scores is None):
+        raise ValueError("give --labels for must-links and cannot-links, or --scores for preferences")
+    _check_pairs_name(out)
+    check_new(out, overwrite)
+    column = labels if labels is not None else scores
+    assert column is not None
+    columns = read_columns(data, [column, *([] if id_column is None else [id_column])])
+    values = label_values(columns[column])
+    counts = {"n_pairs": n_pairs, "per_class": per_class, "fraction": fraction}
+    given: dict[str, Any] = {name: count for name, count in counts.items() if count is not None} or {
+        "n_pairs": DEFAULT_PAIRS
+    }
+    if labels is not None:
+        drawn = Constraints.from_labels(values, random_state=seed, **given)
+        with warnings.catch_warnings():
+            # Wrong answers contradict right ones: that is what was asked for.
+            warnings.simplefilter("ignore")
+            drawn = drawn.sample(drawn.n_pairs).flip(flip, random_state=seed)
+        pairs = np.concatenate([drawn.must_link, drawn.cannot_link])
+        kind = np.repeat(KINDS[:2], [len(drawn.must_link), len(drawn.cannot_link)])
+    else:
+        if set(given) != {"n_pairs"}:
+            raise ValueError("preferences are drawn by --n-pairs only")
+        numbers = np.array([_number(value, column) for value in values.tolist()])
+        preferred = Preferences.from_scores(numbers, random_state=seed, **given).flip(flip, random_state=seed)
+        pairs, kind = preferred.pairs, np.repeat(KINDS[2], preferred.n_pairs)
+    # In the order drawn, all of one kind would come first, and people stop in the middle.
+    order = np.random.default_rng(seed).permutation(len(pairs))
+    pairs, kind = pairs[order], kind[order]
+    names = np.arange(len(values)) if id_column is None else _distinct(columns[id_column], id_column)
+    write_pairs(out, names[pairs[:, 0]], names[pairs[:, 1]], kind)
+    found = {name: int((kind == name).sum()) for name in KINDS if (kind == name).any()}
+    if as_json:
+        print_json({"out": str(out), "pairs": found, "seed": seed})
+    else:
+        tell(f"wrote {out}: {', '.join(f'{count} {name}' for name, count in found.items())}")
+
+
+def _number(value: Any, column: str) -> float:
+    if value is None:
+        return float("nan")
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"the column {column!r} must hold numbers to be scores, but holds {value!r}") from None
+
+
+def _distinct(names: NDArray[Any], column: str) -> NDArray[Any]:
+    import numpy as np
+
+    values, counts = np.unique(names.astype(str), return_counts=True)
+    if (counts > 1).any():
+        twice = int(counts.argmax())
+        raise ValueError(f"ids must be distinct, but {values[twice]!r} comes {counts[twice]} times in {column!r}")
+    return names
+
+
+def _check_pairs_name(path: Path) -> None:
+    if path.suffix.lower() not in (".csv", ".jsonl", ".ndjson"):
+        raise ValueError(f"{path.name} must end in .csv, .jsonl or .ndjson")
+
+
+@app.command("check")
+def check(
+    pairs: PairsFile,
+    data: DataOption = None,
+    id_column: options.IdColumn = None,
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="Column of labels to check the pairs against; needs --data.")
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Find answers that contradict each other, and show the chain of must-links behind each contradiction.
+
+    Ends with exit code 1 if there are any.
+    """
+    import numpy as np
+
+    from pairlens.cli._work import describe_pairs
+    from pairlens.exceptions import ConflictWarning
+    from pairlens.io.pairs import read_raw, resolve
+    from pairlens.io.tables import label_values
+    from pairlens.supervision import Constraints
+
+    if data is None and (id_column is not None or labels is not None):
+        raise ValueError("--id and --labels are columns of a table: give it by --data")
+    raw = read_raw(pairs)
+    columns: dict[str, NDArray[Any]] = {}
+    if data is None:
+        names, n_rows = raw.names, len(raw.names)
+    else:
+        columns, n_rows = _columns(data, id_column, labels)
+        names = np.arange(n_rows) if id_column is None else columns[id_column]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConflictWarning)
+        ids = names if data is None or id_column is not None else None
+        answers = resolve(raw, ids, n_rows, "warn")
+        known = answers.constraints
+        if labels is not None:
+            known = Constraints.from_labels(label_values(columns[labels])).merge(known, on_conflict="warn")
+    conflicts = known.conflicts()
+    both_ways = _both_ways(answers.preferences.pairs)
+    kinds = [(raw.kind == kind).sum() for kind in ("must-link", "cannot-link", "prefer")]
+    result: dict[str, Any] = {
+        "file": pairs.name,
+        "lines": {"must_link": int(kinds[0]), "cannot_link": int(kinds[1]), "prefer": int(kinds[2])},
+        "rows": int(n_rows) if data is not None else len(raw.names),
+        "conflicts": [
+            {
+                "pair": [_plain(names[row]) for row in conflict.pair],
+                "chain": [_plain(names[row]) for row in conflict.chain],
+                "direct": conflict.direct,
+            }
+            for conflict in conflicts[: len(conflicts) if as_json else SHOWN]
+        ],
+        "preferred_both_ways": [[_plain(names[row]) for row in pair] for pair in both_ways],
+    }
+    count = len(conflicts) + len(both_ways)
+    if as_json:
+        print_json(result)
+    else:
+        tell(f"{pairs.name}: {describe_pairs(result['lines'])} over {result['rows']:,} rows")
+        for conflict in result["conflicts"]:
+            a, b = conflict["pair"]
+            if conflict["direct"]:
+                tell(f"conflict: {a} and {b} are must-linked and cannot-linked")
+            else:
+                tell(f"conflict: {a} and {b} are cannot-linked, but {' = '.join(map(str, conflict['chain']))}")
+        if len(conflicts) > SHOWN:
+            tell(f"and {len(conflicts) - SHOWN:,} more; --json shows all")
+        for a, b in result["preferred_both_ways"][:SHOWN]:
+            tell(f"conflict: {a} is preferred to {b}, and {b} to {a}")
+        tell(f"{count:,} conflict{'' if count == 1 else 's'}" if count else "no conflicts")
+    if count:
+        raise typer.Exit(1)
+
+
+def _both_ways(pairs: NDArray[Any]) -> list[list[int]]:
+    given = {(a, b) for a, b in pairs.tolist()}
+    return sorted([a, b] for a, b in given if a < b and (b, a) in given)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _columns(data: Path, id_column: str | None, labels: str | None) -> tuple[dict[str, NDArray[Any]], int]:
+    from pairlens.io.tables import read_columns, read_table
+
+    asked = [name for name in (id_column, labels) if name is not None]
+    if not asked:
+        return {}, read_table(data, impute=True, least_rows=0).n_rows
+    columns = read_columns(data, asked)
+    return columns, len(columns[asked[0]])
+
+
+@app.command("convert")
+def convert(
+    pairs: PairsFile,
+    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .jsonl or .ndjson.")],
+    data: DataOption = None,
+    id_column: options.IdColumn = None,
+    to: Annotated[
+        Naming | None,
+        typer.Option("--to", help="Name rows by ids or by row numbers from 0; needs --data and --id."),
+    ] = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
+    """Convert a file of pairs: CSV to JSON lines and back, ids to row numbers and back."""
+    from pairlens.cli._work import check_new
+    from pairlens.io.pairs import read_raw, write_pairs
+    from pairlens.supervision import _tables as tables
+
+    _check_pairs_name(out)
+    check_new(out, overwrite)
+    raw = read_raw(pairs)
+    a, b = raw.table.columns["a"], raw.table.columns["b"]
+    if to is not None:
+        if data is None or id_column is None:
+            raise ValueError("--to needs the table and its column of ids: give --data and --id")
+        columns, n_rows = _columns(data, id_column, None)
+        ids = _distinct(columns[id_column], id_column)
+        ends, _ = tables.read_ends(raw.table, ("a", "b"), ids if to is Naming.rows else None, n_rows)
+        a, b = ends.T if to is Naming.rows else (ids[ends[:, 0]], ids[ends[:, 1]])
+    write_pairs(out, a, b, raw.kind, tables.read_weights(raw.table, "weight"))
+    if as_json:
+        print_json({"out": str(out), "lines": len(raw.kind)})
+    else:
+        tell(f"wrote {out}: {len(raw.kind)} pairs")

@@ -1,0 +1,53 @@
+"""``pairlens transform``: rows of a file, of any size, through a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pairlens.cli import _options as options
+from pairlens.cli._console import print_json, progress, tell
+
+__all__ = ["Model", "load_view", "transform"]
+
+Model = Annotated[
+    Path, typer.Argument(help="A model written by pairlens fit or pairlens.save.", metavar="MODEL", show_default=False)
+]
+
+
+def transform(
+    model: Model,
+    data: options.Data,
+    out: Annotated[Path, typer.Option("--out", help="File to write; its ending says which kind.")],
+    id_column: options.IdColumn = None,
+    drop: options.Drop = None,
+    overwrite: options.Overwrite = False,
+    as_json: options.Json = False,
+) -> None:
+    """Put the rows of a file through a model, a chunk at a time, so that files larger than memory are no trouble."""
+    from pairlens.cli._work import check_new
+    from pairlens.io.streams import embed_file
+    from pairlens.io.tables import kind_of
+
+    kind_of(out)
+    check_new(out, overwrite)
+    fitted = load_view(model)
+    with progress(f"transforming {data.name}") as update:
+        count = embed_file(fitted, data, out, ids=id_column, drop=options.as_list(drop), progress=update)
+    if as_json:
+        print_json({"rows": count, "columns": list(fitted.get_feature_names_out()), "out": str(out)})
+    else:
+        tell(f"wrote {count:,} rows to {out}")
+
+
+def load_view(path: Path) -> Any:
+    """A model that has a view; ValueError for others."""
+    from pairlens.io.models import load
+    from pairlens.selection.fitting import last_step
+
+    fitted = load(path)
+    if not hasattr(fitted, "transform"):
+        raise ValueError(f"{path.name} holds a {type(last_step(fitted)).__name__}, which makes no view of rows")
+    return fitted

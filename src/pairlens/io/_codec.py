@@ -1,0 +1,287 @@
+"""Models as JSON and arrays, and back.
+
+Bare JSON values stand for themselves. Everything else is an object with one key that says what it is: a tuple, an array
+(by the name of its file), an instance of a class on the list with its attributes, and so on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pairlens.io._classes import class_of, name_of
+from pairlens.io._trees import booster_bytes, booster_of, check_tree_model, is_booster, is_tree, tree_of, tree_parts
+
+__all__ = ["Decoder", "Encoder", "ModelFileError"]
+
+SPARSE = ("csr_matrix", "csr_array", "csc_matrix", "csc_array")
+REQUESTS = "_metadata_request"
+METHODS = ("fit", "partial_fit", "predict", "score", "transform", "inverse_transform", "decision_function")
+DAMAGE = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
+
+
+class ModelFileError(ValueError):
+    """A file is not a model of pairlens, is damaged, or comes from a newer version."""
+
+
+class Encoder:
+    """Turns a model into JSON values, and collects its arrays by the name of their file."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+        self._names: dict[int, str] = {}
+        self._open: list[int] = []
+
+    def encode(self, value: Any, where: str = "the model") -> Any:
+        """The JSON form of a value; `where` names it in errors."""
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": str(value)}
+        if type(value) is list:
+            return [self.encode(part, where) for part in value]
+        if type(value) is tuple:
+            return {"tuple": [self.encode(part, where) for part in value]}
+        if type(value) is dict:
+            return {"dict": [[self.encode(key, where), self.encode(part, where)] for key, part in value.items()]}
+        return self._special(value, where)
+
+    def _special(self, value: Any, where: str) -> Any:
+        if isinstance(value, np.ndarray):
+            return self._array(value, where)
+        if isinstance(value, np.generic):
+            return {"scalar": self._keep(np.asarray(value))}
+        if isinstance(value, np.dtype):
+            return {"dtype": value.str}
+        if isinstance(value, type) and issubclass(value, np.generic):
+            return {"type": np.dtype(value).str}
+        if type(value) is slice:
+            return {"slice": [self.encode(part, where) for part in (value.start, value.stop, value.step)]}
+        if sparse.issparse(value) and type(value).__name__ in SPARSE:
+            parts = [self._keep(part) for part in (value.data, value.indices, value.indptr)]
+            return {"sparse": [type(value).__name__, list(map(int, value.shape)), parts]}
+        if isinstance(value, np.random.RandomState):
+            return {"random_state": self.encode(value.get_state(legacy=False), where)}
+        if isinstance(value, np.random.Generator):
+            return {"generator": self.encode(value.bit_generator.state, where)}
+        if is_tree(value):
+            return {"tree": self.encode(tree_parts(value), where)}
+        if is_booster(value):
+            return {"booster": self._keep(np.frombuffer(booster_bytes(value), dtype=np.uint8))}
+        return self._object(value, where)
+
+    def _array(self, array: NDArray[Any], where: str) -> dict[str, Any]:
+        if array.dtype == object:
+            return {"objects": [list(array.shape), [self.encode(item, where) for item in array.ravel().tolist()]]}
+        if array.dtype.hasobject:
+            raise TypeError(f"{where} is an array of {array.dtype}, which a model file cannot hold")
+        return {"array": self._keep(np.asarray(array))}
+
+    def _keep(self, array: NDArray[Any]) -> str:
+        if id(array) not in self._names:
+            name = f"arrays/{len(self.arrays)}.npy"
+            self.arrays[name] = array
+            self._names[id(array)] = name
+        return self._names[id(array)]
+
+    def _object(self, value: Any, where: str) -> dict[str, Any]:
+        name = name_of(type(value))
+        if name is None:
+            what = "a function" if callable(value) else f"a {type(value).__module__}.{type(value).__qualname__}"
+            raise TypeError(
+                f"{where} is {what}, which a model file cannot hold; it holds estimators of pairlens and common "
+                "transformers of scikit-learn, made of numbers, text and arrays"
+            )
+        if id(value) in self._open:
+            raise TypeError(f"{where} contains itself, which a model file cannot hold")
+        if getattr(value, "memory", None) is not None:
+            raise TypeError(f"memory of {type(value).__name__} must be None: a model file cannot hold a cache")
+        self._open.append(id(value))
+        state = {}
+        for attribute, part in _state(value).items():
+            place = f"{attribute} of {type(value).__name__}"
+            if attribute == REQUESTS:
+                requests = {method: dict(getattr(part, method).requests) for method in METHODS if hasattr(part, method)}
+                state[attribute] = self.encode({method: found for method, found in requests.items() if found}, place)
+            else:
+                state[attribute] = self.encode(part, place)
+        self._open.pop()
+        return {"object": [name, state]}
+
+
+def _state(value: Any) -> dict[str, Any]:
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return dict(value._asdict())
+    if hasattr(value, "__dict__"):
+        return dict(vars(value))
+    return dict(value.__getstate__())
+
+
+class Decoder:
+    """Turns JSON values back into a model.
+
+    Parameters
+    ----------
+    read : callable
+        Gives the array of a file.
+    source : str
+        What to call the model in errors.
+    """
+
+    def __init__(self, read: Callable[[str], NDArray[Any]], source: str) -> None:
+        self._read = read
+        self._source = source
+        self._arrays: dict[str, NDArray[Any]] = {}
+        self.has_foreign = False
+        """Whether the model has parts of scikit-learn, whose attributes may change with its version."""
+
+    def decode(self, value: Any) -> Any:
+        """The value of a JSON form."""
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if isinstance(value, list):
+            return [self.decode(part) for part in value]
+        if not isinstance(value, dict) or len(value) != 1:
+            raise self._damaged("a part of its manifest is odd")
+        ((kind, content),) = value.items()
+        makers: dict[str, Callable[[Any], Any]] = {
+            "float": _special_float,
+            "tuple": lambda parts: tuple(self.decode(part) for part in _list(parts)),
+            "dict": lambda parts: {self.decode(key): self.decode(part) for key, part in _list(parts)},
+            "array": self._array,
+            "objects": self._objects,
+            "scalar": lambda name: self._array(name)[()],
+            "dtype": _plain_dtype,
+            "type": lambda name: _plain_dtype(name).type,
+            "slice": lambda parts: slice(*(self.decode(part) for part in parts)),
+            "sparse": self._sparse,
+            "random_state": self._random_state,
+            "generator": self._generator,
+            "tree": lambda parts: tree_of(self.decode(parts)),
+            "booster": lambda name: booster_of(self._array(name).astype(np.uint8, casting="safe").tobytes()),
+            "object": self._object,
+        }
+        if kind not in makers:
+            raise self._damaged(f"it holds a {kind!r}, which is unknown")
+        try:
+            return makers[kind](content)
+        except ModelFileError:
+            raise
+        except DAMAGE as error:
+            raise self._damaged(f"its {kind} is odd ({error})") from error
+
+    def _damaged(self, why: str) -> ModelFileError:
+        return ModelFileError(f"{self._source} is damaged: {why}")
+
+    def _array(self, name: Any) -> NDArray[Any]:
+        if not isinstance(name, str):
+            raise self._damaged("an array has no name")
+        if name not in self._arrays:
+            self._arrays[name] = self._read(name)
+        return self._arrays[name]
+
+    def _objects(self, content: Any) -> NDArray[Any]:
+        shape, items = content
+        result = np.empty(len(_list(items)), dtype=object)
+        result[:] = [self.decode(item) for item in items]
+        return result.reshape(shape)
+
+    def _sparse(self, content: Any) -> Any:
+        kind, shape, names = content
+        if kind not in SPARSE:
+            raise self._damaged(f"it holds a {kind!r}, which is unknown")
+        data, indices, indptr = map(self._array, names)
+        matrix = getattr(sparse, kind)((data, indices, indptr), shape=tuple(shape))
+        matrix.check_format(full_check=True)
+        return matrix
+
+    def _random_state(self, content: Any) -> np.random.RandomState:
+        result = np.random.RandomState()
+        result.set_state(self.decode(content))
+        return result
+
+    def _generator(self, content: Any) -> np.random.Generator:
+        state = self.decode(content)
+        kinds = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM, "MT19937": np.random.MT19937}
+        bits = kinds[state["bit_generator"]]()
+        bits.state = state
+        return np.random.Generator(bits)
+
+    def _object(self, content: Any) -> Any:
+        name, encoded = content
+        kind = class_of(name)
+        if kind is None:
+            raise ModelFileError(
+                f"{self._source} is refused: it names {name!r}, which is not among the classes a model is made of"
+            )
+        requests = self.decode(encoded.pop(REQUESTS, None))
+        state = {attribute: self.decode(part) for attribute, part in encoded.items()}
+        for attribute in state:
+            if not attribute.isidentifier() or attribute.startswith("__"):
+                raise self._damaged(f"{attribute!r} is not an attribute")
+        if state.get("memory") is not None:
+            # A pipeline would read pickles from the folder that this names as soon as it is fitted again.
+            raise ModelFileError(f"{self._source} is refused: its pipeline names a folder to cache in")
+        self._check_complete(kind, name, state)
+        made = _filled(kind, state)
+        if name.startswith("sklearn."):
+            self.has_foreign = True
+        if requests:
+            routing = made.get_metadata_routing()
+            for method, wanted in requests.items():
+                for parameter, alias in wanted.items():
+                    getattr(routing, method if method in METHODS else "").add_request(param=parameter, alias=alias)
+            setattr(made, REQUESTS, routing)
+        if name == "sklearn.tree.DecisionTreeRegressor":
+            check_tree_model(made)
+        return made
+
+    def _check_complete(self, kind: type, name: str, state: dict[str, Any]) -> None:
+        if dataclasses.is_dataclass(kind):
+            expected = {field.name for field in dataclasses.fields(kind)}
+        elif hasattr(kind, "get_params"):
+            expected = set(inspect.signature(kind).parameters)
+            shadowed = {attribute for attribute in state if callable(getattr(kind, attribute, None))} - expected
+            if shadowed:
+                raise self._damaged(f"{min(shadowed)!r} is a method of {name} and no attribute")
+        else:
+            return
+        missing = expected - set(state)
+        if missing:
+            raise self._damaged(f"{name} lacks {min(missing)!r}")
+
+
+def _filled(kind: type, state: dict[str, Any]) -> Any:
+    """An instance with these attributes, made without calling its constructor."""
+    if issubclass(kind, tuple):
+        return kind(**state)
+    made = object.__new__(kind)
+    if hasattr(made, "__dict__"):
+        vars(made).update(state)
+    else:
+        made.__setstate__(state)  # type: ignore[attr-defined]
+    return made
+
+
+def _special_float(text: Any) -> float:
+    return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[text]
+
+
+def _plain_dtype(text: Any) -> np.dtype[Any]:
+    dtype = np.dtype(text) if isinstance(text, str) else None
+    if dtype is None or (dtype.hasobject and dtype.kind != "O") or dtype.names is not None:
+        raise ValueError(f"{text!r} is no type of numbers")
+    return dtype
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"a list was expected, not {type(value).__name__}")
+    return value

@@ -1,0 +1,54 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["atomic_path", "write_text"]
+
+
+@contextmanager
+def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A temporary name beside `path` to write to; it takes the place of `path` at the end, or is removed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     target = Path(folder, "result.txt")
+    ...     with atomic_path(target) as partial:
+    ...         _ = partial.write_text("done")
+    ...         before = target.exists()
+    ...     before, target.read_text()
+    (False, 'done')
+    """
+    target = Path(path)
+    # The ending stays, because writers choose the format by it.
+    handle, name = tempfile.mkstemp(prefix=f".{target.stem}.", suffix=f".part{target.suffix}", dir=target.parent)
+    os.close(handle)
+    partial = Path(name)
+    try:
+        yield partial
+        # mkstemp makes files for the owner alone; what takes the name should be as open as any new file.
+        partial.chmod(0o666 & ~_umask())
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write UTF-8 text, whole or not at all."""
+    with atomic_path(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

@@ -1,0 +1,405 @@
+"""Data files larger than memory, a few thousand rows at a time, through a model and out again."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from pairlens._optional import require
+from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
+from pairlens.io.atomic import atomic_path
+from pairlens.io.tables import (
+    Table,
+    as_floats,
+    check_column,
+    check_values,
+    column_names,
+    kind_of,
+    numeric_matrix,
+    read_table,
+)
+
+__all__ = ["Inputs", "embed_file", "inputs_of", "open_writer", "read_for"]
+
+CHUNK_CELLS = 1 << 21
+"""Cells of a chunk: 16 MiB of 64-bit numbers."""
+NPY_HEADER = 128
+
+Progress = Callable[[float], None]
+Chunk = tuple[Any, NDArray[Any] | None]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a model wants to see.
+
+    Attributes
+    ----------
+    names : tuple of str, optional
+        Its columns in order, where it knows their names.
+    words : frozenset of str
+        Those among them that hold text.
+    n_features : int
+        Number of columns.
+    fills_in : bool
+        Whether it fills in missing numbers itself.
+    """
+
+    names: tuple[str, ...] | None
+    words: frozenset[str]
+    n_features: int
+    fills_in: bool
+
+
+def inputs_of(model: Any) -> Inputs:
+    """What a fitted model or pipeline wants to see."""
+    first = model.steps[0][1] if hasattr(model, "steps") else model
+    names = getattr(first, "feature_names_in_", None)
+    parts = [part for _, part in getattr(model, "steps", [("", model)])]
+    words: set[str] = set()
+    for _, part, columns in getattr(first, "transformers_", ()):
+        parts.append(part)
+        if type(part).__name__ == "OneHotEncoder":
+            words.update(map(str, columns))
+    return Inputs(
+        names=None if names is None else tuple(map(str, names)),
+        words=frozenset(words),
+        n_features=int(first.n_features_in_),
+        fills_in=any(type(part).__name__ == "SimpleImputer" for part in parts),
+    )
+
+
+def read_for(model: Any, path: str | Path, *, ids: str | None = None, labels: Sequence[str] = ()) -> Table:
+    """A whole file as the model wants to see it, with ids and labels beside the rows."""
+    source, wanted = Path(path), inputs_of(model)
+    if kind_of(source) in ("npy", "npz"):
+        table = read_table(source, ids=ids, labels=labels, impute=wanted.fills_in)
+        _check_width(table.rows.shape[1], wanted, source.name)
+        return replace(table, rows=_checked_array(table.rows, wanted, source.name))
+    names = column_names(source)
+    columns = _columns(names, wanted, ids, (), source.name)
+    drop = [] if columns is None else [name for name in names if name not in (*columns, *labels)]
+    table = read_table(source, ids=ids, labels=labels, drop=drop, one_hot=bool(wanted.words), impute=wanted.fills_in)
+    if wanted.names is not None:
+        return replace(table, rows=table.rows.reindex(columns=list(wanted.names)))
+    if len(table.numbers) != wanted.n_features:
+        raise ValueError(
+            f"{source.name} has {len(table.numbers)} numeric columns, but the model was fitted to {wanted.n_features} "
+            "and does not know their names"
+        )
+    return replace(table, rows=table.rows.to_numpy())
+
+
+def embed_file(
+    model: Any,
+    data: str | Path,
+    out: str | Path,
+    *,
+    ids: str | None = None,
+    drop: Sequence[str] = (),
+    names: Sequence[str] | None = None,
+    progress: Progress = lambda share: None,
+) -> int:
+    """Put the rows of a file through a model, chunk by chunk, into another file; returns the number of rows.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with `transform`.
+    data, out : str or Path
+        The endings of the names say which kinds they are.
+    ids : str, optional
+        Column of the data to write beside the result; the row number otherwise.
+    drop : sequence of str
+        Columns that are no features, for models that do not know the names of theirs.
+    names : sequence of str, optional
+        Names of the columns to write; those of the model by default.
+    progress : callable
+        Called with the share of the file that is done.
+    """
+    source, target = Path(data), Path(out)
+    wanted = inputs_of(model)
+    columns = list(model.get_feature_names_out()) if names is None else list(names)
+    count = 0
+    with (
+        atomic_path(target) as partial,
+        open_writer(partial, columns, id_name=ids) as write,
+        _chunks(source, wanted, ids, tuple(drop), progress) as chunks,
+    ):
+        for rows, labels in chunks:
+            if len(rows) == 0:
+                continue
+            embedded = np.asarray(model.transform(rows))
+            write(embedded, np.arange(count, count + len(embedded)) if labels is None else labels)
+            count += len(embedded)
+        if count == 0:
+            raise ValueError(f"{source.name} has no rows")
+    return count
+
+
+def _chunks(
+    path: Path, wanted: Inputs, ids: str | None, drop: tuple[str, ...], progress: Progress
+) -> AbstractContextManager[Iterator[Chunk]]:
+    kind = kind_of(path)
+    if kind == "npy":
+        if ids is not None:
+            raise ValueError(f"{path.name} is an array without named columns, so it has no column {ids!r}")
+        return _npy_chunks(path, wanted, progress)
+    if kind == "npz":
+        return _npz_chunks(path, wanted, ids, progress)
+    return (_csv_chunks if kind in ("csv", "tsv") else _parquet_chunks)(path, wanted, ids, drop, progress)
+
+
+@contextmanager
+def _npy_chunks(path: Path, wanted: Inputs, progress: Progress) -> Iterator[Iterator[Chunk]]:
+    """Plain reads at the right places: pages of a memory map would count as memory of this process."""
+    with path.open("rb") as file:
+        shape, fortran, dtype = _npy_header(file, path)
+        start = file.tell()
+        _check_width(shape[1], wanted, path.name)
+
+        def chunks() -> Iterator[Chunk]:
+            for first in range(0, shape[0], size):
+                count = min(size, shape[0] - first)
+                rows = as_floats(_npy_rows(file, start, shape, fortran, dtype, first, count))
+                yield _checked_array(rows, wanted, path.name), None
+                progress((first + count) / shape[0])
+
+        size = max(1, CHUNK_CELLS // max(1, shape[1]))
+        yield chunks()
+
+
+def _npy_header(file: IO[bytes], path: Path) -> tuple[tuple[int, int], bool, np.dtype[Any]]:
+    try:
+        read = npy.read_array_header_1_0 if npy.read_magic(file) == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, dtype = read(file)
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{path.name} is not a NumPy array of numbers: {error}") from None
+    # An empty array of the same kind stands for the one in the file.
+    numeric_matrix(np.empty((0,) * len(shape), dtype=dtype), path.name)
+    if file.tell() + shape[0] * shape[1] * dtype.itemsize > path.stat().st_size:
+        raise ValueError(f"{path.name} is cut short: its header promises the shape {shape}")
+    return (int(shape[0]), int(shape[1])), bool(fortran), dtype
+
+
+def _npy_rows(
+    file: IO[bytes], start: int, shape: tuple[int, int], fortran: bool, dtype: np.dtype[Any], first: int, count: int
+) -> NDArray[Any]:
+    if not fortran:
+        file.seek(start + first * shape[1] * dtype.itemsize)
+        return np.fromfile(file, dtype, count * shape[1]).reshape(count, shape[1])
+    rows = np.empty((count, shape[1]), dtype=dtype)
+    for column in range(shape[1]):
+        file.seek(start + (column * shape[0] + first) * dtype.itemsize)
+        rows[:, column] = np.fromfile(file, dtype, count)
+    return rows
+
+
+@contextmanager
+def _npz_chunks(path: Path, wanted: Inputs, ids: str | None, progress: Progress) -> Iterator[Iterator[Chunk]]:
+    """NPZ archives are read whole: parts of a compressed array cannot be reached."""
+    table = read_table(path, ids=ids, impute=True, least_rows=0)
+    _check_width(table.rows.shape[1], wanted, path.name)
+
+    def chunks() -> Iterator[Chunk]:
+        size = max(1, CHUNK_CELLS // table.rows.shape[1])
+        for first in range(0, table.n_rows, size):
+            part = slice(first, first + size)
+            yield _checked_array(table.rows[part], wanted, path.name), None if ids is None else table.asked[ids][part]
+            progress(min(1.0, (first + size) / table.n_rows))
+
+    yield chunks()
+
+
+def _check_width(width: int, wanted: Inputs, source: str) -> None:
+    if wanted.words:
+        raise ValueError(f"{source} holds numbers only, but the model wants the text of {min(wanted.words)!r}")
+    if width != wanted.n_features:
+        raise ValueError(f"{source} has {width} columns, but the model was fitted to {wanted.n_features}")
+
+
+def _checked_array(rows: NDArray[Any], wanted: Inputs, source: str) -> Any:
+    names = wanted.names or tuple(f"x{j}" for j in range(rows.shape[1]))
+    check_values(rows, names, source, impute=wanted.fills_in)
+    if wanted.names is None:
+        return rows
+    return require("pandas", extra="cli", purpose="this model").DataFrame(rows, columns=list(wanted.names))
+
+
+@contextmanager
+def _csv_chunks(
+    path: Path, wanted: Inputs, ids: str | None, drop: tuple[str, ...], progress: Progress
+) -> Iterator[Iterator[Chunk]]:
+    names = sniff(path).names
+    columns = _columns(names, wanted, ids, drop, path.name)
+    text = tuple(wanted.words) + (() if ids is None else (ids,))
+    size = max(1, CHUNK_CELLS // len(names))
+    with csv_reader(path, text=text, columns=columns, chunk=size, progress=progress) as frames:
+        yield _frame_chunks(frames, wanted, ids, drop, path.name)
+
+
+@contextmanager
+def _parquet_chunks(
+    path: Path, wanted: Inputs, ids: str | None, drop: tuple[str, ...], progress: Progress
+) -> Iterator[Iterator[Chunk]]:
+    parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
+    arrow = require("pyarrow", extra="io", purpose="reading Parquet files")
+    try:
+        file = parquet.ParquetFile(path, pre_buffer=False)
+    except arrow.ArrowInvalid as error:
+        raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
+    with file:
+        names = tuple(file.schema_arrow.names)
+        columns = _columns(names, wanted, ids, drop, path.name)
+        size = max(1, CHUNK_CELLS // len(names))
+        total = max(1, file.metadata.num_rows)
+        batches = file.iter_batches(size, columns=None if columns is None else list(columns))
+
+        def frames() -> Iterator[Any]:
+            done = 0
+            for batch in batches:
+                yield batch.to_pandas()
+                done += batch.num_rows
+                progress(done / total)
+
+        yield _frame_chunks(frames(), wanted, ids, drop, path.name)
+
+
+def _columns(
+    names: Sequence[str], wanted: Inputs, ids: str | None, drop: tuple[str, ...], source: str
+) -> tuple[str, ...] | None:
+    """The columns to read, all of them if the model knows no names."""
+    for name in (*drop, *([] if ids is None else [ids])):
+        check_column(name, names, source)
+    if wanted.names is None:
+        return None
+    lacking = [name for name in wanted.names if name not in names]
+    if lacking:
+        shown = ", ".join(map(repr, lacking[:5])) + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else "")
+        raise ValueError(f"{source} lacks columns that the model was fitted to: {shown}")
+    return tuple(dict.fromkeys([*wanted.names, *([] if ids is None else [ids])]))
+
+
+def _frame_chunks(
+    frames: Iterator[Any], wanted: Inputs, ids: str | None, drop: tuple[str, ...], source: str
+) -> Iterator[Chunk]:
+    pandas = require("pandas", extra="cli", purpose="reading tables")
+    first, chosen = 0, wanted.names
+    for frame in frames:
+        if chosen is None:
+            chosen = _numeric_names(frame, wanted, ids, drop, source)
+        columns = {}
+        for name in chosen:
+            if name in wanted.words:
+                column = frame[name]
+                columns[name] = column.astype(object).where(column.notna(), "").astype(str).astype(object)
+                continue
+            values = numeric_column(frame[name], name, source, first)
+            if values is None:
+                if frame[name].notna().any():
+                    raise ValueError(f"the column {name!r} of {source} must hold numbers, but holds text")
+                values = np.full(len(frame), np.nan)
+            columns[name] = values
+        numbers = [name for name in chosen if name not in wanted.words]
+        rows = pandas.DataFrame(columns, columns=list(chosen))
+        check_values(rows[numbers].to_numpy(dtype=np.float64), numbers, source, impute=wanted.fills_in)
+        yield rows if wanted.names is not None else rows.to_numpy(), None if ids is None else frame[ids].to_numpy()
+        first += len(frame)
+
+
+def _numeric_names(frame: Any, wanted: Inputs, ids: str | None, drop: tuple[str, ...], source: str) -> tuple[str, ...]:
+    """The numeric columns in their order, for a model that knows only how many it wants."""
+    others = [name for name in frame.columns if name not in drop and name not in (ids, UNNAMED)]
+    chosen = tuple(name for name in others if numeric_column(frame[name], name, source) is not None)
+    if len(chosen) != wanted.n_features:
+        raise ValueError(
+            f"{source} has {len(chosen)} numeric columns, but the model was fitted to {wanted.n_features} and does not "
+            "know their names: leave the others out with --drop"
+        )
+    return chosen
+
+
+@contextmanager
+def open_writer(
+    path: Path, columns: Sequence[str], *, id_name: str | None
+) -> Iterator[Callable[[NDArray[Any], NDArray[Any]], None]]:
+    """A function that appends embedded rows and their ids to a file of the kind that its name says.
+
+    NPY files hold the rows alone; NPZ files hold them as `embedding`, and the ids under their name.
+    """
+    kind = kind_of(path)
+    name = "row" if id_name is None else id_name
+    if kind in ("csv", "tsv"):
+        with path.open("w", newline="", encoding="utf-8") as text:
+            writer = csv.writer(text, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
+            writer.writerow([name, *columns])
+            yield lambda rows, ids: writer.writerows(
+                [label, *row] for label, row in zip(ids.tolist(), rows.tolist(), strict=True)
+            )
+    elif kind == "parquet":
+        yield from _parquet_writer(path, [name, *columns])
+    else:
+        yield from (_npy_writer(path, len(columns)) if kind == "npy" else _npz_writer(path, columns, name))
+
+
+def _parquet_writer(path: Path, names: list[str]) -> Iterator[Callable[[NDArray[Any], NDArray[Any]], None]]:
+    arrow = require("pyarrow", extra="io", purpose="writing Parquet files")
+    parquet = require("pyarrow.parquet", extra="io", purpose="writing Parquet files")
+    writer: Any = None
+
+    def write(rows: NDArray[Any], ids: NDArray[Any]) -> None:
+        nonlocal writer
+        table = arrow.table({name: arrow.array(column) for name, column in zip(names, [ids, *rows.T])})
+        writer = parquet.ParquetWriter(path, table.schema) if writer is None else writer
+        writer.write_table(table.cast(writer.schema))
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+def _npy_writer(path: Path, width: int) -> Iterator[Callable[[NDArray[Any], NDArray[Any]], None]]:
+    count, dtype = 0, np.dtype(np.float64)
+    with path.open("wb") as file:
+        file.write(bytes(NPY_HEADER))
+
+        def write(rows: NDArray[Any], ids: NDArray[Any]) -> None:
+            nonlocal count, dtype
+            dtype = rows.dtype if count == 0 else dtype
+            count += len(ids)
+            np.ascontiguousarray(rows, dtype=dtype).tofile(file)
+
+        yield write
+        # The number of rows is known now; the place for it was kept free.
+        content = repr({"descr": dtype.str, "fortran_order": False, "shape": (count, width)}).encode()
+        start = b"\x93NUMPY\x01\x00" + (NPY_HEADER - 10).to_bytes(2, "little")
+        file.seek(0)
+        file.write(start + content.ljust(NPY_HEADER - 11) + b"\n")
+
+
+def _npz_writer(
+    path: Path, columns: Sequence[str], name: str
+) -> Iterator[Callable[[NDArray[Any], NDArray[Any]], None]]:
+    rows: list[NDArray[Any]] = []
+    ids: list[NDArray[Any]] = []
+
+    def write(part: NDArray[Any], labels: NDArray[Any]) -> None:
+        rows.append(part)
+        ids.append(labels.astype(str) if labels.dtype == object else labels)
+
+    yield write
+    embedding = np.concatenate(rows) if rows else np.empty((0, len(columns)))
+    labels = np.concatenate(ids) if ids else np.empty(0, dtype=np.int64)
+    arrays: dict[str, Any] = {"embedding": embedding, "columns": np.asarray(list(columns), dtype=str), name: labels}
+    with path.open("wb") as file:
+        np.savez(file, **arrays)

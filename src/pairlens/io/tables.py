@@ -1,0 +1,416 @@
+"""Data files read whole: CSV, TSV, Parquet, NPY and NPZ, as rows of numbers with ids and labels beside them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import zipfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens._optional import require
+from pairlens.io._csv import MISSING, UNNAMED, csv_reader, numeric_column, sniff
+
+__all__ = [
+    "KINDS",
+    "Table",
+    "as_floats",
+    "check_column",
+    "check_values",
+    "column_names",
+    "kind_of",
+    "label_values",
+    "load_array",
+    "numeric_matrix",
+    "read_columns",
+    "read_table",
+    "suspected_ids",
+]
+
+KINDS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".npy": "npy",
+    ".npz": "npz",
+}
+LARGEST = 1e150
+"""Values whose squares, summed over a table, stay within the range of float64."""
+MOST_WORDS = 100
+"""Different words in a column beyond which it is no category, but a name or a text."""
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of rows.
+
+    Attributes
+    ----------
+    source : str
+        Name of the file.
+    kind : {"csv", "tsv", "parquet", "npy", "npz"}
+    rows : DataFrame, or array of shape (n_rows, n_numbers)
+        What a model is fitted to; a frame if the file has named columns.
+    numbers : tuple of str
+        The numeric columns that are used.
+    words : tuple of str
+        The text columns that become one-hot columns.
+    left_out : tuple of str
+        Columns that are not used.
+    asked : dict of arrays
+        The columns asked for by name, such as ids and labels; text stays text, and missing labels are None.
+    missing : bool
+        Whether numbers are missing.
+    """
+
+    source: str
+    kind: str
+    rows: Any
+    numbers: tuple[str, ...]
+    words: tuple[str, ...]
+    left_out: tuple[str, ...]
+    asked: dict[str, NDArray[Any]]
+    missing: bool
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether the rows have named columns."""
+        return not isinstance(self.rows, np.ndarray)
+
+
+def suspected_ids(table: Table) -> list[str]:
+    """Features that look like names of the rows: whole numbers, all different, in a column called id or the like."""
+    found = []
+    for j, name in enumerate(table.numbers):
+        if re.fullmatch(r"(?i)(.*[_\s-])?(id|ids|index|key|uuid|row)", name) is None:
+            continue
+        values = table.rows[name].to_numpy() if table.is_frame else table.rows[:, j]
+        if len(np.unique(values)) == len(values) and (values == np.floor(values)).all():
+            found.append(name)
+    return found
+
+
+def kind_of(path: Path) -> str:
+    """The kind of a data file by its ending."""
+    kind = KINDS.get(path.suffix.lower())
+    if kind is None:
+        raise ValueError(f"{path.name} must end in {', '.join(list(KINDS)[:-1])} or {list(KINDS)[-1]}")
+    return kind
+
+
+def read_table(
+    path: str | Path,
+    *,
+    ids: str | None = None,
+    labels: Sequence[str] = (),
+    drop: Iterable[str] = (),
+    one_hot: bool = False,
+    impute: bool = False,
+    least_rows: int = 2,
+) -> Table:
+    """Read a data file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The ending of the name says which kind it is.
+    ids : str, optional
+        Column that names the rows.
+    labels : sequence of str
+        Other columns to hand over beside the rows; they are no features.
+    drop : iterable of str
+        Columns to leave out.
+    one_hot : bool, default=False
+        Whether text columns become features, one for each word; else they are left out.
+    impute : bool, default=False
+        Whether missing numbers are allowed, because the model will fill them in.
+    least_rows : int, default=2
+        Fewest rows that are enough.
+    """
+    source = Path(path)
+    kind = kind_of(source)
+    asked = tuple(dict.fromkeys([*([] if ids is None else [ids]), *labels]))
+    if kind == "npy":
+        table = _read_npy(source, asked)
+    elif kind == "npz":
+        table = _read_npz(source, asked, tuple(drop))
+    else:
+        frame = _read_csv_frame(source, ids, labels) if kind in ("csv", "tsv") else _read_parquet_frame(source)
+        table = _from_frame(frame, source, kind, asked, tuple(drop), one_hot)
+    if table.n_rows < least_rows:
+        has = {0: "has no rows", 1: "has only one row"}.get(table.n_rows, f"has only {table.n_rows} rows")
+        raise ValueError(f"{source.name} {has}; at least {least_rows} are needed")
+    missing = _check_table(table, impute)
+    return Table(**{**vars(table), "missing": missing})
+
+
+def _read_csv_frame(path: Path, ids: str | None, labels: Sequence[str]) -> Any:
+    text = tuple(name for name in (ids, *labels) if name is not None)
+    with csv_reader(path, text=text) as frames:
+        return next(frames)
+
+
+def _read_parquet_frame(path: Path) -> Any:
+    parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
+    arrow = require("pyarrow", extra="io", purpose="reading Parquet files")
+    try:
+        return parquet.read_table(path).to_pandas()
+    except arrow.ArrowInvalid as error:
+        raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
+
+
+def _from_frame(
+    frame: Any, path: Path, kind: str, asked: tuple[str, ...], drop: tuple[str, ...], one_hot: bool
+) -> Table:
+    pandas = require("pandas", extra="cli", purpose="reading tables")
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{path.name} has {names.count(twice)} columns named {twice!r}: names must differ")
+    frame.columns = names
+    for name in (*asked, *drop):
+        check_column(name, names, path.name)
+    numbers: dict[str, NDArray[Any]] = {}
+    words: dict[str, Any] = {}
+    left_out: list[str] = []
+    for name in names:
+        if name in asked or name in drop:
+            continue
+        column = frame[name]
+        values = None if name == UNNAMED else numeric_column(column, name, path.name)
+        if values is not None and not np.isnan(values).all():
+            numbers[name] = values
+        elif values is None and one_hot and name != UNNAMED and _is_words(column):
+            words[name] = column.astype(object).where(column.notna(), "").astype(str).astype(object)
+            _check_words(words[name], name, path.name)
+        else:
+            left_out.append(name)
+    if not numbers and not words and len(frame):
+        hint = "" if one_hot or not left_out else "; --one-hot would make features of text"
+        raise ValueError(f"{path.name} has no numeric columns besides those asked for{hint}")
+    return Table(
+        source=path.name,
+        kind=kind,
+        rows=pandas.DataFrame({**numbers, **words}),
+        numbers=tuple(numbers),
+        words=tuple(words),
+        left_out=tuple(left_out),
+        asked={name: _asked(frame[name]) for name in asked},
+        missing=False,
+    )
+
+
+def _asked(column: Any) -> NDArray[Any]:
+    """A column as it stands; text as text, with None where it is missing."""
+    values = column.to_numpy()
+    if values.dtype.kind in "biufmM":
+        return values
+    return np.array([None if missing else value for value, missing in zip(values, column.isna())], dtype=object)
+
+
+def _is_words(column: Any) -> bool:
+    import pandas
+
+    types = pandas.api.types
+    return bool(
+        types.is_string_dtype(column)
+        or types.is_object_dtype(column)
+        or isinstance(column.dtype, pandas.CategoricalDtype)
+    )
+
+
+def _check_words(column: Any, name: str, source: str) -> None:
+    count = int(column.nunique())
+    if count > MOST_WORDS:
+        raise ValueError(
+            f"the column {name!r} of {source} has {count} different words, too many for --one-hot (at most "
+            f"{MOST_WORDS}): leave it out with --drop {name}"
+        )
+
+
+def column_names(path: Path) -> list[str]:
+    """The columns of a CSV, TSV or Parquet file, or the arrays of an NPZ archive."""
+    kind = kind_of(path)
+    if kind in ("csv", "tsv"):
+        return list(sniff(path).names)
+    if kind == "parquet":
+        parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
+        arrow = require("pyarrow", extra="io", purpose="reading Parquet files")
+        try:
+            return list(parquet.read_schema(path).names)
+        except arrow.ArrowInvalid as error:
+            raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
+    return [] if kind == "npy" else list(_load_npz(path))
+
+
+def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Some columns of a file and nothing else: ids, labels, scores; text stays text."""
+    source = Path(path)
+    for name in names:
+        check_column(name, column_names(source), source.name)
+    kind = kind_of(source)
+    if kind == "npz":
+        arrays = _load_npz(source)
+        return {name: arrays[name] for name in names}
+    if kind == "parquet":
+        parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
+        frame = parquet.read_table(source, columns=list(names)).to_pandas()
+    else:
+        with csv_reader(source, text=tuple(names), columns=tuple(names)) as frames:
+            frame = next(frames)
+    return {name: _asked(frame[name]) for name in names}
+
+
+def check_column(name: str, names: Sequence[str], source: str) -> None:
+    """ValueError with a suggestion if a file has no such column."""
+    if name in names:
+        return
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; it has {_listed(names)}"
+    raise ValueError(f"{source} has no column {name!r}{hint}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:8]))
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
+
+
+def load_array(path: Path, *, mmap: bool = False) -> NDArray[Any]:
+    """A two-dimensional array of numbers from an NPY file."""
+    try:
+        values = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        if isinstance(error, OSError) and not path.is_file():
+            raise
+        raise ValueError(f"{path.name} is not a NumPy array of numbers: {_short(error)}") from None
+    if not isinstance(values, np.ndarray):
+        raise ValueError(f"{path.name} is an NPZ archive: give it the ending .npz")
+    return numeric_matrix(values, path.name)
+
+
+def _short(error: Exception) -> str:
+    text = str(error).partition("\n")[0]
+    # NumPy takes whatever it does not know for a pickle, and says how to load that.
+    return "it is something else" if "pickle" in text and "Object arrays" not in text else text
+
+
+def numeric_matrix(values: NDArray[Any], source: str) -> NDArray[Any]:
+    """The array itself; ValueError if it is no matrix of numbers."""
+    if values.ndim != 2:
+        raise ValueError(f"{source} must be a table of rows and columns, but has the shape {values.shape}")
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{source} must hold numbers, but holds {values.dtype}")
+    return values
+
+
+def as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
+    """64-bit numbers: in 32 bits, scaling rows far from zero loses most of their digits."""
+    return values.astype(np.float64, copy=False)
+
+
+def _read_npy(path: Path, asked: tuple[str, ...]) -> Table:
+    for name in asked:
+        raise ValueError(f"{path.name} is an array without named columns, so it has no column {name!r}")
+    values = as_floats(load_array(path))
+    return _from_array(values, path, "npy", (), {}, None)
+
+
+def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path.name} is not an archive of NumPy arrays: {_short(error)}") from None
+
+
+def _read_npz(path: Path, asked: tuple[str, ...], drop: tuple[str, ...]) -> Table:
+    arrays = _load_npz(path)
+    matrices = [name for name, values in arrays.items() if values.ndim == 2 and values.dtype.kind in "biuf"]
+    chosen = "X" if "X" in matrices else matrices[0] if len(matrices) == 1 else None
+    if chosen is None:
+        found = f"it has {_listed(list(arrays))}" if arrays else "it is empty"
+        raise ValueError(f"{path.name} must have one table of numbers, or one named X; {found}")
+    values = as_floats(numeric_matrix(arrays.pop(chosen), f"{chosen} of {path.name}"))
+    names = arrays.pop("feature_names", None)
+    for name in (*asked, *drop):
+        check_column(name, list(arrays), path.name)
+    columns = {name: arrays[name] for name in asked}
+    for name, column in columns.items():
+        if column.shape != (len(values),):
+            raise ValueError(
+                f"{name} of {path.name} must have one entry for each of the {len(values)} rows, but has the shape "
+                f"{column.shape}"
+            )
+    left_out = tuple(name for name in arrays if name not in asked and name not in drop)
+    return _from_array(values, path, "npz", left_out, columns, names)
+
+
+def _from_array(
+    values: NDArray[Any],
+    path: Path,
+    kind: str,
+    left_out: tuple[str, ...],
+    columns: dict[str, NDArray[Any]],
+    names: NDArray[Any] | None,
+) -> Table:
+    if values.shape[1] == 0:
+        raise ValueError(f"{path.name} has no columns")
+    given = names is not None and names.shape == (values.shape[1],)
+    numbers = tuple(map(str, names)) if given and names is not None else tuple(f"x{j}" for j in range(values.shape[1]))
+    return Table(path.name, kind, values, numbers, (), left_out, columns, False)
+
+
+def _check_table(table: Table, impute: bool) -> bool:
+    """Refuse what no method can take; says whether numbers are missing."""
+    if table.n_rows == 0:
+        return False
+    values = table.rows[list(table.numbers)].to_numpy() if table.is_frame else table.rows
+    return check_values(values, table.numbers, table.source, impute)
+
+
+def check_values(values: NDArray[Any], names: Sequence[str], source: str, impute: bool) -> bool:
+    """Refuse infinite and huge numbers, and missing ones that nobody fills in; says whether some are missing."""
+    infinite = np.isinf(values).sum(axis=0)
+    if infinite.any():
+        raise ValueError(f"{source} has infinite values: {_counts(infinite, names)}. Mend them, or --drop the columns")
+    missing = np.isnan(values).sum(axis=0)
+    if missing.any() and not impute:
+        raise ValueError(
+            f"{source} has missing values: {_counts(missing, names)}. Fill them in with --impute median, or --drop "
+            "the columns"
+        )
+    with np.errstate(invalid="ignore"):
+        largest = np.fmax.reduce(np.abs(values), axis=0, initial=0)
+    if (largest > LARGEST).any():
+        column = int(largest.argmax())
+        raise ValueError(
+            f"the column {names[column]!r} of {source} holds {largest[column]:.3g}, whose square leaves the range of "
+            "64-bit numbers: rescale it, or --drop it"
+        )
+    return bool(missing.any())
+
+
+def _counts(counts: NDArray[np.int64], names: Sequence[str]) -> str:
+    found = [f"{count} in {name!r}" for count, name in zip(counts.tolist(), names) if count]
+    return ", ".join(found[:SHOWN]) + (f" and {len(found) - SHOWN} more columns" if len(found) > SHOWN else "")
+
+
+def label_values(column: NDArray[Any]) -> NDArray[Any]:
+    """Labels, None where unknown: missing cells, and -1 where all labels are whole numbers."""
+    if column.dtype.kind != "O" and column.dtype.kind not in "US":
+        return column
+    words = [None if word is None or str(word).strip() in MISSING else str(word).strip() for word in column.tolist()]
+    whole = all(word is None or word.lstrip("-").isdecimal() for word in words)
+    return np.array([None if whole and word == "-1" else word for word in words], dtype=object)

@@ -1,0 +1,118 @@
+"""The methods by the names they have on the command line."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pairlens
+
+__all__ = [
+    "CONTROLS",
+    "build",
+    "cli_name",
+    "finds_dimension",
+    "makes_view",
+    "method_class",
+    "method_names",
+    "view_methods",
+]
+
+ROOMS = ("methods.", "preference.", "cluster.")
+CONTROLS = ("pca", "none")
+"""What every comparison holds beside the methods: principal components, and all features as they are."""
+
+
+def cli_name(name: str) -> str:
+    """The name of a class in lower case, words apart.
+
+    Examples
+    --------
+    >>> [cli_name(name) for name in ("PairLens", "LinearPairLens", "KernelBWDR", "SODRPaC", "RankSVM", "WBDR")]
+    ['pairlens', 'linear-pairlens', 'kernel-bwdr', 'sodrpac', 'rank-svm', 'wbdr']
+    """
+    # Three small letters end a word; the name of this library is one.
+    return re.sub(r"(?<=[a-z]{3})(?=[A-Z])", "-", name.replace("PairLens", "Pairlens")).lower()
+
+
+def method_names() -> dict[str, str]:
+    """Class names by their name on the command line, without importing any."""
+    classes = sorted(name for name, home in pairlens._HOMES.items() if home.startswith(ROOMS))
+    return {cli_name(name): name for name in classes}
+
+
+def method_class(name: str) -> type[Any]:
+    """The class of a method; any spelling that differs in case and dashes only will do.
+
+    Examples
+    --------
+    >>> method_class("KernelBWDR").__name__
+    'KernelBWDR'
+    >>> method_class("wdbr")
+    Traceback (most recent call last):
+    ...
+    ValueError: there is no method 'wdbr'; did you mean wsdr, wbdr or bwdr?
+    """
+    names = method_names()
+    for known, found in names.items():
+        if _plain(known) == _plain(name):
+            result: type[Any] = getattr(pairlens, found)
+            return result
+    near = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
+    hint = (
+        f"did you mean {' or '.join([', '.join(near[:-1]), near[-1]] if near[1:] else near)}?"
+        if near
+        else f"there are {', '.join(names)}"
+    )
+    raise ValueError(f"there is no method {name!r}; {hint}")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_\s]", "", name).lower()
+
+
+def view_methods(source: str) -> list[str]:
+    """Names of the methods that make a view of few directions from "constraints" or from "preferences"."""
+    return [name for name in method_names() if makes_view(cls := method_class(name)) and source in _taken(cls.fit)]
+
+
+def makes_view(cls: type[Any]) -> bool:
+    """Whether a method maps rows to a number of directions that one can choose."""
+    return hasattr(cls, "transform") and "n_components" in _taken(cls)
+
+
+def finds_dimension(cls: type[Any]) -> bool:
+    """Whether a method takes "auto" as its number of directions."""
+    allowed = getattr(cls, "_parameter_constraints", {}).get("n_components", [])
+    return any(hasattr(one, "is_satisfied_by") and one.is_satisfied_by("auto") for one in allowed)
+
+
+def _taken(call: Callable[..., Any]) -> Mapping[str, Any]:
+    return inspect.signature(call).parameters
+
+
+def build(name: str, n_components: int | str = 2, seed: int | None = 0) -> Any:
+    """A method, or a control, with so many directions and this seed, as far as it has such parameters.
+
+    Examples
+    --------
+    >>> build("pairlens", 3)
+    PairLens(n_components=3, random_state=0)
+    >>> build("pca")
+    PCA(n_components=2, random_state=0)
+    """
+    if name == "none":
+        from sklearn.preprocessing import FunctionTransformer
+
+        return FunctionTransformer(feature_names_out="one-to-one")
+    if name == "pca":
+        from sklearn.decomposition import PCA
+
+        cls: type[Any] = PCA
+    else:
+        cls = method_class(name)
+    values = {"n_components": n_components, "random_state": seed}
+    return cls(**{key: value for key, value in values.items() if key in _taken(cls)})

@@ -1,0 +1,277 @@
+"""The installed command, from the outside: every subcommand, and every way in which input can be bad."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import pairlens
+from pairlens.io.models import load, save
+from tests.cli.conftest import COMMAND, FIT, IDS, X
+
+
+def has(module: str) -> bool:
+    try:
+        __import__(module)
+    except ImportError:
+        return False
+    return True
+
+
+def test_version_and_help(shell):
+    assert shell("--version").out == f"pairlens {pairlens.__version__}\n"
+    outcome = shell("--help")
+    assert outcome.code == 0
+    for command in ("fit", "transform", "evaluate", "compare", "pairs", "reproduce", "demo", "export-onnx"):
+        assert f"  {command} " in outcome.out
+
+
+def test_from_a_table_to_a_report_and_on_to_new_rows(table, shell):
+    """The main job: fit, then everything that follows from its files."""
+    outcome = shell(*FIT, "--out", "result")
+    assert outcome.code == 0, outcome.err
+    assert "PairLens: 60 rows with 4 columns" in outcome.out
+    assert "AUC of held-out pairs: " in outcome.out
+    assert "left out, not numbers: note" in outcome.out
+    assert outcome.err == ""
+    result = table / "result"
+    files = {"model.pairlens", "embedding.csv", "run.json"} | ({"report.html"} if has("plotly") else set())
+    assert {path.name for path in result.iterdir()} == files
+
+    run = json.loads((result / "run.json").read_text())
+    assert run["versions"]["pairlens"] == pairlens.__version__
+    assert run["method"]["parameters"]["random_state"] == run["seed"] == 0
+    assert run["data"]["columns"] == list("wxyz")
+    assert set(run["seconds"]) == {"read", "fit", "judge", "report"}
+    if has("plotly"):
+        page = (result / "report.html").read_text()
+        assert page.startswith("<!doctype html>")
+        assert "data.csv" in page
+
+    embedding = (result / "embedding.csv").read_text().splitlines()
+    assert embedding[0] == "id,pairlens0,pairlens1"
+    assert [line.split(",")[0] for line in embedding[1:]] == IDS
+
+    again = shell("transform", "result/model.pairlens", "data.csv", "--id", "id", "--out", "again.csv")
+    assert again.code == 0, again.err
+    written = [line.split(",") for line in (table / "again.csv").read_text().splitlines()]
+    assert [line[0] for line in written[1:]] == IDS
+    ours = np.array([line[1:] for line in written[1:]], dtype=float)
+    np.testing.assert_allclose(ours, np.array([line.split(",")[1:] for line in embedding[1:]], dtype=float), atol=1e-9)
+
+    judged = shell("evaluate", "result/model.pairlens", "data.csv", "--labels", "class", "--id", "id", "--json")
+    assert judged.code == 0, judged.err
+    assert json.loads(judged.out)["pair_auc"][0] > 0.9
+
+
+def test_compare(table, shell):
+    outcome = shell(
+        "compare",
+        "data.csv",
+        "--pairs",
+        "pairs.csv",
+        "--id",
+        "id",
+        "--drop",
+        "class",
+        "--methods",
+        "wbdr,rca",
+        "--json",
+    )
+    assert outcome.code == 0, outcome.err
+    entries = {entry["method"]: entry for entry in json.loads(outcome.out)["results"]["pairs"]}
+    assert set(entries) == {"wbdr", "rca", "pca", "none"}
+    assert all(0 <= entry["score"] <= 1 and entry["seconds"] > 0 for entry in entries.values())
+    assert entries["none"]["dimensions"] == 4
+    assert entries["pca"]["dimensions"] == 2
+
+
+def test_pairs_sample_check_and_convert(table, shell):
+    drawn = shell("pairs", "sample", "data.csv", "--labels", "class", "--id", "id", "--out", "drawn.csv")
+    assert drawn.code == 0, drawn.err
+    lines = (table / "drawn.csv").read_text().splitlines()
+    assert lines[0] == "a,b,kind"
+    assert len(lines) == 61
+    assert shell("pairs", "check", "drawn.csv").code == 0
+    converted = shell("pairs", "convert", "drawn.csv", "--out", "drawn.jsonl")
+    assert converted.code == 0, converted.err
+    first = json.loads((table / "drawn.jsonl").read_text().splitlines()[0])
+    assert [first["a"], first["b"], first["kind"]] == lines[1].split(",")
+
+
+def test_check_finds_contradictions_and_shows_the_chain(tmp_path, shell):
+    (tmp_path / "noisy.csv").write_text("a,b,kind\nann,bob,must-link\nbob,cid,must-link\nann,cid,cannot-link\n")
+    outcome = shell("pairs", "check", "noisy.csv")
+    assert outcome.code == 1
+    assert "ann and cid are cannot-linked, but ann = bob = cid" in outcome.out
+
+
+def test_export_onnx(fitted, shell):
+    pytest.importorskip("onnx", reason="needs the extra io")
+    outcome = shell("export-onnx", "fitted/model.pairlens", "--out", "model.onnx")
+    assert outcome.code == 0, outcome.err
+    ort = pytest.importorskip("onnxruntime", reason="needs onnxruntime to run what was exported")
+    session = ort.InferenceSession(str(fitted / "model.onnx"), providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {"X": X.astype(np.float32)})
+    expected = np.loadtxt(fitted / "fitted" / "embedding.csv", delimiter=",", skiprows=1)[:, 1:]
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_reproduce_lists_experiments(shell):
+    outcome = shell("reproduce", "list")
+    assert outcome.code == 0, outcome.err
+    assert "bwdr" in outcome.out
+
+
+@pytest.mark.slow
+def test_demo(tmp_path, shell):
+    outcome = shell("demo", timeout=600)
+    assert outcome.code == 0, outcome.err
+    for part in (
+        "pairlens pairs sample",
+        "pairlens fit",
+        "pairlens compare",
+        "PCA (control)",
+        "no reduction (control)",
+    ):
+        assert part in outcome.out
+    pairs = (tmp_path / "demo" / "pairs.csv").read_text().splitlines()
+    assert len(pairs) == 61
+    if has("plotly"):
+        path = Path(outcome.out.splitlines()[-1].partition("browser: ")[2])
+        assert path == tmp_path / "demo" / "report.html"
+        assert path.stat().st_size > 1_000_000
+
+
+def test_shell_completion(shell, monkeypatch):
+    monkeypatch.setenv("_PAIRLENS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "pairlens fit data.csv --method kernel-")
+    monkeypatch.setenv("COMP_WORDS", "pairlens fit data.csv --method kernel-")
+    monkeypatch.setenv("COMP_CWORD", "4")
+    assert set(shell().out.split()) >= {"kernel-bwdr", "kernel-wbdr"}
+
+
+DATA = "data.csv"
+
+
+def bad_pickle(folder: Path) -> None:
+    class Bomb:
+        def __reduce__(self):
+            return (Path.touch, (folder / "executed",))
+
+    (folder / "model.pairlens").write_bytes(pickle.dumps(Bomb()))
+
+
+def other_model(folder: Path) -> None:
+    pairs = pairlens.Constraints([(0, 1)], [(0, 30)], n_samples=60)
+    save(pairlens.SKKMeans(3).fit(X, constraints=pairs), folder / "model.pairlens")
+
+
+def replaced(name: str, content: str | bytes):
+    def change(folder: Path) -> None:
+        data = content if isinstance(content, bytes) else content.encode()
+        (folder / name).write_bytes(data)
+
+    return change
+
+
+def text_in_a_number(folder: Path) -> None:
+    lines = (folder / DATA).read_text().splitlines()
+    lines[5] = lines[5].replace(lines[5].split(",")[1], "oops", 1)
+    (folder / DATA).write_text("\n".join(lines))
+
+
+def huge_number(folder: Path) -> None:
+    lines = (folder / DATA).read_text().splitlines()
+    lines[5] = lines[5].replace(lines[5].split(",")[1], "1e300", 1)
+    (folder / DATA).write_text("\n".join(lines))
+
+
+def one_row(folder: Path) -> None:
+    (folder / DATA).write_text("\n".join((folder / DATA).read_text().splitlines()[:2]))
+
+
+def nothing(folder: Path) -> None:
+    pass
+
+
+OUT = ("--out", "result")
+BAD = {
+    "missing data": (nothing, ("fit", "none.csv", "--pairs", "pairs.csv", *OUT), r"none\.csv: No such file"),
+    "wrong ids": (
+        replaced("pairs.csv", "a,b,kind\n001,zzz,must-link\n"),
+        (*FIT, *OUT),
+        r"line 2 of pairs\.csv has 'zzz' as b: the data has no such id",
+    ),
+    "contradictory pairs": (
+        replaced("pairs.csv", "a,b,kind\n001,002,must-link\n002,001,cannot-link\n"),
+        (*FIT, *OUT),
+        r"must-linked and cannot-linked at once.*--on-conflict warn or drop\. pairlens pairs check",
+    ),
+    "text in a numeric column": (text_in_a_number, (*FIT, *OUT), r"'w' of data\.csv holds text among numbers: 'oops'"),
+    "empty data": (replaced(DATA, ""), (*FIT, *OUT), r"data\.csv is empty"),
+    "one row": (one_row, (*FIT, *OUT), r"data\.csv has only one row"),
+    "huge numbers": (huge_number, (*FIT, *OUT), r"'w' of data\.csv holds 1e\+300"),
+    "not UTF-8": (replaced(DATA, b"id,w\n1,2\n\xe9,3\n"), (*FIT, *OUT), r"not UTF-8 text: line 3 has the byte 0xe9"),
+    "a model of another type": (
+        other_model,
+        ("transform", "model.pairlens", DATA, "--out", "out.csv"),
+        r"holds a SKKMeans, which makes no view",
+    ),
+    "a pickle": (
+        bad_pickle,
+        ("transform", "model.pairlens", DATA, "--out", "out.csv"),
+        r"model\.pairlens is not a model.*pickle",
+    ),
+    "an unknown method": (nothing, (*FIT, "--method", "wdbr", *OUT), r"no method 'wdbr'; did you mean"),
+    "an unknown option": (nothing, (*FIT, "--pear", "x", *OUT), r"(?i)no such option.*--pear"),
+}
+
+
+@pytest.mark.parametrize(("change", "arguments", "message"), BAD.values(), ids=BAD.keys())
+def test_bad_input_ends_with_one_line(change, arguments, message, table, shell):
+    import re
+
+    change(table)
+    before = sorted(path.name for path in table.iterdir())
+    assert re.search(message, shell(*arguments).error)
+    assert sorted(path.name for path in table.iterdir()) == before
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_leaves_nothing(number, code, fitted):
+    """A signal in the middle of writing: the file that was begun is gone, what was there before is untouched."""
+    rows = 400_000
+    lines = "\n".join("1.25,2.5,3.75,4.5" for _ in range(rows))
+    (fitted / "large.csv").write_text(f"w,x,y,z\n{lines}\n")
+    (fitted / "out.csv").write_text("old")
+    process = subprocess.Popen(
+        [COMMAND, "transform", "fitted/model.pairlens", "large.csv", "--out", "out.csv", "--overwrite"],
+        cwd=fitted,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    partial: list[Path] = []
+    while not partial and process.poll() is None:
+        partial = [path for path in fitted.glob(".out.*.part.csv") if path.stat().st_size]
+        time.sleep(0.005)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert partial, err
+    assert process.returncode == code
+    assert "Traceback" not in err
+    if number == signal.SIGINT:
+        assert err == "pairlens: interrupted; nothing half-written was left\n"
+    assert not list(fitted.glob(".out.*"))
+    assert (fitted / "out.csv").read_text() == "old"
+    assert load(fitted / "fitted" / "model.pairlens").transform is not None

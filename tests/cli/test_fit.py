@@ -1,0 +1,325 @@
+"""``pairlens fit`` in detail: kinds of files, supervision, columns, and the mistakes people make."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from pairlens.io.models import load
+from tests.cli.conftest import CLASSES, FIT, IDS, X, pairs_text
+
+QUICK = ("--method", "wbdr", "--out", "result")
+
+
+def columns_of(run):
+    return run["data"]["columns"]
+
+
+def run_of(folder):
+    return json.loads((folder / "result" / "run.json").read_text())
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "npy", "npz"])
+def test_every_kind_of_file_gives_the_same_view(kind, table, cli):
+    pairs, rest = ("pairs.csv", ("--id", "id"))
+    if kind == "tsv":
+        text = (table / "data.csv").read_text()
+        (table / "data.tsv").write_text(text.replace(",", "\t"))
+    elif kind == "parquet":
+        pd = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow", reason="needs the extra io")
+        pd.DataFrame({"id": IDS, **{name: X[:, j] for j, name in enumerate("wxyz")}}).to_parquet(table / "data.parquet")
+    elif kind == "npy":
+        np.save(table / "data.npy", X)
+        (table / "rows.csv").write_text(pairs_text(lambda row: row))
+        pairs, rest = "rows.csv", ()
+    elif kind == "npz":
+        np.savez(table / "data.npz", X=X, id=np.array(IDS), y=CLASSES)
+    drop = ("--drop", "class") if kind in ("csv", "tsv") else ()
+    outcome = cli("fit", f"data.{kind}", "--pairs", pairs, *rest, *drop, *QUICK)
+    assert outcome.code == 0, outcome.err
+    expected = cli(*FIT, "--method", "wbdr", "--out", "expected")
+    assert expected.code == 0
+    wanted = np.loadtxt(table / "expected" / "embedding.csv", delimiter=",", skiprows=1)[:, 1:]
+    path = table / "result" / f"embedding.{kind}"
+    if kind in ("csv", "tsv"):
+        found = np.loadtxt(path, delimiter="," if kind == "csv" else "\t", skiprows=1)[:, 1:]
+        assert [line[:3] for line in path.read_text().splitlines()[1:]] == IDS
+    elif kind == "parquet":
+        frame = pd.read_parquet(path)
+        assert frame["id"].tolist() == IDS
+        found = frame[["wbdr0", "wbdr1"]].to_numpy()
+    elif kind == "npy":
+        found = np.load(path)
+    else:
+        with np.load(path) as arrays:
+            assert arrays["id"].tolist() == IDS
+            found = arrays["embedding"]
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_the_view_is_what_the_methods_give(table, cli):
+    from sklearn.preprocessing import StandardScaler
+
+    from pairlens import WBDR, Constraints
+    from tests.cli.conftest import PAIRS
+
+    assert cli(*FIT, *QUICK).code == 0
+    must = [(a, b) for a, b in PAIRS if CLASSES[a] == CLASSES[b]]
+    cannot = [(a, b) for a, b in PAIRS if CLASSES[a] != CLASSES[b]]
+    scaled = StandardScaler().fit_transform(X)
+    expected = WBDR(2).fit_transform(scaled, constraints=Constraints(must, cannot, n_samples=60))
+    found = np.loadtxt(table / "result" / "embedding.csv", delimiter=",", skiprows=1)[:, 1:]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("scale", "step"), [("standard", "StandardScaler"), ("minmax", "MinMaxScaler"), ("none", "ColumnTransformer")]
+)
+def test_scaling(scale, step, table, cli):
+    assert cli(*FIT, *QUICK, "--scale", scale).code == 0
+    model = load(table / "result" / "model.pairlens")
+    assert type(model.steps[-2][1]).__name__ == step
+
+
+def test_the_model_takes_a_frame_in_python(table, cli):
+    pd = pytest.importorskip("pandas")
+    assert cli(*FIT, *QUICK).code == 0
+    model = load(table / "result" / "model.pairlens")
+    found = np.loadtxt(table / "result" / "embedding.csv", delimiter=",", skiprows=1)[:, 1:]
+    frame = pd.read_csv(table / "data.csv")[["z", "note", "x", "w", "y"]]
+    np.testing.assert_allclose(model.transform(frame), found, rtol=1e-12)
+
+
+def test_words_become_columns_on_request(table, cli):
+    outcome = cli(*FIT, *QUICK, "--one-hot", "--json")
+    assert outcome.code == 0, outcome.err
+    run = json.loads(outcome.out)
+    assert columns_of(run) == [*"wxyz", "note"]
+    model = load(table / "result" / "model.pairlens")
+    assert len(model[:-1].get_feature_names_out()) == 4 + 7
+
+
+def test_missing_values_are_named_or_filled_in(table, cli):
+    lines = (table / "data.csv").read_text().splitlines()
+    lines[3] = lines[3].replace(lines[3].split(",")[2], "NA", 1)
+    (table / "data.csv").write_text("\n".join(lines))
+    assert "missing values: 1 in 'x'. Fill them in with --impute median" in cli(*FIT, *QUICK).error
+    assert cli(*FIT, *QUICK, "--impute", "median").code == 0
+    assert run_of(table)["data"]["missing_filled_in"] is True
+    embedding = (table / "result" / "embedding.csv").read_text()
+    assert "nan" not in embedding
+
+
+def test_labels_alone(table, cli):
+    lines = (table / "data.csv").read_text().splitlines()
+    # Three quarters of the labels are unknown.
+    lines[1:] = [line if k % 4 == 0 else line.rpartition(",")[0] + "," for k, line in enumerate(lines[1:])]
+    (table / "data.csv").write_text("\n".join(lines))
+    outcome = cli("fit", "data.csv", "--labels", "class", "--id", "id", *QUICK)
+    assert outcome.code == 0, outcome.err
+    assert run_of(table)["pairs"] == {"must_link": 30, "cannot_link": 75, "prefer": 0}
+
+
+def test_preferences_choose_a_method_for_them(table, cli):
+    outcome = cli("fit", "data.csv", "--prefer", "prefer.csv", "--id", "id", "--drop", "class", "--out", "result")
+    assert outcome.code == 0, outcome.err
+    run = run_of(table)
+    assert run["method"]["name"] == "WSDR"
+    assert run["result"]["held_out_preference_accuracy"] > 0.8
+    assert "accuracy on held-out preferences" in outcome.out
+
+
+def test_one_file_with_all_kinds(table, cli):
+    text = (table / "pairs.csv").read_text() + f"{IDS[50]},{IDS[3]},prefer\n"
+    (table / "pairs.csv").write_text(text)
+    outcome = cli(*FIT, *QUICK)
+    assert outcome.code == 0
+    assert "wbdr does not use the 1 preferences" in outcome.err
+    assert run_of(table)["pairs"]["prefer"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--method", "wsdr"), "wsdr learns from preferences: give --prefer"),
+        (("--method", "skkmeans"), "skkmeans makes no view of its own"),
+        (("--dims", "0"), "--dims must be a whole number from 1 on, or auto"),
+        (("--dims", "two"), "--dims must be a whole number"),
+        (("--method", "wbdr", "--dims", "99"), "n_components=99 must be at most the number of features, 4"),
+        (("--method", "wbdr", "--dims", "auto"), "'n_components' parameter of WBDR must be an int"),
+        (("--scale", "log"), "'log' is not one of"),
+        (("--seed", "-1"), "Invalid value for '--seed'"),
+        (("--id", "idd"), "no column 'idd'; did you mean 'id'?"),
+        (("--labels", "klass"), "no column 'klass'; did you mean 'class'?"),
+        (("--drop", "v"), "no column 'v'"),
+        (("--drop", "w,x,y,z"), "data.csv has no numeric columns"),
+    ],
+)
+def test_options_that_do_not_fit(arguments, message, table, cli):
+    assert message in cli(*FIT, "--out", "result", *arguments).error
+    assert not (table / "result").exists()
+
+
+def test_nothing_to_learn_from(table, cli):
+    assert "give --pairs, --labels or --prefer" in cli("fit", "data.csv", "--out", "result").error
+    (table / "pairs.csv").write_text("a,b,kind\n")
+    assert "pairs.csv holds no pairs" in cli(*FIT, *QUICK).error
+
+
+def test_the_number_of_directions_can_be_found(table, cli):
+    assert cli(*FIT, "--method", "linear-pairlens", "--dims", "auto", "--out", "result").code == 0
+    assert run_of(table)["result"]["directions"] >= 1
+
+
+def test_results_repeat(table, cli):
+    for name in ("one", "two"):
+        assert cli(*FIT, "--out", name, "--seed", "7").code == 0
+    for file in ("embedding.csv", "model.pairlens"):
+        one, two = ((table / name / file).read_bytes() for name in ("one", "two"))
+        assert one == two
+
+
+def test_results_are_not_overwritten_unasked(table, cli):
+    assert cli(*FIT, *QUICK).code == 0
+    assert "result holds model.pairlens already" in cli(*FIT, *QUICK).error
+    assert cli(*FIT, *QUICK, "--overwrite").code == 0
+
+
+def test_a_folder_that_cannot_be_made(table, cli):
+    (table / "file").write_text("")
+    assert "file is a file: --out must name a folder" in cli(*FIT, "--out", "file").error
+    assert "file" in cli(*FIT, "--method", "wbdr", "--out", "file/result").error
+
+
+def test_a_failure_while_writing_leaves_no_file(table, cli, monkeypatch):
+    from pairlens.io import models
+
+    def fail(*args, **kwargs):
+        raise OSError(28, "No space left on device", "model.pairlens")
+
+    monkeypatch.setattr(models, "save", fail)
+    assert "No space left on device" in cli(*FIT, *QUICK).error
+    assert list((table / "result").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("id,w,x,y,z,note,class\n", ""), "did you mean|has no column 'id'"),
+        (lambda text: text.replace("\n001,", "\n000,"), "ids must be distinct, but '000' comes 2 times"),
+        (lambda text: text.replace("w,x", "w,w"), "2 columns named 'w'"),
+        (lambda text: text + "1,2,3,4,5,6,7,8\n", "not a table: expected 7 fields in line 62, saw 8"),
+    ],
+    ids=["no header", "ids twice", "columns twice", "long line"],
+)
+def test_odd_tables(change, message, table, cli):
+    import re
+
+    (table / "data.csv").write_text(change((table / "data.csv").read_text()))
+    assert re.search(message, cli(*FIT, *QUICK).error)
+
+
+def test_tables_from_spreadsheets(table, cli):
+    """A byte-order mark, semicolons and decimal commas change nothing."""
+    text = (table / "data.csv").read_text().replace(",", ";").replace(".", ",")
+    (table / "sheet.csv").write_text("\ufeff" + text, encoding="utf-8")
+    pairs = (table / "pairs.csv").read_text().replace(",", ";")
+    (table / "sheet-pairs.csv").write_text("\ufeff" + pairs, encoding="utf-8")
+    sheet = ("fit", "sheet.csv", "--pairs", "sheet-pairs.csv", "--id", "id", "--drop", "class")
+    assert cli(*sheet, "--method", "wbdr", "--out", "sheet").code == 0
+    assert cli(*FIT, *QUICK).code == 0
+    found, expected = ((table / name / "embedding.csv").read_text() for name in ("sheet", "result"))
+    assert found == expected
+
+
+def test_ids_that_are_numbers(table, cli):
+    """1 and 001 are different ids, in CSV and in JSON lines alike."""
+    plain = {name: str(int(name)) for name in IDS}
+    lines = (table / "data.csv").read_text().splitlines()
+    lines[1:] = [plain[line[:3]] + line[3:] for line in lines[1:]]
+    (table / "data.csv").write_text("\n".join(lines))
+    assert "has '0" in cli(*FIT, *QUICK).error
+    answers = [line.split(",") for line in (table / "pairs.csv").read_text().splitlines()[1:]]
+    objects = [json.dumps({"a": int(a), "b": int(b), "kind": kind}) for a, b, kind in answers]
+    (table / "pairs.jsonl").write_text("\n".join(objects))
+    assert cli("fit", "data.csv", "--pairs", "pairs.jsonl", "--id", "id", "--drop", "class", *QUICK).code == 0
+
+
+def test_pairs_by_position_without_ids(table, cli):
+    (table / "rows.csv").write_text(pairs_text(lambda row: row))
+    by_row = ("fit", "data.csv", "--pairs", "rows.csv", "--drop", "class,id")
+    assert cli(*by_row, *QUICK).code == 0
+    assert cli(*FIT, "--method", "wbdr", "--out", "ids").code == 0
+    found, expected = (
+        np.loadtxt(table / name / "embedding.csv", delimiter=",", skiprows=1) for name in ("result", "ids")
+    )
+    np.testing.assert_array_equal(found, expected)
+    (table / "rows.csv").write_text("a,b,kind\n0,60,must-link\n")
+    assert "row numbers go from 0 to 59; if the lines name rows by an id" in cli(*by_row, *QUICK, "--overwrite").error
+
+
+def test_chains_that_contradict_are_warned_of_or_dropped(table, cli):
+    (table / "pairs.csv").write_text(
+        (table / "pairs.csv").read_text() + "000,001,must-link\n001,002,must-link\n000,002,cannot-link\n"
+    )
+    warned = cli(*FIT, *QUICK)
+    assert warned.code == 0
+    assert "pairlens: warning: 1 cannot-link is contradicted by a chain of must-links" in warned.err
+    dropped = cli(*FIT, *QUICK, "--overwrite", "--on-conflict", "drop")
+    assert dropped.code == 0
+    assert "contradicted" not in dropped.err
+    assert "contradicted by a chain" in cli(*FIT, *QUICK, "--overwrite", "--on-conflict", "raise").error
+
+
+def test_cells_with_markup_do_no_harm_in_the_report(table, cli):
+    pytest.importorskip("plotly", reason="needs the extra report")
+    text = (table / "data.csv").read_text().replace("id,w,", 'id,"<img src=x onerror=alert(1)>",')
+    (table / "data.csv").write_text(text.replace("\n005,", "\n</script><script>alert(1)</script>,"))
+    (table / "pairs.csv").write_text(
+        (table / "pairs.csv").read_text().replace("005,", "</script><script>alert(1)</script>,")
+    )
+    outcome = cli(*FIT, *QUICK, "--colour", "note")
+    assert outcome.code == 0, outcome.err
+    page = (table / "result" / "report.html").read_text()
+    assert "<img src=x onerror" not in page
+    assert "<script>alert(1)" not in page
+
+
+def test_a_column_that_looks_like_an_id_is_mentioned(table, cli):
+    (table / "rows.csv").write_text(pairs_text(lambda row: row))
+    outcome = cli("fit", "data.csv", "--pairs", "rows.csv", "--drop", "class", *QUICK)
+    assert outcome.code == 0
+    assert "the column 'id' looks like a name of the rows, but is used as a feature" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit", "data.csv", "--pairs", "none.csv", "--out", "result"), "none.csv: No such file"),
+        (("evaluate", "data.csv", "data.csv", "--pairs", "pairs.csv"), "data.csv is not a model written by"),
+        (("fit", "data.csv"), "Missing option '--out'"),
+        (("fit", "--out", "result"), "Missing argument"),
+        (("fitt",), "No such command 'fitt'"),
+        (("pairs", "chek"), "No such command 'chek'"),
+    ],
+)
+def test_command_lines_that_do_not_fit(arguments, message, table, cli):
+    assert message in cli(*arguments).error
+
+
+def test_no_command_shows_the_help(cli):
+    outcome = cli()
+    assert outcome.code == 2
+    assert outcome.err.startswith("Usage: pairlens [OPTIONS] COMMAND")
+
+
+def test_text_of_the_data_does_not_steer_the_terminal(table, cli):
+    text = (table / "data.csv").read_text().replace("note", "no\x1b[2Jte")
+    (table / "data.csv").write_text(text)
+    outcome = cli(*FIT, *QUICK)
+    assert outcome.code == 0
+    assert "left out" in outcome.out
+    assert "\x1b" not in outcome.out + outcome.err

@@ -1,0 +1,214 @@
+"""``pairlens transform``, ``evaluate`` and ``export-onnx`` in detail."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from pairlens import WBDR, Constraints, PairLens
+from pairlens.io import streams
+from pairlens.io.models import save
+from tests.cli.conftest import FIT, IDS, X, pairs_text
+
+MODEL = "fitted/model.pairlens"
+
+
+@pytest.fixture
+def expected(fitted) -> np.ndarray:
+    return np.loadtxt(fitted / "fitted" / "embedding.csv", delimiter=",", skiprows=1)[:, 1:]
+
+
+def read(path):
+    if path.suffix == ".npy":
+        return np.load(path)
+    if path.suffix == ".npz":
+        with np.load(path) as arrays:
+            return arrays["embedding"]
+    if path.suffix == ".parquet":
+        pd = pytest.importorskip("pandas")
+        return pd.read_parquet(path).iloc[:, 1:].to_numpy()
+    return np.loadtxt(path, delimiter="\t" if path.suffix == ".tsv" else ",", skiprows=1)[:, 1:]
+
+
+@pytest.mark.parametrize("source", ["csv", "tsv", "parquet", "npy", "npz"])
+@pytest.mark.parametrize("target", ["csv", "tsv", "parquet", "npy", "npz"])
+def test_every_kind_to_every_kind_in_chunks(source, target, fitted, expected, cli, monkeypatch):
+    """Seven rows at a time give what all at once give."""
+    if "parquet" in (source, target):
+        pytest.importorskip("pyarrow", reason="needs the extra io")
+    monkeypatch.setattr(streams, "CHUNK_CELLS", 4 * 7)
+    path = fitted / f"rows.{source}"
+    if source in ("csv", "tsv"):
+        text = (fitted / "data.csv").read_text()
+        path.write_text(text if source == "csv" else text.replace(",", "\t"))
+    elif source == "parquet":
+        pd = pytest.importorskip("pandas")
+        pd.read_csv(fitted / "data.csv", dtype={"id": str}).to_parquet(path)
+    elif source == "npy":
+        np.save(path, X)
+    else:
+        np.savez(path, X=X, id=np.array(IDS))
+    ids = () if source == "npy" else ("--id", "id")
+    outcome = cli("transform", MODEL, path.name, *ids, "--out", f"out.{target}")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out == f"wrote 60 rows to out.{target}\n"
+    np.testing.assert_allclose(read(fitted / f"out.{target}"), expected, rtol=1e-9, atol=1e-12)
+    if target == "csv":
+        names = [line.split(",")[0] for line in (fitted / "out.csv").read_text().splitlines()]
+        assert names == (["row", *map(str, range(60))] if source == "npy" else ["id", *IDS])
+
+
+@pytest.mark.parametrize("array", [np.asfortranarray(X), X.astype(np.float32), X.round().astype(np.int16)])
+def test_arrays_of_other_layouts(array, fitted, cli, monkeypatch):
+    from pairlens.io.models import load
+
+    monkeypatch.setattr(streams, "CHUNK_CELLS", 4 * 7)
+    np.save(fitted / "rows.npy", array)
+    assert cli("transform", MODEL, "rows.npy", "--out", "out.npy").code == 0
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(array.astype(np.float64), columns=list("wxyz"))
+    expected = load(fitted / MODEL).transform(frame)
+    np.testing.assert_allclose(np.load(fitted / "out.npy"), expected, atol=1e-5)
+
+
+def test_columns_in_another_order(fitted, expected, cli):
+    pd = pytest.importorskip("pandas")
+    frame = pd.read_csv(fitted / "data.csv", dtype={"id": str})
+    frame[["z", "note", "id", "y", "x", "w"]].assign(more=1.0).to_csv(fitted / "other.csv", index=False)
+    assert cli("transform", MODEL, "other.csv", "--out", "out.csv").code == 0
+    np.testing.assert_allclose(read(fitted / "out.csv"), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_new_words_and_missing_numbers(table, cli):
+    assert cli(*FIT, "--one-hot", "--impute", "median", "--method", "wbdr", "--out", "fitted").code == 0
+    (table / "new.csv").write_text("note,z,y,x,w\nnever seen,1,2,,4\nremark 1,1,2,3,4\n")
+    outcome = cli("transform", MODEL, "new.csv", "--out", "out.csv")
+    assert outcome.code == 0, outcome.err
+    assert np.isfinite(read(table / "out.csv")).all()
+    np.save(table / "rows.npy", np.ones((3, 5)))
+    assert "the model wants the text of 'note'" in cli("transform", MODEL, "rows.npy", "--out", "o.npy").error
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("w,x,y\n1,2,3\n", "lacks columns that the model was fitted to: 'z'"),
+        ("w,x,y,z\n1,2,3,\n", "missing values: 1 in 'z'"),
+        ("w,x,y,z\n1,2,3,4\n1,2,3,4\n1,2,3,oops\n", "'z' of new.csv holds text among numbers: 'oops' in row 2"),
+        ("w,x,y,z\n1,2,3,a\n1,2,3,b\n", "'z' of new.csv must hold numbers, but holds text"),
+        ("w,x,y,z\n1,2,3,inf\n", "infinite values: 1 in 'z'"),
+        ("w,x,y,z\n1,2,3,1e300\n", "'z' of new.csv holds 1e+300"),
+        ("w,x,y,z\n", "new.csv has no rows"),
+        ("", "new.csv is empty"),
+    ],
+)
+def test_rows_that_do_not_fit(content, message, fitted, cli):
+    (fitted / "new.csv").write_text(content)
+    assert message in cli("transform", MODEL, "new.csv", "--out", "out.csv").error
+    assert not list(fitted.glob("*out*"))
+
+
+def test_arrays_that_do_not_fit(fitted, cli):
+    np.save(fitted / "wide.npy", np.ones((3, 5)))
+    assert (
+        "wide.npy has 5 columns, but the model was fitted to 4"
+        in cli("transform", MODEL, "wide.npy", "--out", "out.npy").error
+    )
+    content = (fitted / "wide.npy").read_bytes()
+    (fitted / "cut.npy").write_bytes(content[:-8])
+    assert "cut.npy is cut short" in cli("transform", MODEL, "cut.npy", "--out", "out.npy").error
+    np.save(fitted / "cube.npy", np.ones((3, 2, 2)))
+    assert "cube.npy must be a table" in cli("transform", MODEL, "cube.npy", "--out", "out.npy").error
+    assert "array without named columns" in cli("transform", MODEL, "wide.npy", "--id", "id", "--out", "out.npy").error
+
+
+def test_where_to_write(fitted, cli):
+    (fitted / "there.csv").write_text("mine")
+    run = ("transform", MODEL, "data.csv", "--out")
+    assert "there.csv exists already" in cli(*run, "there.csv").error
+    assert (fitted / "there.csv").read_text() == "mine"
+    assert cli(*run, "there.csv", "--overwrite").code == 0
+    assert "none is no folder" in cli(*run, "none/out.csv").error
+    assert "out.xlsx must end in" in cli(*run, "out.xlsx").error
+
+
+def test_models_made_in_python(table, cli):
+    """They may not know the names of their columns."""
+    pairs = Constraints([(0, 1)], [(0, 30)], n_samples=60)
+    save(WBDR(2).fit(X, constraints=pairs), table / "plain.pairlens")
+    outcome = cli("transform", "plain.pairlens", "data.csv", "--id", "id", "--out", "out.csv")
+    assert outcome.code == 0, outcome.err
+    save(WBDR(2).fit(X[:, :3], constraints=pairs), table / "narrow.pairlens")
+    assert (
+        "has 4 numeric columns, but the model was fitted to 3"
+        in cli("transform", "narrow.pairlens", "data.csv", "--id", "id", "--out", "o.csv").error
+    )
+    assert cli("transform", "narrow.pairlens", "data.csv", "--drop", "id,z", "--out", "o.csv").code == 0
+
+
+def test_json(fitted, cli):
+    outcome = cli("transform", MODEL, "data.csv", "--id", "id", "--out", "out.csv", "--json")
+    assert json.loads(outcome.out) == {"rows": 60, "columns": ["wbdr0", "wbdr1"], "out": "out.csv"}
+
+
+EVALUATE = ("evaluate", MODEL, "data.csv", "--id", "id")
+
+
+def test_evaluate_agrees_with_score(fitted, cli):
+    from pairlens.io.models import load
+    from pairlens.io.pairs import read_raw, resolve
+
+    outcome = cli(*EVALUATE, "--pairs", "pairs.csv", "--json")
+    assert outcome.code == 0, outcome.err
+    pd = pytest.importorskip("pandas")
+    frame = pd.read_csv(fitted / "data.csv", dtype={"id": str})
+    pairs = resolve(read_raw(fitted / "pairs.csv"), frame["id"].to_numpy(), 60).constraints
+    model = load(fitted / MODEL)
+    expected = model[-1].score(model[:-1].transform(frame), constraints=pairs)
+    assert json.loads(outcome.out)["pair_auc"][0] == pytest.approx(expected)
+
+
+def test_evaluate_by_cross_validation_agrees_with_fit(fitted, cli):
+    outcome = cli(*EVALUATE, "--pairs", "pairs.csv", "--cross-validate", "--json")
+    assert outcome.code == 0, outcome.err
+    run = json.loads((fitted / "fitted" / "run.json").read_text())
+    assert json.loads(outcome.out)["pair_auc"][0] == pytest.approx(run["result"]["held_out_pair_auc"])
+
+
+def test_evaluate_preferences(table, cli):
+    given = ("--prefer", "prefer.csv", "--id", "id")
+    assert cli("fit", "data.csv", *given, "--drop", "class", "--out", "fitted").code == 0
+    for more in ((), ("--cross-validate",)):
+        outcome = cli("evaluate", MODEL, "data.csv", *given, *more)
+        assert outcome.code == 0, outcome.err
+        assert "accuracy on" in outcome.out
+    assert (
+        "these pairs cannot judge this model"
+        in cli("evaluate", "fitted/model.pairlens", "data.csv", "--id", "id", "--pairs", write_one_pair(table)).error
+    )
+
+
+def write_one_pair(folder):
+    (folder / "one.csv").write_text(f"a,b,kind\n{IDS[0]},{IDS[1]},must-link\n")
+    return "one.csv"
+
+
+def test_too_few_pairs_to_judge_by(fitted, cli):
+    name = write_one_pair(fitted)
+    assert "these pairs cannot judge" in cli(*EVALUATE, "--pairs", name).error
+    assert "too few pairs to hold some out" in cli(*EVALUATE, "--pairs", name, "--cross-validate").error
+
+
+def test_only_linear_models_become_onnx(table, cli):
+    pytest.importorskip("onnx", reason="needs the extra io")
+    pairs = Constraints([(0, 1)], [(0, 30)], n_samples=60)
+    save(PairLens(random_state=0).fit(X, constraints=pairs), table / "lens.pairlens")
+    assert "PairLens is not linear" in cli("export-onnx", "lens.pairlens", "--out", "model.onnx").error
+    assert not (table / "model.onnx").exists()
+
+
+def test_what_is_written_can_be_read_as_pairs_of_rows(fitted, cli):
+    (fitted / "rows.csv").write_text(pairs_text(lambda row: row))
+    assert cli("evaluate", MODEL, "data.csv", "--pairs", "rows.csv").code == 0
