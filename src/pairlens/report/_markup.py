@@ -1,0 +1,108 @@
+"""HTML that cannot be broken by data: every text is escaped unless it is markup already."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import math
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["Markup", "count", "joined", "number", "packed", "plain", "script_data", "tag"]
+
+LONGEST_TEXT = 200
+"""Characters of a text from the data that are shown."""
+
+# What HTML forbids, lone surrogates (which no file can hold) and signs that turn the direction of what follows.
+_UNSHOWABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
+)
+_MINUS = "\N{MINUS SIGN}"
+_VOID = {"br", "col", "hr", "input", "link", "meta"}
+
+
+class Markup(str):
+    """A text that is HTML already."""
+
+    __slots__ = ()
+
+
+def plain(value: Any) -> str:
+    """Any value from outside as a text that can be shown: of bounded length, without control characters."""
+    text = _UNSHOWABLE.sub("\ufffd", str(value))
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+
+
+def tag(name: str, *children: Any, **attributes: Any) -> Markup:
+    """An element.
+
+    Parameters
+    ----------
+    name : str
+    *children : Markup or anything
+        Markup stays as it is, None is left out, and all else is escaped.
+    **attributes : anything
+        ``class_="x"`` and ``data_row=3`` become ``class="x"`` and ``data-row="3"``. True gives the bare name; None and
+        False leave it out.
+    """
+    opening = name
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        key = key.rstrip("_").replace("_", "-")
+        opening += f" {key}" if value is True else f' {key}="{html.escape(str(value))}"'
+    if name in _VOID:
+        return Markup(f"<{opening}>")
+    return Markup(f"<{opening}>{joined(*children)}</{name}>")
+
+
+def joined(*children: Any) -> Markup:
+    """Markup one after the other, all else escaped."""
+    return Markup(
+        "".join(
+            child if isinstance(child, Markup) else html.escape(plain_long(child))
+            for child in children
+            if child is not None
+        )
+    )
+
+
+def plain_long(value: Any) -> str:
+    """Like :func:`plain`, of any length: our own sentences."""
+    return _UNSHOWABLE.sub("\ufffd", str(value))
+
+
+def script_data(value: Any) -> Markup:
+    """JSON that can stand inside a script element: nothing in it can close the element or open a comment."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+
+
+def packed(values: ArrayLike, kind: str) -> str:
+    """Numbers as base64 of little-endian `kind`, a third of what decimals take."""
+    return base64.b64encode(np.ascontiguousarray(values, dtype=np.dtype(kind).newbyteorder("<")).tobytes()).decode()
+
+
+def number(value: Any, digits: int = 3) -> str:
+    """A number with so many significant digits, thousands apart, powers of ten only where they help."""
+    value = float(value)
+    if math.isnan(value):
+        return "unknown"
+    if math.isinf(value):
+        return "∞" if value > 0 else f"{_MINUS}∞"
+    if value == 0:
+        return "0"
+    # The power of ten after rounding: 0.09996 with two digits is 0.10.
+    size = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    plainly = -4 <= size < 7
+    text = f"{value:,.{max(0, digits - 1 - size)}f}" if plainly else f"{value:.{digits - 1}e}"
+    return text.replace("-", _MINUS)
+
+
+def count(n: int, noun: str, nouns: str | None = None) -> str:
+    """A number of things: "1 pair", "2,000 pairs"."""
+    return f"{n:,} {noun if n == 1 else nouns or noun + 's'}"

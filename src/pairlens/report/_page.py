@@ -1,0 +1,340 @@
+"""Putting the page together."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import inspect
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pairlens._optional import require
+from pairlens._version import __version__
+from pairlens.engines.blocks import IntArray
+from pairlens.io.atomic import write_text
+from pairlens.methods._supervision import combine
+from pairlens.preference._base import known_preferences
+from pairlens.report import _sections as sections
+from pairlens.report._markup import Markup, count, joined, packed, plain, script_data, tag
+from pairlens.report._parts import ConstraintPart, Material, Part, Places, PreferencePart
+from pairlens.report._points import choose_rows, colours, names
+from pairlens.report._views import MAX_AXES, feature_weights, look, pca_view
+from pairlens.selection.held_out import HeldOutAUC
+from pairlens.supervision import Constraints, Preferences
+
+__all__ = ["Report", "build_report", "write_report"]
+
+EQUAL_UP_TO = 4.0
+"""Ratio of the widths of two axes up to which they get the same scale."""
+POLICY = (
+    "default-src 'none'; script-src {hashes} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "form-action 'none'; base-uri 'none'"
+)
+"""No network, and no script but ours. Plotly's WebGL compiles its drawing functions, which is what needs eval."""
+
+
+def build_report(
+    model: Any,
+    X: Any,
+    *,
+    constraints: Constraints | None = None,
+    preferences: Preferences | None = None,
+    ids: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    feature_names: ArrayLike | None = None,
+    title: str = "",
+    run: Mapping[str, Any] | None = None,
+    random_state: int = 0,
+    held_out: HeldOutAUC | None = None,
+    n_splits: int = 5,
+) -> str:
+    """One self-contained HTML page about a fitted model: its view beside PCA's, the pairs, the features.
+
+    Equal input gives equal bytes. The page asks the network for nothing, and all that comes from the data is escaped.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        Fitted. One that ranks and has no view (``RankSVM``) is shown by its scores.
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+        The rows, as the model takes them (before the scaler of a pipeline).
+    constraints : Constraints, optional
+        The pairs that the model was fitted with.
+    preferences : Preferences, optional
+        The preferences that it was fitted with.
+    ids : array-like of shape (n_samples,), optional
+        What to call the rows; their numbers by default.
+    labels : array-like of shape (n_samples,), optional
+        Colours the rows; -1 or missing where unknown. Many different numbers make a scale of colours.
+    feature_names : array-like of shape (n_features,), optional
+        Names of the features of X; by default those of its columns, or of the fit.
+    title : str, default=""
+        The heading; the name of the method by default.
+    run : mapping, optional
+        What was run, to be shown: versions, parameters, seeds, timings. Mappings in it become tables of their own.
+    random_state : int, default=0
+        For the folds over pairs, and for the samples of what is too much to draw.
+    held_out : HeldOutAUC, optional
+        The held-out score of the model if it is known already: the pair AUC or, without constraints, the accuracy on
+        preferences. By default it is found here, by `n_splits` more fits.
+    n_splits : int, default=5
+        Number of folds over the pairs; 0 leaves the held-out score out.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pairlens import WBDR, Constraints
+    >>> from pairlens.report import build_report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pairs = Constraints.from_labels(y, n_pairs=30, random_state=0)
+    >>> page = build_report(WBDR(2).fit(X, constraints=pairs), X, constraints=pairs, labels=y)
+    >>> page.startswith("<!doctype html>")
+    True
+    """
+    plotly = require("plotly.offline", extra="report", purpose="The report").get_plotlyjs()
+    seen = look(model, X, feature_names)
+    n, n_dims = seen.Z.shape
+    pca, pca_axes = pca_view(seen.rows, n_dims, random_state)
+    material = Material(
+        model, X, seen, pca, names(ids, n), colours(labels, n), held_out, n_splits=n_splits, seed=random_state
+    )
+    parts = _parts(material, constraints, preferences)
+    needed = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in parts)]))
+    drawn = choose_rows(n, needed, random_state)
+    places = Places(n, drawn)
+    views = (("view", material.method, seen.axes, seen.Z), ("pca", "PCA", pca_axes, pca))
+    payload = {
+        "n": n if drawn is None else len(drawn),
+        "rows": None if drawn is None else packed(drawn, "i4"),
+        "ids": material.names.listed(drawn),
+        "colours": material.colours.payload(drawn),
+        "equal": all(_alike_wide(Z) for _, _, _, Z in views),
+        "views": [{"key": key, "axes": axes[:MAX_AXES], "columns": _columns(Z, drawn)} for key, _, axes, Z in views],
+        "pairs": [
+            {
+                "kind": lines.kind,
+                "a": packed(places(lines.pairs[:, 0]), "i4"),
+                "b": packed(places(lines.pairs[:, 1]), "i4"),
+                "judged": [packed(one, "u1") for one in lines.judged],
+            }
+            for part in parts
+            for lines in part.lines
+        ],
+    }
+    heading = plain(title) if title else f"{material.method}: {count(n, 'row')} in {count(n_dims, 'direction')}"
+    captions = _captions(material)
+    panels = [
+        sections.panel(
+            key, name, axes[:MAX_AXES], ". ".join(filter(None, (part.described[k] for part in parts))), caption
+        )
+        for k, ((key, name, axes, _), caption) in enumerate(zip(views, captions))
+    ]
+    n_drawn = n if drawn is None else len(drawn)
+    plots = sections.view_section(
+        panels,
+        [lines.kind for part in parts for lines in part.lines],
+        has_colours=material.colours.codes is not None,
+        n_axes=n_dims,
+        n_drawn=n_drawn,
+        n_rows=n,
+    )
+    return _fill(heading, _body(material, heading, plots, parts, places, run), payload, plotly)
+
+
+def write_report(path: str | PathLike[str], model: Any, X: Any, **options: Any) -> None:
+    """Write the page of :func:`build_report` to a file, all of it or nothing.
+
+    Parameters
+    ----------
+    path : str or path
+        Where to.
+    model, X, **options
+        Those of :func:`build_report`.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from pairlens import LPP
+    >>> from pairlens.report import write_report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(os.path.join(folder, "report.html"), LPP(2).fit(X), X, labels=y)
+    ...     os.listdir(folder)
+    ['report.html']
+    """
+    write_text(path, build_report(model, X, **options))
+
+
+class Report:
+    """The page of a fitted model, for notebooks: it shows itself, in a frame of its own.
+
+    Parameters
+    ----------
+    model, X, **options
+        Those of :func:`build_report`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pairlens import LPP
+    >>> from pairlens.report import Report
+    >>> X, y = load_iris(return_X_y=True)
+    >>> Report(LPP(2).fit(X), X, labels=y)._repr_html_()[:7]
+    '<iframe'
+    """
+
+    def __init__(self, model: Any, X: Any, **options: Any) -> None:
+        self.html = build_report(model, X, **options)
+
+    def _repr_html_(self) -> str:
+        return str(
+            tag(
+                "iframe",
+                srcdoc=self.html,
+                title="pairlens report",
+                style="width:100%;height:800px;border:0",
+                sandbox="allow-scripts",
+            )
+        )
+
+
+def _parts(material: Material, constraints: Constraints | None, preferences: Preferences | None) -> list[Part]:
+    n = len(material.seen.Z)
+    parts: list[Part] = []
+    known = combine(None, constraints, n)
+    preferred = known_preferences(None, preferences, None, n, max_pairs=1, random_state=0)
+    if known.n_pairs:
+        parts.append(ConstraintPart(material, known, preferences))
+    if preferred.n_pairs:
+        if parts:
+            material = replace(material, held_out=None)
+        parts.append(PreferencePart(material, preferred))
+    return parts
+
+
+def _columns(Z: NDArray[np.float64], drawn: IntArray | None) -> list[dict[str, str]]:
+    chosen = Z[:, :MAX_AXES] if drawn is None else Z[drawn, :MAX_AXES]
+    return [{(kind := _precision(column)): packed(column, kind)} for column in chosen.T]
+
+
+def _precision(column: NDArray[np.float64]) -> str:
+    """Four bytes a number, eight where the points would leave their range or fall together."""
+    size, width = np.abs(column).max(), np.ptp(column)
+    single = np.finfo(np.float32)
+    fits = size < single.max and (width == 0 or (width > 1e-3 * size and width > 1e3 * single.tiny))
+    return "f4" if fits else "f8"
+
+
+def _alike_wide(Z: NDArray[np.float64]) -> bool:
+    """Whether the first two axes are about as wide, so that one scale for both leaves room for the points."""
+    width = np.ptp(Z[:, :2], axis=0)
+    return bool(width.max() <= EQUAL_UP_TO * width.min())
+
+
+def _captions(material: Material) -> tuple[str, str]:
+    seen, colour = material.seen, material.colours
+    steps = [type(step).__name__ for step in seen.steps]
+    after = f", after {' and '.join(steps)}" if steps else ""
+    heights = ""
+    if seen.Z.shape[1] == 1:
+        heights = " The height of a point means nothing."
+        if colour.numbers is not None:
+            heights = " The height of a point is its label."
+        elif colour.given:
+            heights = " Rows of one label share a band; the height inside it means nothing."
+    return (
+        f"What {material.method} makes of the rows{after}.{heights}",
+        f"PCA of the same rows{after}. It sees no pair.",
+    )
+
+
+def _body(
+    material: Material,
+    heading: str,
+    plots: Markup,
+    parts: Sequence[Part],
+    places: Places,
+    run: Mapping[str, Any] | None,
+) -> Markup:
+    seen, method = material.seen, material.method
+    n, n_dims = seen.Z.shape
+    rows = sections.figure("rows", f"{n:,}", f"{count(seen.rows.shape[1], 'feature')} → {count(n_dims, 'direction')}")
+    chain = [*seen.steps, seen.estimator]
+    values = getattr(seen.estimator, "eigenvalues_", None)
+    content = [part for each in parts for part in each.sections(places)] or [sections.without_pairs()]
+    steps = [type(step).__name__ for step in seen.steps]
+    return joined(
+        tag(
+            "header",
+            tag(
+                "div",
+                tag("h1", tag("bdi", heading)),
+                tag("p", " → ".join(type(step).__name__ for step in chain), class_="lead"),
+            ),
+            tag("button", "Dark", id="theme", type="button"),
+        ),
+        tag(
+            "main",
+            tag("dl", rows, *(one for part in parts for one in part.figures), class_="figures"),
+            plots,
+            *content,
+            sections.features_section(feature_weights(seen), seen.axes, seen.names, steps),
+            sections.eigenvalues_section(None if values is None else np.asarray(values, dtype=np.float64), method),
+            sections.run_section([(type(step).__name__, changed_parameters(step)) for step in chain], run),
+            id="content",
+        ),
+        tag(
+            "footer", tag("p", f"pairlens {__version__}, drawn with plotly.js. This page asks the network for nothing.")
+        ),
+        tag("div", id="tip", role="status", hidden=True),
+    )
+
+
+def changed_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters that differ from their defaults."""
+    defaults = {
+        name: parameter.default for name, parameter in inspect.signature(type(estimator).__init__).parameters.items()
+    }
+    given = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
+    return {name: value for name, value in given.items() if not _same(value, defaults.get(name))}
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and repr(value) == repr(default)
+
+
+def _fill(heading: str, body: Markup, payload: Mapping[str, Any], plotly: str) -> str:
+    """The template with its places filled, all in one pass: what is filled in is not looked at again."""
+    scripts = {"theme": _resource("theme.js"), "plotly": plotly.replace("\r\n", "\n"), "code": _resource("page.js")}
+    filled = {
+        "policy": html.escape(POLICY.format(hashes=" ".join(_hash(text) for text in scripts.values()))),
+        "version": html.escape(__version__),
+        "title": html.escape(heading),
+        "style": _resource("page.css"),
+        "body": body,
+        "data": script_data(payload),
+        **scripts,
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: filled[place[1]], _resource("page.html"))
+
+
+def _resource(name: str) -> str:
+    return files("pairlens.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

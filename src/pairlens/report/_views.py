@@ -1,0 +1,180 @@
+"""The view of a fitted model, PCA's view of the same rows, and which features make the directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array
+
+from pairlens._sklearn import check_is_fitted
+from pairlens.engines.blocks import Rows, column_means, row_blocks, take_rows
+
+__all__ = ["Seen", "Weights", "feature_weights", "look", "pca_view"]
+
+MAX_AXES = 10
+CHECKED_ROWS = 50
+LINEAR_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a model makes of the rows.
+
+    Attributes
+    ----------
+    estimator : object
+        The last step, which makes the view.
+    steps : tuple of objects
+        The steps before it.
+    rows : array or CSR matrix
+        The rows as the last step receives them.
+    Z : array of shape (n_samples, n_dims)
+        The view.
+    axes : tuple of str
+        Names of its axes, in our words.
+    names : list of str
+        Names of the features that the last step receives.
+    """
+
+    estimator: Any
+    steps: tuple[Any, ...]
+    rows: Rows
+    Z: NDArray[np.float64]
+    axes: tuple[str, ...]
+    names: list[str]
+
+
+def look(model: Any, X: Any, feature_names: ArrayLike | None) -> Seen:
+    """Take a model apart and let it transform the rows."""
+    check_is_fitted(model)
+    front, estimator, steps = None, model, ()
+    if isinstance(model, Pipeline):
+        estimator = model.steps[-1][1]
+        steps = tuple(step for _, step in model.steps[:-1] if step is not None and step != "passthrough")
+        front = model[:-1] if len(model.steps) > 1 else None
+    received = X if front is None else front.transform(X)
+    if hasattr(estimator, "transform"):
+        Z = estimator.transform(received)
+        axis = "direction"
+    elif hasattr(estimator, "decision_function"):
+        Z = np.asarray(estimator.decision_function(received))
+        axis = "score"
+    else:
+        raise TypeError(
+            f"a report needs a model that turns rows into a view, but {type(estimator).__name__} has neither transform "
+            "nor decision_function."
+        )
+    Z = np.asarray(Z.toarray() if sparse.issparse(Z) else Z, dtype=np.float64)
+    Z = Z[:, None] if Z.ndim == 1 else Z
+    axes = (axis,) if Z.shape[1] == 1 else tuple(f"{axis} {i + 1}" for i in range(Z.shape[1]))
+    rows = check_array(received, accept_sparse="csr", dtype=[np.float64, np.float32])
+    return Seen(estimator, steps, rows, Z, axes, _names(model, X, front, rows.shape[1], feature_names))
+
+
+def _names(model: Any, X: Any, front: Any, n_features: int, given: ArrayLike | None) -> list[str]:
+    if given is not None:
+        names = [str(name) for name in np.asarray(given, dtype=object).ravel()]
+    elif hasattr(X, "columns"):
+        names = [str(name) for name in X.columns]
+    elif hasattr(model, "feature_names_in_"):
+        names = [str(name) for name in model.feature_names_in_]
+    else:
+        names = [f"feature {i}" for i in range(X.shape[1] if hasattr(X, "shape") else len(X[0]))]
+    if front is not None:
+        try:
+            made = front.get_feature_names_out(np.asarray(names, dtype=object))
+        except (AttributeError, ValueError):
+            made = names
+        names = [str(name) for name in made]
+    if len(names) == n_features:
+        return names
+    if given is not None and front is None:
+        raise ValueError(f"feature_names must name every feature: expected {n_features}, got {len(names)}.")
+    return [f"feature {i}" for i in range(n_features)]
+
+
+def pca_view(rows: Rows, n_dims: int, seed: int) -> tuple[NDArray[np.float64], tuple[str, ...]]:
+    """The first principal components of the rows, and what to call them."""
+    from sklearn.decomposition import PCA
+
+    n_dims = max(1, min(n_dims, *rows.shape))
+    if sparse.issparse(rows) and n_dims >= min(rows.shape):
+        rows = rows.toarray()
+    solver = "arpack" if sparse.issparse(rows) else "auto"
+    with np.errstate(all="ignore"):
+        pca = PCA(n_dims, svd_solver=solver, random_state=seed)
+        Z = np.nan_to_num(np.asarray(pca.fit_transform(rows.astype(np.float64, copy=False)), dtype=np.float64))
+    shares = np.nan_to_num(pca.explained_variance_ratio_)
+    return Z, tuple(f"component {i + 1} ({share:.1%} of variance)" for i, share in enumerate(shares))
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How the features make the directions.
+
+    Attributes
+    ----------
+    effect : array of shape (n_dims, n_features)
+        For a linear view the weight times the standard deviation of the feature, else their correlation.
+    weight : array of shape (n_dims, n_features) or None
+        The weights themselves; None if the view is not linear.
+    """
+
+    effect: NDArray[np.float64]
+    weight: NDArray[np.float64] | None
+
+
+def feature_weights(seen: Seen) -> Weights:
+    """The weights of a linear view, or the correlation of the features with the axes of any other."""
+    n_axes = min(MAX_AXES, seen.Z.shape[1])
+    deviation = _deviations(seen.rows)
+    weight = _linear_weights(seen)
+    if weight is not None:
+        return Weights(weight[:n_axes] * deviation, weight[:n_axes])
+    centred = seen.Z[:, :n_axes] - seen.Z[:, :n_axes].mean(axis=0)
+    mean = column_means(seen.rows)
+    products = np.zeros((n_axes, seen.rows.shape[1]))
+    for block in row_blocks(seen.rows.shape[0], 8 * seen.rows.shape[1]):
+        part = seen.rows[block]
+        products += np.asarray(centred[block].T @ part if sparse.issparse(part) else centred[block].T @ (part - mean))
+    scale = np.outer(np.sqrt((centred**2).mean(axis=0)), deviation) * len(centred)
+    with np.errstate(all="ignore"):
+        return Weights(np.where(scale > 0, products / scale, 0.0), None)
+
+
+def _linear_weights(seen: Seen) -> NDArray[np.float64] | None:
+    """The weights, if the model has some and they do explain the view of a few rows."""
+    estimator = seen.estimator
+    components = getattr(estimator, "components_", getattr(estimator, "coef_", None))
+    if components is None:
+        return None
+    weight = np.atleast_2d(np.asarray(components, dtype=np.float64))
+    if weight.shape != (seen.Z.shape[1], seen.rows.shape[1]):
+        return None
+    chosen = np.unique(np.linspace(0, len(seen.Z) - 1, CHECKED_ROWS).astype(int))
+    Z = seen.Z[chosen]
+    guess = take_rows(seen.rows, chosen) @ weight.T
+    # Directions see differences of rows: what the origin is does not matter.
+    gap = np.abs((guess - guess.mean(axis=0)) - (Z - Z.mean(axis=0))).max()
+    return weight if gap <= LINEAR_TOLERANCE * max(np.abs(Z - Z.mean(axis=0)).max(), 1e-300) else None
+
+
+def _deviations(rows: Rows) -> NDArray[np.float64]:
+    mean = column_means(rows)
+    total = np.zeros(rows.shape[1])
+    for block in row_blocks(rows.shape[0], 8 * rows.shape[1]):
+        part = rows[block]
+        if sparse.issparse(part):
+            # The zeros that are not stored lie at minus the mean.
+            stored = part.copy()
+            stored.data = (stored.data - mean[stored.indices]) ** 2
+            zeros = part.shape[0] - np.bincount(part.indices, minlength=len(mean))
+            total += np.asarray(stored.sum(axis=0)).ravel() + zeros * mean**2
+        else:
+            total += ((part - mean) ** 2).sum(axis=0, dtype=np.float64)
+    return np.sqrt(total / rows.shape[0])
