@@ -1,0 +1,157 @@
+"""Views of one training fold for the experiments of SODRPaC: every method and every setting of a grid, fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pairlens.datasets import make_subclass_blobs
+from pairlens.engines.blocks import column_means
+from pairlens.graphs.weights import default_theta
+from pairlens.methods._subclass import Terms, held_out_scores
+from pairlens.methods.cmm import mean_differences
+from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID
+from pairlens.papers.experiment import Array, Codes, Unit
+from pairlens.papers.protocols import fold
+from pairlens.spectral.eigen import difference
+from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.supervision import Constraints
+
+__all__ = ["LAMS", "WIDTHS", "Training", "blobs", "draw", "nearest", "training"]
+
+LAMS = (0.0, 2.0**-5, 0.5, 2.0, 8.0, 32.0, 128.0)
+WIDTHS = (4.0, 0.25)
+"""The grid of the tables: theta is a width times the default of SODRPaC."""
+BETAS = 4.0 ** np.arange(-3, 4)
+N_RANDOM = 14
+
+
+class Training:
+    """The rows of a training fold and those held out, both scaled; what depends on the pairs takes them as argument.
+
+    Views are matrices with directions in columns, best first, from which the leading columns can be taken.
+    """
+
+    def __init__(self, X: Array, y: Codes, X_test: Array, y_test: Codes, dims: Iterable[int]) -> None:
+        self.X, self.y, self.X_test, self.y_test = X, y, X_test, y_test
+        self.dims = tuple(dims)
+        self.most = max(self.dims)
+
+    @cached_property
+    def space(self) -> RowSpace:
+        return row_space(self.X, column_means(self.X))
+
+    @cached_property
+    def terms(self) -> Terms:
+        """Neighbours and scatters, which depend on neither pairs nor parameters."""
+        return Terms.of(self.space, 3, 5)
+
+    @cached_property
+    def width(self) -> float:
+        """The default theta: the squared mean length of the centred rows."""
+        return default_theta(self.X)
+
+    @cached_property
+    def _manifold(self) -> dict[float, Array]:
+        return {}
+
+    def sodrpac(self, pairs: Constraints, lams: Iterable[float], widths: Iterable[float]) -> dict[tuple, Array]:
+        """Views by lam and width, for any grid: neighbours are found once, and what the pairs generate once."""
+        made, spread = self.terms.generate(pairs), self.space.covariance()
+        found = {}
+        for width in widths:
+            theta = width * self.width
+            if theta not in self._manifold:
+                self._manifold[theta] = self.terms.manifold(theta) / len(self.X)
+            repel = self.terms.apart(pairs, made, theta) + spread
+            for lam in lams:
+                attract = self.terms.together + lam * self._manifold[theta] + spread
+                found[lam, width] = self.space.lift(difference(attract, repel, self.most)[1]).T
+        return found
+
+    def searched(self, pairs: Constraints, seed: int) -> Iterator[Array]:
+        """For each dimension the view at the parameters that held-out pairs choose."""
+        scores = held_out_scores(
+            self.terms,
+            pairs,
+            lams=LAM_GRID,
+            thetas=self.width * THETA_GRID,
+            dims=np.array(self.dims),
+            unit=float(len(self.X)),
+            n_splits=5,
+            random_state=seed,
+        )
+        for place, d in enumerate(self.dims):
+            lam, theta, _ = replace(scores, dims=np.array([d]), values=scores.values[..., [place]]).best()
+            yield next(iter(self.sodrpac(pairs, [lam], [theta / self.width]).values()))
+
+    def ssdr_family(self, pairs: Constraints) -> list[Array]:
+        """SSDR and CMM with fourteen weights of the must-links."""
+        together, apart = mean_differences(self.space, pairs)
+        spread = self.space.covariance()
+        return [
+            self.space.lift(difference(beta * together + spread, apart + (1 + share) * spread, self.most)[1]).T
+            for beta in BETAS
+            for share in (0.0, 1.0)
+        ]
+
+    def random(self, seed: int) -> list[Array]:
+        """Orthonormal directions drawn at random: a control."""
+        rng, f = np.random.default_rng(seed), self.X.shape[1]
+        return [np.linalg.qr(rng.standard_normal((f, f)))[0][:, : self.most] for _ in range(N_RANDOM)]
+
+    def accuracy(self, W: Array, d: int) -> float:
+        """Of the nearest training row, in the leading d directions."""
+        return nearest(self.X @ W[:, :d], self.y, self.X_test @ W[:, :d], self.y_test)
+
+    def chosen(self, views: Iterable[Array], d: int) -> float:
+        """Accuracy of the view whose leave-one-out accuracy on the training rows is best."""
+        return self.accuracy(max(views, key=lambda W: nearest(self.X @ W[:, :d], self.y)), d)
+
+
+def nearest(Z: Array, y: Codes, Z_test: Array | None = None, y_test: Codes | None = None) -> float:
+    """1-NN accuracy on held-out rows, or leave-one-out where none are given."""
+    queries, truth = (Z, y) if Z_test is None else (Z_test, y_test)
+    squared = queries @ (-2 * Z.T)
+    squared += (Z**2).sum(axis=1)
+    if Z_test is None:
+        np.fill_diagonal(squared, np.inf)
+    return float((y[squared.argmin(axis=1)] == truth).mean())
+
+
+def draw(y: Codes, n_must: int, n_cannot: int, seed: int) -> Constraints:
+    """So many must-links and cannot-links, each drawn uniformly from all there are."""
+    rng = np.random.default_rng(seed)
+    first, second = np.triu_indices(len(y), 1)
+    same = y[first] == y[second]
+    chosen = (rng.choice(np.flatnonzero(kind), n, replace=False) for kind, n in ((same, n_must), (~same, n_cannot)))
+    must, cannot = (np.column_stack([first[pick], second[pick]]) for pick in chosen)
+    return Constraints(must, cannot, len(y))
+
+
+def blobs(kind: Any, sy: float, seed: int) -> tuple[Array, Codes, Constraints]:
+    """One draw of the motivating example, with its pairs."""
+    return make_subclass_blobs(kind=kind, sy=sy, random_state=seed)
+
+
+def training(unit: Unit) -> Training:
+    """The fold that is this part of the run: rows encoded, split, and scaled as the set says."""
+    params = unit.data.params
+    X, y = unit.X, unit.y
+    if "merge" in params:
+        rows = np.random.default_rng(0).permutation(len(X))[: params["rows"]]
+        X = X[rows]
+        y = (y[rows] == 1 if params["merge"] == "second" else y[rows] % 2).astype(np.int64)
+    if params.get("codes") == "one-hot":
+        X = np.concatenate([column[:, None] == np.unique(column) for column in X.T], axis=1).astype(np.float64)
+    train, test = fold(unit, unit.settings["folds"], y)
+    A, B = X[train], X[test]
+    if "codes" not in params:
+        mean, spread = A.mean(axis=0), A.std(axis=0)
+        spread[spread == 0] = 1
+        A, B = (A - mean) / spread, (B - mean) / spread
+    return Training(A, y[train], B, y[test], params["dims"])
