@@ -29,12 +29,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, subspace_angles
 
-from benchmarks.measure import peak_memory, report
+from benchmarks.measure import report
 from pairlens import Constraints
 from pairlens.engines.projected import ProjectedRows
 from pairlens.graphs.approximate import approximate_neighbors
 from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
 from pairlens.methods.dsp import DSP
+from pairlens.selection.measure import peak_memory
 
 K = 5
 GIB = 2.0**30

@@ -57,10 +57,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import pairlens.methods
 from benchmarks.league_table import Record, page
-from benchmarks.measure import peak_memory
 from pairlens import Constraints
 from pairlens.methods._base import PairView
 from pairlens.metrics import pairwise_f_score
+from pairlens.selection.measure import peak_memory
 
 ROOT = Path(__file__).parent
 FEWEST_ROWS_OF_A_CLASS = 5

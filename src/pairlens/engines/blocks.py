@@ -9,12 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["FloatArray", "IntArray", "Rows", "column_means", "project", "row_blocks", "take_rows", "varying_columns"]
+from pairlens.engines.dispatch import dispatched
+
+__all__ = [
+    "FloatArray",
+    "IntArray",
+    "Rows",
+    "column_means",
+    "combine_rows",
+    "mean_norm",
+    "project",
+    "read_ahead",
+    "row_blocks",
+    "take_rows",
+    "varying_columns",
+]
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
 Rows: TypeAlias = Any
-"""A dense array or a CSR matrix of rows."""
+"""A dense array or a CSR matrix of rows, or :class:`~pairlens.engines.dispatch.EngineRows`."""
 
 BLOCK_BYTES = 1 << 23
 """Bytes of one row block: large enough for BLAS to run at speed, small enough to stay near the cores."""
@@ -27,6 +41,21 @@ def row_blocks(n_rows: int, row_bytes: int, block_bytes: int = BLOCK_BYTES) -> I
         yield slice(start, min(start + step, n_rows))
 
 
+@dispatched
+def read_ahead(X: Rows, rows: IntArray, *, scatter: bool) -> None:
+    """Say which rows and sums will be asked for, so that an engine for which reading is dear reads once.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or EngineRows
+    rows : int array
+        Rows that will be taken.
+    scatter : bool
+        Whether the total scatter will be asked for, besides the mean.
+    """
+
+
+@dispatched
 def take_rows(X: Rows, rows: IntArray | slice) -> NDArray[np.float64]:
     """The given rows as a dense float64 array."""
     taken = X[rows]
@@ -34,6 +63,7 @@ def take_rows(X: Rows, rows: IntArray | slice) -> NDArray[np.float64]:
     return dense.astype(np.float64, copy=False)
 
 
+@dispatched
 def column_means(X: Rows) -> NDArray[np.float64]:
     """Means of the columns, accumulated in float64 whatever the dtype of X.
 
@@ -50,6 +80,7 @@ def column_means(X: Rows) -> NDArray[np.float64]:
     return total / n
 
 
+@dispatched
 def varying_columns(X: Rows) -> NDArray[np.bool_]:
     """Which columns are not constant.
 
@@ -69,6 +100,7 @@ def varying_columns(X: Rows) -> NDArray[np.bool_]:
     return varies
 
 
+@dispatched
 def project(X: Rows, mean: FloatArray, components: FloatArray) -> FloatArray:
     """Rows seen from the mean, along the components: ``(X - mean) @ components.T``.
 
@@ -80,3 +112,21 @@ def project(X: Rows, mean: FloatArray, components: FloatArray) -> FloatArray:
     for block in row_blocks(X.shape[0], X.itemsize * X.shape[1]):
         np.matmul(X[block] - mean, components.T, out=result[block])
     return result
+
+
+@dispatched
+def combine_rows(X: Rows, coefficients: FloatArray) -> NDArray[np.float64]:
+    """Combinations of rows, ``coefficients @ X``."""
+    return np.asarray((X.T @ coefficients.T).T, dtype=np.float64)
+
+
+@dispatched
+def mean_norm(X: Rows) -> float:
+    """Mean distance of the rows from their mean."""
+    offset = column_means(X)
+    if sparse.issparse(X):
+        squared = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ offset) + offset @ offset
+    else:
+        centred = X - offset
+        squared = np.einsum("ij,ij->i", centred, centred)
+    return float(np.sqrt(np.maximum(squared, 0.0)).mean())

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import issparse
 
+from pairlens.engines.dispatch import dispatched
 from pairlens.engines.selection import (
     Criterion,
     Selected,
@@ -21,7 +22,7 @@ from pairlens.engines.selection import (
     spread_sample,
 )
 
-__all__ = ["Neighbors", "neighbors"]
+__all__ = ["Neighbors", "check_counts", "neighbors"]
 
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -62,6 +63,7 @@ class Neighbors:
     farthest_distance: Float64 | None
 
 
+@dispatched
 def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: int | None = None) -> Neighbors:
     """Find the exact nearest and farthest rows of every row in Euclidean distance.
 
@@ -110,9 +112,7 @@ def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: i
     (array([1, 0, 1, 2]), array([7., 6., 4., 7.]))
     """
     n, n_features = X.shape
-    for name, value in (("n_nearest", n_nearest), ("n_farthest", n_farthest)):
-        if not 0 <= index(value) < max(n, 1):
-            raise ValueError(f"{name}={value} must lie between 0 and {n - 1}, one less than the {n} rows of X.")
+    check_counts(n, n_nearest, n_farthest)
     if block_bytes is None:
         block_bytes = DEFAULT_BLOCK_BYTES
     if block_bytes <= 0:
@@ -132,6 +132,13 @@ def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: i
         n_threads=threads,
     )
     return Neighbors(*_per_row(rows, near, +1), *_per_row(rows, far, -1))
+
+
+def check_counts(n: int, n_nearest: int, n_farthest: int) -> None:
+    """Refuse to list more rows than there are others."""
+    for name, value in (("n_nearest", n_nearest), ("n_farthest", n_farthest)):
+        if not 0 <= index(value) < max(n, 1):
+            raise ValueError(f"{name}={value} must lie between 0 and {n - 1}, one less than the {n} rows of X.")
 
 
 def _per_row(rows: _Rows, selected: Selected | None, sign: int) -> tuple[Index | None, Float64 | None]:

@@ -14,10 +14,20 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from pairlens.engines.blocks import FloatArray, IntArray, Rows, row_blocks, take_rows
+from pairlens.engines.dispatch import dispatched
 
-__all__ = ["graph_scatter", "group_means", "group_scatter", "pair_scatter", "weighted_scatter"]
+__all__ = [
+    "graph_scatter",
+    "group_means",
+    "group_scatter",
+    "pair_scatter",
+    "rebuilding_graph",
+    "residual_scatter",
+    "weighted_scatter",
+]
 
 
+@dispatched
 def weighted_scatter(X: Rows, *, weight: FloatArray | None = None, offset: FloatArray) -> NDArray[np.float64]:
     r"""The scatter about a point, :math:`\sum_i d_i (x_i - o)(x_i - o)'`, with d = 1 unless given."""
     n, f = X.shape
@@ -78,6 +88,7 @@ def _sparse_weighted_scatter(
     return product - cross - cross.T + d.sum() * np.outer(offset, offset)
 
 
+@dispatched
 def group_scatter(X: Rows, codes: IntArray, *, weight: FloatArray | None = None) -> NDArray[np.float64]:
     r"""The scatter of rows about the mean of their group, :math:`\sum_i d_{c(i)} (x_i - m_{c(i)})(x_i - m_{c(i)})'`.
 
@@ -112,6 +123,7 @@ def group_scatter(X: Rows, codes: IntArray, *, weight: FloatArray | None = None)
     return unit * total
 
 
+@dispatched
 def group_means(X: Rows, codes: IntArray) -> NDArray[np.float64]:
     """Means of the rows of each group; rows with a negative code belong to none."""
     member = np.flatnonzero(codes >= 0)
@@ -128,6 +140,7 @@ def group_means(X: Rows, codes: IntArray) -> NDArray[np.float64]:
     return sums / np.maximum(size, 1)[:, None]
 
 
+@dispatched
 def pair_scatter(X: Rows, pairs: IntArray, weight: FloatArray | None = None) -> NDArray[np.float64]:
     r"""The scatter of pair differences, :math:`\sum_{(i,j)} w_{ij} (x_i - x_j)(x_i - x_j)'`.
 
@@ -161,6 +174,7 @@ def _difference_scatter(X: FloatArray, pairs: IntArray, weight: FloatArray | Non
     return unit * total
 
 
+@dispatched
 def graph_scatter(X: Rows, graph: sparse.csr_matrix) -> NDArray[np.float64]:
     r"""The Laplacian form :math:`X' (\mathrm{diag}(A 1) - A) X` of a symmetric weight matrix A.
 
@@ -179,3 +193,17 @@ def graph_scatter(X: Rows, graph: sparse.csr_matrix) -> NDArray[np.float64]:
         rows = centred[block]
         total += rows.T @ (degree[block, None] * rows - graph[block] @ centred)
     return (total + total.T) / 2
+
+
+@dispatched
+def residual_scatter(X: Rows, rebuild: sparse.csr_matrix) -> NDArray[np.float64]:
+    """What is left of rows that others rebuild, ``(X - R X)' (X - R X)``; the weights R of each row sum to 1."""
+    residual = X - rebuild @ X
+    product = residual.T @ residual
+    return product.toarray() if sparse.issparse(product) else product
+
+
+def rebuilding_graph(rebuild: sparse.csr_matrix) -> sparse.csr_matrix:
+    """The symmetric graph whose Laplacian is ``(I - R)' (I - R)``, for weights R of which each row sums to 1."""
+    graph = rebuild + rebuild.T - rebuild.T @ rebuild
+    return (graph - sparse.diags(graph.diagonal())).tocsr()

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines.blocks import IntArray, Rows, column_means, take_rows
+from pairlens.engines.blocks import IntArray, Rows, mean_norm
 from pairlens.engines.distances import pair_squared_distances
+from pairlens.engines.local import rebuilding_weights
 from pairlens.engines.neighbors import neighbors
 
 __all__ = ["default_theta", "heat", "reconstruction_weights"]
@@ -15,13 +16,7 @@ __all__ = ["default_theta", "heat", "reconstruction_weights"]
 
 def default_theta(X: Rows) -> float:
     """The squared mean norm of the centred rows: the width of the heat kernel unless another is given."""
-    offset = column_means(X)
-    if sparse.issparse(X):
-        squared = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ offset) + offset @ offset
-    else:
-        centred = X - offset
-        squared = np.einsum("ij,ij->i", centred, centred)
-    return float(np.sqrt(np.maximum(squared, 0.0)).mean() ** 2)
+    return mean_norm(X) ** 2
 
 
 def heat(X: Rows, edges: IntArray, theta: float | None = None) -> NDArray[np.float64]:
@@ -49,15 +44,5 @@ def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3) -> spar
     k = min(n_neighbors, n - 1)
     indices = neighbors(X, n_nearest=k).nearest
     assert indices is not None
-    weight = np.empty((n, k))
-    step = max(1, (1 << 24) // (8 * k * X.shape[1]))
-    for start in range(0, n, step):
-        rows = slice(start, start + step)
-        chosen = indices[rows]
-        local = take_rows(X, chosen.ravel()).reshape(*chosen.shape, -1) - take_rows(X, rows)[:, None, :]
-        gram = local @ local.transpose(0, 2, 1)
-        trace = np.trace(gram, axis1=1, axis2=2)
-        gram[:, np.arange(k), np.arange(k)] += np.where(trace > 0, reg * trace, reg)[:, None]
-        weight[rows] = np.linalg.solve(gram, np.ones((len(gram), k, 1)))[..., 0]
-    weight /= weight.sum(axis=1, keepdims=True)
+    weight = rebuilding_weights(X, indices, reg)
     return sparse.csr_matrix((weight.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))

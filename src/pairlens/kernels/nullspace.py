@@ -167,7 +167,7 @@ def linked_sample(chunklets: IntArray, at_most: int | None = None) -> NDArray[np
 def contrasts(codes: IntArray) -> sparse.csr_matrix:
     """Orthonormal contrasts inside each group of rows sorted by group: c - 1 rows of the result for c of them."""
     _, sizes = np.unique(codes, return_counts=True)
-    return sparse.block_diag([helmert(int(size)) for size in sizes], format="csr")
+    return sparse.block_diag([sparse.csr_matrix(helmert(int(size))) for size in sizes], format="csr")
 
 
 def projected_kernel(X: Rows, Y: Rows, space: NullSpace, F_Y: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

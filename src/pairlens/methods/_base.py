@@ -23,8 +23,10 @@ from pairlens._sklearn import (
     validate_data,
 )
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import IntArray, Rows, column_means, project
+from pairlens.engines.blocks import IntArray, Rows, column_means, project, read_ahead
+from pairlens.engines.dispatch import EngineRows, engine_rows
 from pairlens.exceptions import SupervisionWarning
+from pairlens.methods._memory import into_memory
 from pairlens.methods._supervision import combine, held_out_auc
 from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
 from pairlens.spectral.rowspace import RowSpace, row_space
@@ -74,8 +76,11 @@ class PairView(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
         """
         if y is None and constraints is None:
             raise ValueError("score needs pairs to judge by: give constraints=, or labels by y.")
-        embedded = np.asarray(self.transform(X))
-        return held_out_auc(embedded, combine(y, constraints, len(embedded)), sample_weight)
+        embedded = self.transform(X)
+        rows: Rows = engine_rows(embedded, fitting=True)
+        if rows is None:
+            rows = np.asarray(embedded)
+        return held_out_auc(rows, combine(y, constraints, rows.shape[0]), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -126,7 +131,8 @@ class PairTransformer(PairView):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
-            All rows, those about which nothing is known too.
+            All rows, those about which nothing is known too. The linear methods also take dask arrays and data
+            frames, and torch tensors.
         y : array-like of shape (n_samples,), optional
             Labels, -1 or missing where unknown. All pairs of labelled rows become constraints.
         constraints : Constraints, optional
@@ -136,9 +142,19 @@ class PairTransformer(PairView):
         -------
         self : object
         """
-        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", ensure_min_samples=2)
+        rows = self._read(X, fitting=True)
         self._check_n_components(rows)
-        known = combine(y, constraints, rows.shape[0])
+        self._learn_safely(rows, combine(y, constraints, rows.shape[0]))
+        return self
+
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
+        """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
+        return validate_data(
+            self, X, dtype=DTYPES, accept_sparse="csr", reset=fitting, ensure_min_samples=2 if fitting else 1
+        )
+
+    def _learn_safely(self, rows: Rows, known: Constraints) -> None:
+        """Learn, in float64 where squares leave the range of float32."""
         try:
             self._learn(rows, known)
         except FloatingPointError:
@@ -150,7 +166,6 @@ class PairTransformer(PairView):
             # Squares leave the range of float32 long before the values do.
             self._learn(rows.astype(np.float64), known)
             self._store_as(rows.dtype)
-        return self
 
     def _learn(self, rows: Rows, known: Constraints) -> None:
         """Find and store the directions; FloatingPointError if squares overflow or vanish in the dtype of the rows."""
@@ -216,16 +231,49 @@ class LinearPairTransformer(PairTransformer):
         Names of the features, if X had any.
     """
 
+    _rows_may_be: ClassVar[str] = "in memory"
+    """Where the rows may be: "in memory"; "on one machine", in a tensor too; "anywhere", which promises that the method
+    touches them by the operations of :mod:`pairlens.engines` only; or "anywhere for neighbours", if it searches all
+    rows, which beyond a number of rows of a dask array only landmarks take part in."""
+
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
+        rows = engine_rows(X, fitting=fitting)
+        if rows is None:
+            return super()._read(X, fitting=fitting)
+        if fitting and rows.shape[0] < 2:
+            raise ValueError(
+                f"Found array with {rows.shape[0]} sample(s) (shape={rows.shape}) while a minimum of 2 is required by "
+                f"{type(self).__name__}."
+            )
+        validate_data(self, rows.header, reset=fitting, skip_check_array=True)
+        return rows
+
+    def _learn_safely(self, rows: Rows, known: Constraints) -> None:
+        if not isinstance(rows, EngineRows):
+            super()._learn_safely(rows, known)
+            return
+        near, about = into_memory(type(self).__name__, rows, known, self._rows_taken)
+        super()._learn_safely(near, about)
+        if near is not rows:
+            self.mean_ = column_means(rows).astype(rows.dtype)
+
+    @property
+    def _rows_taken(self) -> str:
+        """Where the rows may be as the parameters are."""
+        return self._rows_may_be
+
     def _rows_used(self, known: Constraints) -> IntArray | None:
         """The rows that decide the solution, if not all do."""
         return None
 
     def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
+        used = self._rows_used(known)
+        anchors = known.rows if used is None else used
+        read_ahead(X, anchors, scatter=used is None)
         mean = column_means(X)
         self.mean_ = mean.astype(X.dtype)
-        used = self._rows_used(known)
         if used is None:
-            return row_space(X, mean, anchors=known.rows), known
+            return row_space(X, mean, anchors=anchors), known
         return row_space(X, mean, used=used), known[used]
 
     def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
@@ -240,15 +288,16 @@ class LinearPairTransformer(PairTransformer):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix, torch tensor or dask array of shape (n_samples, n_features)
 
         Returns
         -------
         Z : array of shape (n_samples, n_components)
+            A tensor on the device of X for a tensor, and a dask array, not computed yet, for a dask array or data
+            frame.
         """
         check_is_fitted(self)
-        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
-        return project(rows, self.mean_, self.components_)
+        return project(self._read(X, fitting=False), self.mean_, self.components_)
 
 
 def finite(scatter: Matrix) -> Matrix:

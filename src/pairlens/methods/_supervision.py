@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import IntArray
+from pairlens.engines.blocks import IntArray, Rows
 from pairlens.engines.distances import pair_squared_distances
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.supervision import Constraints
@@ -27,7 +29,7 @@ def combine(y: ArrayLike | None, constraints: Constraints | None, n_samples: int
     if y is None:
         known = Constraints(n_samples=n_samples)
     else:
-        known = Constraints.from_labels(y)
+        known = Constraints.from_labels(_in_memory(y))
         if len(known) != n_samples:
             raise ValueError(f"y has {len(known)} entries but X has {n_samples} rows; there must be one for each.")
     if constraints is None:
@@ -43,6 +45,13 @@ def combine(y: ArrayLike | None, constraints: Constraints | None, n_samples: int
         return constraints
     # What was accepted as contradictory when it was built is not refused now.
     return known.merge(constraints, on_conflict="warn" if len(constraints.conflicts().direct) else None)
+
+
+def _in_memory(y: Any) -> ArrayLike:
+    """Labels as an array: those of a tensor or of a dask array or series are few enough for that."""
+    if type(y).__module__.partition(".")[0] == "torch":
+        return y.detach().cpu().numpy()
+    return np.asarray(y.compute()) if hasattr(y, "dask") else y
 
 
 def listed(known: Constraints) -> Constraints:
@@ -82,7 +91,7 @@ def class_codes(known: Constraints) -> IntArray:
     return result
 
 
-def held_out_auc(embedded: NDArray[np.floating], known: Constraints, sample_weight: ArrayLike | None = None) -> float:
+def held_out_auc(embedded: Rows, known: Constraints, sample_weight: ArrayLike | None = None) -> float:
     """Area under the ROC curve with which distance tells must-links from cannot-links.
 
     Without pairs of both kinds there is nothing to tell apart: 0.5, with a warning. So a fold of a cross-validation
@@ -102,8 +111,10 @@ def held_out_auc(embedded: NDArray[np.floating], known: Constraints, sample_weig
     pairs, weight = np.concatenate([must, cannot]), np.concatenate([must_weight, cannot_weight])
     if sample_weight is not None:
         share = np.asarray(sample_weight, dtype=np.float64)
-        if share.shape != (len(embedded),) or not (np.isfinite(share).all() and (share >= 0).all()):
-            raise ValueError(f"sample_weight must hold {len(embedded)} finite numbers of at least 0, one for each row.")
+        if share.shape != (embedded.shape[0],) or not (np.isfinite(share).all() and (share >= 0).all()):
+            raise ValueError(
+                f"sample_weight must hold {embedded.shape[0]} finite numbers of at least 0, one for each row."
+            )
         weight = weight * share[pairs].prod(axis=1)
     together = np.repeat([True, False], [len(must), len(cannot)])
     return float(roc_auc_score(together, -pair_squared_distances(embedded, pairs), sample_weight=weight))

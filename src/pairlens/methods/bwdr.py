@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from pairlens.engines.blocks import IntArray
-from pairlens.methods._base import LinearPairTransformer
+from pairlens.methods._incremental import Incremental
 from pairlens.methods._stretching import CompressWithin, ShrunkScatters, StretchBetween
 from pairlens.supervision import Constraints
 
 __all__ = ["BWDR", "WBDR"]
 
 
-class _Linear(ShrunkScatters, LinearPairTransformer):
+class _Linear(ShrunkScatters, Incremental):
     """The linear form: only rows in pairs count, unless a target of the shrinkage asks for all."""
 
+    _rows_may_be: ClassVar = "anywhere"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearPairTransformer._parameter_constraints,
+        **Incremental._parameter_constraints,
         **ShrunkScatters._shrinkage_constraints,
     }
 
@@ -69,6 +70,8 @@ class BWDR(StretchBetween, _Linear):
         Mean of the rows of X.
     n_features_in_ : int
         Number of features seen in fit.
+    n_samples_seen_ : int
+        Number of rows seen by fit, or by partial_fit in all batches.
 
     See Also
     --------
@@ -141,6 +144,8 @@ class WBDR(CompressWithin, _Linear):
         Mean of the rows of X.
     n_features_in_ : int
         Number of features seen in fit.
+    n_samples_seen_ : int
+        Number of rows seen by fit, or by partial_fit in all batches.
 
     See Also
     --------

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from pairlens.methods._base import LinearPairTransformer, unsupervised, warn_fallback
+from pairlens.methods._base import unsupervised, warn_fallback
+from pairlens.methods._incremental import Incremental
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import chunklet_covariance
@@ -13,7 +16,7 @@ from pairlens.supervision import Constraints
 __all__ = ["CFLD", "RCA"]
 
 
-class RCA(LinearPairTransformer):
+class RCA(Incremental):
     r"""Relevant component analysis: whiten the variation inside chunklets.
 
     Chunklets are the groups of rows that chains of must-links join. With :math:`C_w` the covariance of the rows about
@@ -38,6 +41,8 @@ class RCA(LinearPairTransformer):
         Mean of the rows of X.
     n_features_in_ : int
         Number of features seen in fit.
+    n_samples_seen_ : int
+        Number of rows seen by fit, or by partial_fit in all batches.
 
     See Also
     --------
@@ -61,6 +66,9 @@ class RCA(LinearPairTransformer):
     >>> RCA().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=30, random_state=0)).shape
     (150, 2)
     """
+
+    _rows_may_be: ClassVar = "anywhere"
+    _sums: ClassVar = ("chunklets",)
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         if known.n_must_link == 0:
@@ -95,6 +103,8 @@ class CFLD(RCA):
         Mean of the rows of X.
     n_features_in_ : int
         Number of features seen in fit.
+    n_samples_seen_ : int
+        Number of rows seen by fit, or by partial_fit in all batches.
 
     See Also
     --------

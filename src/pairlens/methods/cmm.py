@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pairlens.engines.blocks import IntArray
-from pairlens.methods._base import LinearPairTransformer, warn_fallback
+from pairlens.methods._base import warn_fallback
+from pairlens.methods._incremental import Incremental
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
@@ -12,7 +15,7 @@ from pairlens.supervision import Constraints
 __all__ = ["CMM", "mean_differences"]
 
 
-class CMM(LinearPairTransformer):
+class CMM(Incremental):
     r"""Constraint margin maximisation.
 
     The orthonormal leading eigenvectors of :math:`S_C / n_C - S_M / n_M`, the mean difference of the cannot-links less
@@ -36,6 +39,8 @@ class CMM(LinearPairTransformer):
         Mean of the rows of X.
     n_features_in_ : int
         Number of features seen in fit.
+    n_samples_seen_ : int
+        Number of rows seen by fit, or by partial_fit in all batches.
 
     Notes
     -----
@@ -56,6 +61,8 @@ class CMM(LinearPairTransformer):
     >>> CMM().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=30, random_state=0)).shape
     (150, 2)
     """
+
+    _rows_may_be: ClassVar = "anywhere"
 
     def _rows_used(self, known: Constraints) -> IntArray | None:
         return known.rows if known.n_cannot_link else None

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import ClassVar
 
 from pairlens.engines.blocks import IntArray
-from pairlens.engines.scatter import group_means
-from pairlens.methods._base import LinearPairTransformer, unsupervised, warn_fallback
+from pairlens.methods._base import unsupervised, warn_fallback
+from pairlens.methods._incremental import Incremental
 from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened
 from pairlens.spectral.rowspace import RowSpace
-from pairlens.spectral.scatters import chunklet_covariance
+from pairlens.spectral.scatters import between_chunklets, chunklet_covariance
 from pairlens.supervision import Constraints
 
 __all__ = ["DCA"]
 
 
-class DCA(LinearPairTransformer):
+class DCA(Incremental):
     r"""Discriminative component analysis.
 
     Chunklets are the groups of rows that chains of must-links join; a cannot-linked row in no must-link is a chunklet
@@ -42,6 +42,8 @@ class DCA(LinearPairTransformer):
         Mean of the rows of X.
     n_features_in_ : int
         Number of features seen in fit.
+    n_samples_seen_ : int
+        Number of rows seen by fit, or by partial_fit in all batches.
 
     Notes
     -----
@@ -62,6 +64,9 @@ class DCA(LinearPairTransformer):
     (150, 2)
     """
 
+    _rows_may_be: ClassVar = "anywhere"
+    _sums: ClassVar = ("chunklets", "between_chunklets")
+
     def _rows_used(self, known: Constraints) -> IntArray | None:
         return known.rows if known.n_cannot_link else None
 
@@ -70,29 +75,7 @@ class DCA(LinearPairTransformer):
             warn_fallback(self, "no cannot-links were given")
             return unsupervised(space)
         chunklets = known.chunklets()
-        return chunklet_covariance(space, chunklets), _between_chunklets(space, known, chunklets)
+        return chunklet_covariance(space, chunklets), between_chunklets(space, known, chunklets)
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
         return attract_whitened(attract, repel, self.n_components)
-
-
-def _between_chunklets(space: RowSpace, known: Constraints, chunklets: IntArray) -> Matrix:
-    """Mean outer difference of the means of chunklets that a cannot-link joins, each pair of chunklets once."""
-    group = chunklets.copy()
-    single = np.flatnonzero(group < 0)
-    group[single] = chunklets.max(initial=-1) + 1 + np.arange(len(single))
-    means = group_means(space.rows, group)
-    joined = np.concatenate([group[known.explicit.cannot_link], _label_groups(known, group)])
-    joined = np.unique(np.sort(joined, axis=1), axis=0)
-    joined = joined[joined[:, 0] != joined[:, 1]]
-    difference = means[joined[:, 0]] - means[joined[:, 1]]
-    return difference.T @ difference / max(1, len(joined))
-
-
-def _label_groups(known: Constraints, group: IntArray) -> IntArray:
-    """Pairs of chunklets with different labels."""
-    if known.labels is None:
-        return np.empty((0, 2), dtype=np.int64)
-    labelled = np.flatnonzero(known.labels >= 0)
-    groups = np.unique(group[labelled])
-    return np.column_stack([side.ravel() for side in np.meshgrid(groups, groups)])

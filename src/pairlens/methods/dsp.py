@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +16,21 @@ from sklearn import get_config
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
 from pairlens.engines.blocks import IntArray, Rows
+from pairlens.engines.dispatch import EngineRows
 from pairlens.engines.distances import pair_squared_distances
 from pairlens.engines.projected import ProjectedNeighbors, ProjectedRows
 from pairlens.engines.scatter import graph_scatter
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.graphs.edges import edges_of, weight_matrix
-from pairlens.kernels.features import evenly_spaced
+from pairlens.kernels.features import MEDIAN_ROWS, evenly_spaced
 from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
-from pairlens.methods._base import LinearPairTransformer
-from pairlens.spectral.eigen import WHITEN_FLOOR, Matrix, Pencil, range_basis, symmetric
+from pairlens.methods._base import LinearPairTransformer, finite
+from pairlens.spectral.eigen import WHITEN_FLOOR, Matrix, Pencil, symmetric
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
+
+if TYPE_CHECKING:
+    from pairlens.engines.dask_projected import DaskProjectedRows
 
 __all__ = ["DELTA_GRID", "DSP", "EXACT_ROWS", "dual_diagonalisation", "far_graph", "near_graph"]
 
@@ -40,6 +45,9 @@ SEARCH_ROWS = 5000
 
 MAX_IMPLIED = 2_000_000
 """Cannot-links implied by labels up to which all are used."""
+
+DEVICE_FEATURES = 256
+"""Features from which the eigenproblems of tensors on a GPU are solved there."""
 
 HUB_RATIO = 0.5
 """Mean of the projected kernel over linked rows, in units of that over free rows, below which linked rows are hubs."""
@@ -79,7 +87,7 @@ class DSP(LinearPairTransformer):
         up to 1e-3, regularises, but it also discards directions that few rows differ in.
     neighbors : {"auto", "exact", "approx"}, default="auto"
         How neighbours are found. "approx" takes time that grows nearly as n and needs ``pairlens[ann]``; "auto" uses it
-        above 100,000 rows.
+        above 100,000 rows. Rows in a torch tensor are always searched exactly, on their device.
     n_clusters : int, optional
         Clusters for ``delta="search"``. By default the number of classes of the labels in `y` if there are some,
         else 8.
@@ -140,6 +148,8 @@ class DSP(LinearPairTransformer):
     (178, 6)
     """
 
+    _rows_may_be: ClassVar[str] = "anywhere for neighbours"
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -175,6 +185,11 @@ class DSP(LinearPairTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def _rows_taken(self) -> str:
+        # An index of the rows, unlike an exact search, needs them in one memory.
+        return "on one machine" if self.neighbors == "approx" else self._rows_may_be
+
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         if known.n_pairs == 0:
             raise ValueError(
@@ -183,31 +198,63 @@ class DSP(LinearPairTransformer):
             )
         rows, chunklets = space.near_rows, known.chunklets()
         self.delta_ = self._width(rows, known)
+        if hasattr(rows, "tensor"):
+            return self._scatters_on_device(space, known, chunklets)
         null_space = must_link_null_space(rows, chunklets, gamma=delta_to_gamma(self.delta_))
-        F = null_space.coordinates(rows)
-        self._warn_of_hubs(F, chunklets)
-        projected = ProjectedRows.of(rows, F, delta_to_gamma(self.delta_), chunklets)
+        projected: ProjectedRows | DaskProjectedRows
+        if isinstance(rows, EngineRows):
+            from pairlens.engines.dask_projected import DaskProjectedRows
+
+            projected = DaskProjectedRows.of(rows, null_space, chunklets)
+            self._warn_of_hubs(projected.remaining, chunklets)
+        else:
+            F = null_space.coordinates(rows)
+            self._warn_of_hubs(1 - np.einsum("ij,ij->i", F, F), chunklets)
+            projected = ProjectedRows.of(rows, F, delta_to_gamma(self.delta_), chunklets)
         found = self._neighbors(projected, min(self.n_neighbors, rows.shape[0] - 1))
         return (
             graph_scatter(space.rows, near_graph(projected, found)),
             graph_scatter(space.rows, far_graph(rows, found, *cannot_links(known))),
         )
 
-    def _neighbors(self, projected: ProjectedRows, k: int) -> ProjectedNeighbors:
-        if self.neighbors == "approx" or (self.neighbors == "auto" and projected.n > EXACT_ROWS):
+    def _scatters_on_device(self, space: RowSpace, known: Constraints, chunklets: IntArray) -> tuple[Matrix, Matrix]:
+        from pairlens.methods import _dsp_torch as device
+
+        if self.neighbors == "approx":
+            raise ValueError(
+                'neighbors="approx" works on NumPy arrays. Give neighbors="exact", or the tensor as X.cpu().numpy().'
+            )
+        X = space.near_rows.tensor
+        projected = device.projected_rows(X, chunklets, delta_to_gamma(self.delta_))
+        self._warn_of_hubs(1 - projected.F.square().sum(dim=1).cpu().numpy(), chunklets)
+        found = projected.neighbors(min(self.n_neighbors, projected.n - 1))
+        return device.scatters(space.rows.tensor, projected, found, *cannot_links(known))
+
+    def _neighbors(self, projected: ProjectedRows | DaskProjectedRows, k: int) -> ProjectedNeighbors:
+        many = self.neighbors == "approx" or (self.neighbors == "auto" and projected.n > EXACT_ROWS)
+        if many and isinstance(projected, ProjectedRows):
             from pairlens.graphs.approximate import approximate_neighbors
 
             return approximate_neighbors(projected, k, random_state=self.random_state)
         return projected.neighbors(k, block_bytes=int(get_config()["working_memory"] * 2**20))
 
-    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
-        return dual_diagonalisation(attract, repel, self.n_components, scaling=self.scaling, tol=self.tol)
+    def _solve_in(self, space: RowSpace, known: Constraints) -> Pencil:
+        tensor = getattr(space.rows, "tensor", None)
+        if tensor is None or not tensor.is_cuda or space.dim < DEVICE_FEATURES:
+            return super()._solve_in(space, known)
+        from pairlens.methods._dsp_torch import device_eigh
+
+        attract, repel = (finite(scatter) for scatter in self._scatters(space, known))
+        return self._solve(attract, repel, device_eigh(tensor.device))
+
+    def _solve(self, attract: Matrix, repel: Matrix, eigh: Callable[[Matrix], Pencil] = symmetric) -> Pencil:
+        return dual_diagonalisation(attract, repel, self.n_components, scaling=self.scaling, tol=self.tol, eigh=eigh)
 
     def _width(self, rows: Rows, known: Constraints) -> float:
         self.__dict__.pop("delta_scores_", None)
         if not isinstance(self.delta, str):
             return float(self.delta)
-        median = median_delta(rows)
+        median = median_delta(_at_hand(rows, evenly_spaced(rows.shape[0], MEDIAN_ROWS)))
         if self.delta == "median":
             return median
         if known.n_cannot_link == 0:
@@ -216,7 +263,7 @@ class DSP(LinearPairTransformer):
         used = np.union1d(
             known.rows[evenly_spaced(len(known.rows), SEARCH_ROWS)], evenly_spaced(len(known), SEARCH_ROWS)
         )
-        separated = self._separated(rows[used], known[used], deltas)
+        separated = self._separated(_at_hand(rows, used), known[used], deltas)
         self.delta_scores_ = {"delta": deltas, "separated": separated}
         return float(deltas[np.argmax(separated)])
 
@@ -244,11 +291,11 @@ class DSP(LinearPairTransformer):
                 )
         return shares
 
-    def _warn_of_hubs(self, F: NDArray[np.float64], chunklets: IntArray) -> None:
+    def _warn_of_hubs(self, remaining: NDArray[np.float64], chunklets: IntArray) -> None:
+        """Warn if the projected kernel of rows with themselves, `remaining`, is small for must-linked ones."""
         linked = chunklets >= 0
         if linked.all() or not linked.any():
             return
-        remaining = 1 - np.einsum("ij,ij->i", F, F)
         of_linked, of_free = float(remaining[linked].mean()), float(remaining[~linked].mean())
         if of_linked < HUB_RATIO * of_free:
             other = "" if self.delta == "search" else ', or delta="search"'
@@ -260,7 +307,13 @@ class DSP(LinearPairTransformer):
             )
 
 
-def near_graph(rows: ProjectedRows, found: ProjectedNeighbors) -> sparse.csr_matrix:
+def _at_hand(rows: Rows, chosen: IntArray) -> Rows:
+    """Some rows as an array of this process, or as the sparse matrix that they are."""
+    some = rows[chosen]
+    return np.asarray(some) if isinstance(some, EngineRows) else some
+
+
+def near_graph(rows: ProjectedRows | DaskProjectedRows, found: ProjectedNeighbors) -> sparse.csr_matrix:
     r"""S: joins nearest rows, with weights :math:`1 - \hat d / \max \hat d`."""
     edges = edges_of(found.nearest)
     distance = np.sqrt(rows.squared_distances(edges[:, 0], edges[:, 1]))
@@ -302,7 +355,15 @@ def cannot_links(known: Constraints) -> tuple[NDArray[np.int64], NDArray[np.floa
     return np.concatenate([given, drawn]), factor
 
 
-def dual_diagonalisation(A: Matrix, B: Matrix, k: int, *, scaling: str = "A", tol: float = 1e-9) -> Pencil:
+def dual_diagonalisation(
+    A: Matrix,
+    B: Matrix,
+    k: int,
+    *,
+    scaling: str = "A",
+    tol: float = 1e-9,
+    eigh: Callable[[Matrix], Pencil] = symmetric,
+) -> Pencil:
     r"""Directions of smallest :math:`w' A w / w' B w`, smallest first, without the null space of B.
 
     Parameters
@@ -315,10 +376,13 @@ def dual_diagonalisation(A: Matrix, B: Matrix, k: int, *, scaling: str = "A", to
         zero, B's is 1 instead.
     tol : float
         Eigenvalues of B up to this share of the largest count as zero.
+    eigh : callable
+        Eigenvalues, largest first, and eigenvectors of a symmetric matrix.
     """
-    size, basis = range_basis(B, tol)
-    whiten = basis / np.sqrt(size)
-    values, vectors = symmetric(whiten.T @ A @ whiten)
+    size, basis = eigh(B)
+    keep = size > tol * size.max(initial=0.0)
+    whiten = basis[:, keep] / np.sqrt(size[keep])
+    values, vectors = eigh(whiten.T @ A @ whiten)
     values, directions = values[::-1], whiten @ vectors[:, ::-1]
     largest = values.max(initial=0.0)
     if scaling == "A" and largest > 0:

@@ -72,6 +72,7 @@ class LFDA(LinearPairTransformer):
     (150, 2)
     """
 
+    _rows_may_be: ClassVar = "anywhere"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

@@ -30,6 +30,7 @@ def degrees(graph: sparse.csr_matrix) -> np.ndarray:
 class LocalityPreserving(LinearPairTransformer):
     """Parameters of the methods that start from a heat-weighted graph of nearest neighbours."""
 
+    _rows_may_be: ClassVar = "anywhere for neighbours"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -139,6 +140,8 @@ class SLPP(LinearPairTransformer):
     >>> SLPP().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=60, random_state=0)).shape
     (150, 2)
     """
+
+    _rows_may_be: ClassVar = "anywhere"
 
     def _rows_used(self, known: Constraints) -> IntArray | None:
         return np.flatnonzero(known.chunklets() >= 0) if known.n_must_link else None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-from scipy import sparse
-
 from pairlens._sklearn import Interval
+from pairlens.engines.scatter import residual_scatter
 from pairlens.graphs.weights import reconstruction_weights
 from pairlens.methods._base import LinearPairTransformer
 from pairlens.methods.cmm import mean_differences
@@ -70,6 +69,7 @@ class NPSSDR(LinearPairTransformer):
     (150, 2)
     """
 
+    _rows_may_be: ClassVar = "anywhere for neighbours"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -86,10 +86,7 @@ class NPSSDR(LinearPairTransformer):
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         together, apart = mean_differences(space, known)
         rebuild = reconstruction_weights(space.rows, self.n_neighbors, self.reg)
-        residual = space.rows - rebuild @ space.rows
-        broken = residual.T @ residual
-        if sparse.issparse(broken):
-            broken = broken.toarray()
+        broken = residual_scatter(space.rows, rebuild)
         return together + self.gamma * broken / space.rows.shape[0], apart
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:

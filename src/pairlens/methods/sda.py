@@ -74,6 +74,7 @@ class SDA(LinearPairTransformer):
     (150, 2)
     """
 
+    _rows_may_be: ClassVar = "anywhere for neighbours"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

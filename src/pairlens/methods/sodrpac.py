@@ -118,6 +118,7 @@ class SODRPaC(LinearPairTransformer):
     1
     """
 
+    _rows_may_be: ClassVar = "anywhere for neighbours"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairlens._sklearn import Interval, StrOptions
-from pairlens.methods._base import LinearPairTransformer
+from pairlens.methods._incremental import Incremental
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
@@ -17,7 +17,7 @@ from pairlens.supervision import Constraints
 __all__ = ["SSDR"]
 
 
-class SSDR(LinearPairTransformer):
+class SSDR(Incremental):
     r"""Semi-supervised dimensionality reduction.
 
     The orthonormal leading eigenvectors of
@@ -52,6 +52,8 @@ class SSDR(LinearPairTransformer):
         Mean of the rows of X.
     n_features_in_ : int
         Number of features seen in fit.
+    n_samples_seen_ : int
+        Number of rows seen by fit, or by partial_fit in all batches.
 
     References
     ----------
@@ -67,8 +69,9 @@ class SSDR(LinearPairTransformer):
     (150, 2)
     """
 
+    _rows_may_be: ClassVar = "anywhere"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearPairTransformer._parameter_constraints,
+        **Incremental._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
         "normalization": [StrOptions({"full", "half"})],

@@ -21,10 +21,11 @@ from pairlens._sklearn import (
 from pairlens._warnings import warn_user
 from pairlens.engines.blocks import IntArray, Rows, column_means
 from pairlens.exceptions import SupervisionWarning
+from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference.objective import Objective, draw_shifts
 from pairlens.preference.pairs import Floats, Pairs, largest_differences
 from pairlens.spectral.eigen import generalized
-from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, row_space
 from pairlens.supervision import Preferences
 from pairlens.supervision._labels import factorise
 from pairlens.supervision._sampling import as_generator
@@ -84,7 +85,7 @@ class PreferenceEstimator(BaseEstimator, ABC):
         """
         from pairlens.metrics import pairwise_accuracy
 
-        scores = self.decision_function(X)
+        scores = as_numpy(self.decision_function(X))
         known = known_preferences(y, preferences, groups, len(scores), max_pairs=MAX_SCORED_PAIRS, random_state=0)
         if sample_weight is not None:
             share = np.asarray(sample_weight, dtype=np.float64)[known.pairs].prod(axis=1)
@@ -135,9 +136,7 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         *,
         accept_sparse: bool,
     ) -> tuple[Rows, Preferences, np.random.Generator]:
-        rows: Rows = validate_data(
-            self, X, dtype=DTYPES, accept_sparse="csr" if accept_sparse else False, ensure_min_samples=2
-        )
+        rows = self._read(X, fitting=True, accept_sparse=accept_sparse)
         if self.n_components > rows.shape[1]:
             raise ValueError(
                 f"n_components={self.n_components} must be at most the number of features, {rows.shape[1]}."
@@ -148,11 +147,23 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         known = known_preferences(y, preferences, groups, rows.shape[0], max_pairs=self.max_pairs, random_state=rng)
         return rows, known, rng
 
+    def _read(self, X: Any, *, fitting: bool, accept_sparse: bool) -> Rows:
+        """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
+        return validate_data(
+            self,
+            X,
+            dtype=DTYPES,
+            accept_sparse="csr" if accept_sparse else False,
+            reset=fitting,
+            ensure_min_samples=2 if fitting else 1,
+        )
+
     def _start(self, X: Rows, known: Preferences) -> tuple[RowSpace, Floats]:
         """The coordinates to work in, and the leading principal directions in them (in rows)."""
         mean = column_means(X)
         self.mean_ = mean.astype(X.dtype)
-        space = row_space(X, mean, anchors=known.rows)
+        # Only where both are many, rows in preferences must be in the span of those chosen; finding them takes a sort.
+        space = row_space(X, mean, anchors=known.rows if min(X.shape) > EXACT_LIMIT else None)
         _, directions = generalized(space.covariance(), np.eye(space.dim), self.n_components)
         if directions.shape[1] == 0:
             raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
@@ -215,7 +226,8 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         check_is_fitted(self)
         if not hasattr(self, "ranking_"):
             raise ValueError(f"this {type(self).__name__} was fitted without preferences, so it ranks nothing.")
-        return np.asarray(self.transform(X) @ self.ranking_)
+        view = self.transform(X)
+        return view @ like(view, self.ranking_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

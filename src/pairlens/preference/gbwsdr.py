@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens.engines.blocks import Rows, column_means, take_rows
+from pairlens.engines.dispatch import EngineRows, collected, engine_rows, is_dask
 from pairlens.exceptions import MissingExtraError
-from pairlens.preference._base import DTYPES, MarginTransformer
+from pairlens.preference._base import MarginTransformer
 from pairlens.preference._threads import fitting_threads
 from pairlens.preference.linear import LinearProblem, solve_lbfgs, starting_map
 from pairlens.preference.objective import Objective
-from pairlens.preference.pairs import Floats, Pairs
+from pairlens.preference.pairs import Floats, Pairs, largest_differences
 from pairlens.preference.ranking import accuracy, embedded_ranking, folds
 from pairlens.preference.trees import SklearnTrees, TreeOptions, Trees, XGBoostTrees
 from pairlens.spectral.eigen import fix_signs
+from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Preferences
+
+if TYPE_CHECKING:
+    from pairlens.engines.dask_rows import DaskRows
+    from pairlens.preference.dask_trees import ClusterBoosting
 
 __all__ = ["GBWSDR"]
 
@@ -212,7 +219,7 @@ class GBWSDR(MarginTransformer):
         rows, known, rng = self._prepare(X, y, preferences, groups, accept_sparse=False)
         space, directions = self._start(rows, known)
         self.loss_curve_: list[float] = []
-        self.backend_ = self._choose_backend(len(known.rows))
+        self.backend_ = "xgboost" if isinstance(rows, EngineRows) else self._choose_backend(len(known.rows))
         if known.n_pairs == 0:
             self._warn_no_preferences()
             if hasattr(self, "ranking_"):
@@ -221,6 +228,24 @@ class GBWSDR(MarginTransformer):
             self._trees: Trees = SklearnTrees(None, len(directions), self._options(0))
             self.n_estimators_ = 0
             return self
+        objective, boosting = (self._on_cluster if isinstance(rows, EngineRows) else self._in_memory)(
+            rows, known, space, directions, rng
+        )
+        with fitting_threads(len(known.rows) * rows.shape[1] * len(directions)):
+            count = self._search(objective, boosting, rng) if self.n_estimators == "early" else int(self.n_estimators)
+            final = boosting(objective)
+            self.loss_curve_ += final.grow(count)
+            self.loss_curve_.append(objective(final.Z)[0])
+            self.ranking_ = embedded_ranking(final.Z, objective.pairs)
+        self.n_estimators_ = count
+        self.components_ = space.lift(final.linear.T).astype(rows.dtype)
+        self._trees = final.finished()
+        return self
+
+    def _in_memory(
+        self, rows: Rows, known: Preferences, space: RowSpace, directions: Floats, rng: np.random.Generator
+    ) -> tuple[Objective, Callable[[Objective], _Boosting]]:
+        """The objective over the rows in preferences, and how trees grow for it or for a part of it."""
         objective, used = self._objective(rows, known, float(self.C), rng)
         inside = rows[used].astype(np.float64)
         coordinates = np.asarray(space.rows[used], dtype=np.float64)
@@ -231,17 +256,52 @@ class GBWSDR(MarginTransformer):
             offset = space.offset @ linear.T
             return _Boosting(part, inside, coordinates @ linear.T - offset, linear, self.backend_, options)
 
-        with fitting_threads(inside.shape[0] * inside.shape[1] * len(directions)):
-            count = self._search(objective, boosting, rng) if self.n_estimators == "early" else int(self.n_estimators)
-            final = boosting(objective)
-            for _ in range(count):
-                self.loss_curve_.append(final.step())
-            self.loss_curve_.append(objective(final.Z)[0])
-            self.ranking_ = embedded_ranking(final.Z, objective.pairs)
-        self.n_estimators_ = count
-        self.components_ = space.lift(final.linear.T).astype(rows.dtype)
-        self._trees = final.finished()
-        return self
+        return objective, boosting
+
+    def _on_cluster(
+        self, rows: DaskRows, known: Preferences, space: RowSpace, directions: Floats, rng: np.random.Generator
+    ) -> tuple[Objective, Callable[[Objective], ClusterBoosting]]:
+        """The same for rows of a dask array, which stay where they are."""
+        from pairlens.engines.dask_engine import of_pairs
+        from pairlens.preference.dask_trees import ClusterBoosting, TrainingRows
+
+        used = known.rows
+        # The widths of the hinges, the only thing for which an objective looks at rows, are found where these are.
+        nowhere = np.broadcast_to(np.zeros(1), (rows.shape[0], 1))
+        width = self.sigma * of_pairs(rows, known.pairs, largest_differences, "widths of the hinges")
+        objective = replace(self._objective(nowhere, known, float(self.C), rng)[0], width=width)
+        options = self._options(int(rng.integers(2**31 - 2**16)))
+        training = TrainingRows(rows, used)
+        principal = training.view(column_means(rows), space.lift(directions.T))
+        fetched = take_rows(space.rows, used) if self.init == "wsdr" else None
+
+        def boosting(part: Objective) -> ClusterBoosting:
+            if fetched is not None:
+                linear = self._linear_view(part, fetched, directions)
+                return ClusterBoosting(part, training, (fetched - space.offset) @ linear.T, linear, options)
+            turn = starting_map(np.eye(len(directions)), principal, part)
+            linear = fix_signs(turn @ directions)
+            # The directions are orthonormal.
+            return ClusterBoosting(part, training, principal @ (linear @ directions.T).T, linear, options)
+
+        return objective, boosting
+
+    def _read(self, X: Any, *, fitting: bool, accept_sparse: bool) -> Rows:
+        if not is_dask(X):
+            return super()._read(X, fitting=fitting, accept_sparse=accept_sparse)
+        if fitting and not self._grows_on_cluster():
+            return super()._read(collected(X, "GBWSDR"), fitting=fitting, accept_sparse=accept_sparse)
+        rows = engine_rows(X, fitting=fitting)
+        assert rows is not None
+        if fitting and rows.shape[0] < 2:
+            raise ValueError(f"GBWSDR needs at least 2 rows, but this dask array has shape {rows.shape}.")
+        validate_data(self, rows.header, reset=fitting, skip_check_array=True)
+        return rows
+
+    def _grows_on_cluster(self) -> bool:
+        from pairlens.preference.dask_trees import active_client
+
+        return self.backend != "sklearn" and active_client() is not None
 
     def _options(self, seed: int) -> TreeOptions:
         return TreeOptions(self.max_depth, float(self.learning_rate), self.min_samples_leaf, self.n_jobs, seed)
@@ -264,7 +324,10 @@ class GBWSDR(MarginTransformer):
         return solve_lbfgs(LinearProblem(rows, objective, LINEAR_REG), linear, LINEAR_ITERATIONS, 1e-8).L
 
     def _search(
-        self, objective: Objective, boosting: Callable[[Objective], _Boosting], rng: np.random.Generator
+        self,
+        objective: Objective,
+        boosting: Callable[[Objective], _Boosting | ClusterBoosting],
+        rng: np.random.Generator,
     ) -> int:
         """The number of trees with the best held-out accuracy, all folds growing side by side."""
         runs: list[Iterator[float]] = []
@@ -292,7 +355,11 @@ class GBWSDR(MarginTransformer):
         Z : array of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        rows: NDArray[Any] = validate_data(self, X, dtype=DTYPES, reset=False)
+        rows: Rows = self._read(X, fitting=False, accept_sparse=False)
+        if isinstance(rows, EngineRows):
+            from pairlens.preference.dask_trees import lazy_view
+
+            return lazy_view(rows, self.mean_, self.components_, self._trees)
         linear = (rows - self.mean_) @ self.components_.T
         return np.asarray(linear + self._trees.predict(rows), dtype=rows.dtype)
 
@@ -317,6 +384,10 @@ class _Boosting:
         self._trained = np.unique(self.objective.pairs.rows)
         kind = XGBoostTrees if self.backend == "xgboost" else SklearnTrees
         self._trees: Trees = kind(self.rows[self._trained], self.Z.shape[1], self.options)
+
+    def grow(self, count: int) -> list[float]:
+        """Grow so many trees; gives the objective before each."""
+        return [self.step() for _ in range(count)]
 
     def step(self) -> float:
         """Grow one tree; gives the objective before it."""

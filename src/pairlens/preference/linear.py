@@ -2,6 +2,9 @@ r"""Minimising the large-margin objective over linear maps :math:`z = L x`, with
 
 Two solvers: limited-memory BFGS on both terms together, and the paper's alternating directions, which give each term
 its own copy of L (eq. 9-11) and pull the copies together.
+
+The rows may be a torch tensor. L is small and stays with SciPy's optimiser in this process; only value and gradient are
+computed where the rows are.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pairlens.engines.blocks import Rows
+from pairlens.preference._arrays import as_numpy, like, namespace
 from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Floats
 
@@ -45,13 +49,17 @@ class LinearProblem:
     def angle(self, L: Floats) -> tuple[float, Floats]:
         """The angle term alone."""
         value, gradient = self.objective.terms(self._embed(L), distance=False)
-        return value, np.asarray(self.rows.T @ gradient).T
+        return value, self._pull(gradient)
 
     def _embed(self, L: Floats) -> Floats:
-        return np.asarray(self.rows @ L.T)
+        return self.rows @ like(self.rows, L).T
+
+    def _pull(self, gradient: Floats) -> Floats:
+        """The gradient with respect to L from that with respect to the embedding."""
+        return as_numpy(self.rows.T @ gradient).T
 
     def _ridge(self, L: Floats, value: float, gradient: Floats) -> tuple[float, Floats]:
-        return value + 0.5 * self.reg * float(np.vdot(L, L)), np.asarray(self.rows.T @ gradient).T + self.reg * L
+        return value + 0.5 * self.reg * float(np.vdot(L, L)), self._pull(gradient) + self.reg * L
 
 
 @dataclass(frozen=True)
@@ -70,8 +78,9 @@ class Solution:
 
 def starting_map(directions: Floats, rows: Rows, problem: Objective) -> Floats:
     """Principal directions, scaled so that pairs are on average half of the distance margin apart."""
-    differences = problem.pairs.differences(np.asarray(rows @ directions.T))
-    mean = float(problem.pairs.weight @ np.sqrt(np.einsum("ij,ij->i", differences, differences)))
+    xp = namespace(rows)
+    differences = problem.pairs.differences(rows @ like(rows, directions).T)
+    mean = float(problem.pairs.weight @ xp.sqrt(xp.einsum("ij,ij->i", differences, differences)))
     return directions * (0.5 * problem.gamma1 / mean) if mean > 0 else directions
 
 

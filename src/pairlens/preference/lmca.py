@@ -18,7 +18,7 @@ from pairlens._sklearn import (
     fit_context,
     validate_data,
 )
-from pairlens.engines.blocks import IntArray, Rows, column_means, row_blocks
+from pairlens.engines.blocks import IntArray, Rows, column_means, project, row_blocks
 from pairlens.engines.neighbors import neighbors
 from pairlens.methods._base import unsupervised, warn_fallback
 from pairlens.methods._supervision import class_codes, combine, held_out_auc
@@ -258,7 +258,7 @@ class LMCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
-        return np.asarray(rows @ self.components_.T - self.mean_ @ self.components_.T)
+        return project(rows, self.mean_, self.components_)
 
     def score(
         self,

@@ -19,6 +19,8 @@ The second term runs over all combinations of two pairs. There are three ways to
 
 Where the two rows of a pair coincide (r below :data:`COINCIDENT`) the pair has no direction: p is 0, and so is the
 subgradient.
+
+The same code serves NumPy arrays and torch tensors: it follows the embedding.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines.blocks import IntArray
+from pairlens.preference._arrays import namespace
 from pairlens.preference.pairs import Floats, Pairs
 
 __all__ = [
@@ -45,6 +48,8 @@ __all__ = [
 COINCIDENT = 1e-9
 """Length of a pair difference below which it has no direction."""
 
+SMALLEST_WIDTH = 1e-200
+
 TILE = 256
 """Pairs in one block of combinations: cosines, hinges and slopes of a block stay in the cache together."""
 
@@ -56,28 +61,30 @@ def smoothed_hinge(t: Floats, width: Floats | float) -> tuple[Floats, Floats]:
 
     0 for :math:`t \le 0`, :math:`t^2 / 2w` up to the width w, and :math:`t - w / 2` beyond. Width 0 is the plain hinge.
     """
+    xp = namespace(t)
     # A width far below any t is the plain hinge: its slope is 0 or 1.
-    slope = np.clip(t / np.maximum(width, 1e-200), 0.0, 1.0)
+    floor = max(width, SMALLEST_WIDTH) if isinstance(width, float) else xp.clip(width, SMALLEST_WIDTH, None)
+    slope = xp.clip(t / floor, 0.0, 1.0)
     return slope * (t - 0.5 * width * slope), slope
 
 
 def angle_closed(P: Floats, weight: Floats, gamma2: float) -> Term:
     """The angle term for gamma2 >= 1, and its gradient with respect to the unit vectors P."""
     total = weight @ P
-    return gamma2 - float(total @ total), np.multiply.outer(-2 * weight, total)
+    return gamma2 - float(total @ total), namespace(P).outer(-2 * weight, total)
 
 
 def angle_squared(P: Floats, weight: Floats, gamma2: float) -> Term:
     """The angle term with the squared hinge for gamma2 >= 1: it needs only the sums of p and of p p'."""
     total = weight @ P
     second = (P * weight[:, None]).T @ P
-    value = gamma2**2 - 2 * gamma2 * float(total @ total) + float(np.vdot(second, second))
+    value = gamma2**2 - 2 * gamma2 * float(total @ total) + float((second * second).sum())
     return value, 4 * weight[:, None] * (P @ second - gamma2 * total)
 
 
 def angle_tiled(P: Floats, weight: Floats, gamma2: float, sigma: float, tile: int = TILE) -> Term:
     """The angle term for any gamma2, over tiles of the upper triangle of all combinations."""
-    value, gradient = 0.0, np.zeros_like(P)
+    value, gradient = 0.0, namespace(P).zeros_like(P)
     for start in range(0, len(P), tile):
         left, left_weight = P[start : start + tile], weight[start : start + tile]
         for other in range(start, len(P), tile):
@@ -106,9 +113,10 @@ def draw_shifts(n_pairs: int, n_combinations: int, rng: np.random.Generator) -> 
 
 def angle_sampled(P: Floats, weight: Floats, gamma2: float, sigma: float, shifts: tuple[IntArray, IntArray]) -> Term:
     """An unbiased estimate of the angle term from the combinations that `shifts` names."""
+    xp = namespace(P)
     order, steps = shifts
     vectors, share = P[order], weight[order]
-    loss, slope = smoothed_hinge(gamma2 - np.einsum("ij,ij->i", vectors, vectors), sigma)
+    loss, slope = smoothed_hinge(gamma2 - xp.einsum("ij,ij->i", vectors, vectors), sigma)
     value = float(share**2 @ loss)
     ordered = -2 * (share**2 * slope)[:, None] * vectors
     scale = (len(P) - 1) / len(steps)
@@ -116,13 +124,13 @@ def angle_sampled(P: Floats, weight: Floats, gamma2: float, sigma: float, shifts
         # Two runs of the circle: up to the end, and from the beginning again.
         for first, second in ((slice(None, -step), slice(step, None)), (slice(-step, None), slice(None, step))):
             left, right = vectors[first], vectors[second]
-            loss, slope = smoothed_hinge(gamma2 - np.einsum("ij,ij->i", left, right), sigma)
+            loss, slope = smoothed_hinge(gamma2 - xp.einsum("ij,ij->i", left, right), sigma)
             factor = scale * share[first] * share[second]
             value += float(factor @ loss)
             slope *= factor
             ordered[first] -= slope[:, None] * right
             ordered[second] -= slope[:, None] * left
-    gradient = np.empty_like(P)
+    gradient = xp.empty_like(P)
     gradient[order] = ordered
     return value, gradient
 
@@ -133,7 +141,7 @@ class Objective:
 
     Attributes
     ----------
-    pairs : Pairs
+    pairs : Pairs or TorchPairs
     width : array of shape (n_pairs,)
         Width of the rounded corner of each distance hinge.
     gamma1, gamma2 : float
@@ -167,11 +175,12 @@ class Objective:
 
     def terms(self, Z: Floats, *, distance: bool = True, angle: bool = True) -> Term:
         """One of the terms, or both."""
+        xp = namespace(Z)
         weight = self.pairs.weight
         Q = self.pairs.differences(Z)
-        length = np.sqrt(np.einsum("ij,ij->i", Q, Q))
-        inverse = np.divide(1.0, length, out=np.zeros_like(length), where=length >= COINCIDENT)
-        value, along = 0.0, np.zeros_like(length)
+        length = xp.sqrt(xp.einsum("ij,ij->i", Q, Q))
+        inverse = xp.where(length >= COINCIDENT, 1.0 / xp.clip(length, COINCIDENT, None), 0.0)
+        value, along = 0.0, xp.zeros_like(length)
         if distance:
             loss, slope = smoothed_hinge(self.gamma1 - length, self.width)
             value = float(weight @ loss)
@@ -185,10 +194,10 @@ class Objective:
             value += self.C * (self.gamma2 - float(total @ total))
             scaled *= 2 * self.C
             along += scaled * inverse**2 * (Q @ total)
-            return value, self.pairs.gather(Q, along) - np.outer(self.pairs.gather(scaled), total)
+            return value, self.pairs.gather(Q, along) - xp.outer(self.pairs.gather(scaled), total)
         P = Q * inverse[:, None]
         loss_angle, turn = self._angle(P)
-        turn -= np.einsum("ij,ij->i", P, turn)[:, None] * P
+        turn -= xp.einsum("ij,ij->i", P, turn)[:, None] * P
         turn *= self.C * inverse[:, None]
         turn += along[:, None] * Q
         return value + self.C * loss_angle, self.pairs.gather(turn)

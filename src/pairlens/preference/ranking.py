@@ -18,6 +18,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from pairlens.engines.blocks import Rows
+from pairlens.preference._arrays import as_numpy, like, namespace
 from pairlens.preference.pairs import Floats, Pairs
 
 __all__ = [
@@ -50,17 +51,18 @@ def rank_svm(
 
     Stops where the gradient is below `tol` times its size at w = 0.
     """
-    w = np.zeros(rows.shape[1]) if start is None else start
-    scale = 2 * C * float(np.linalg.norm(rows.T @ pairs.gather(pairs.weight)))
-    margin = pairs.differences(np.asarray(rows @ w))
+    xp = namespace(rows)
+    w = like(rows, np.zeros(rows.shape[1])) if start is None else start
+    scale = 2 * C * float(xp.linalg.norm(rows.T @ pairs.gather(pairs.weight)))
+    margin = pairs.differences(rows @ w)
     for step in range(max_iter):
-        slack = np.maximum(1.0 - margin, 0.0)
-        gradient = w - 2 * C * np.asarray(rows.T @ pairs.gather(pairs.weight * slack))
-        if float(np.linalg.norm(gradient)) <= tol * scale:
+        slack = xp.clip(1.0 - margin, 0.0, None)
+        gradient = w - 2 * C * (rows.T @ pairs.gather(pairs.weight * slack))
+        if float(xp.linalg.norm(gradient)) <= tol * scale:
             return w, step
         curvature = 2 * C * pairs.weight * (slack > 0)
         direction = _newton_direction(rows, pairs, curvature, gradient)
-        change = pairs.differences(np.asarray(rows @ direction))
+        change = pairs.differences(rows @ direction)
         length = _exact_step(w, direction, margin, change, 2 * C * pairs.weight)
         w = w + length * direction
         margin = margin + length * change
@@ -69,16 +71,16 @@ def rank_svm(
 
 def _newton_direction(rows: Rows, pairs: Pairs, curvature: Floats, gradient: Floats) -> Floats:
     """Conjugate gradients for ``(I + D' diag(curvature) D) v = -gradient``, D the differences of the rows."""
-    v = np.zeros_like(gradient)
+    v = namespace(gradient).zeros_like(gradient)
     residual = -gradient
-    search = residual.copy()
+    search = -gradient
     size = float(residual @ residual)
     goal = 1e-4 * size
     for _ in range(len(gradient) + 10):
         if size <= goal:
             break
-        moved = curvature * pairs.differences(np.asarray(rows @ search))
-        product = search + np.asarray(rows.T @ pairs.gather(moved))
+        moved = curvature * pairs.differences(rows @ search)
+        product = search + rows.T @ pairs.gather(moved)
         length = size / float(search @ product)
         v += length * search
         residual -= length * product
@@ -89,10 +91,11 @@ def _newton_direction(rows: Rows, pairs: Pairs, curvature: Floats, gradient: Flo
 
 def _exact_step(w: Floats, direction: Floats, margin: Floats, change: Floats, weight: Floats) -> float:
     """The best length along a direction: the objective there is convex and piecewise quadratic in one number."""
+    xp = namespace(w)
     length, low, high = 1.0, 0.0, np.inf
     linear, square = float(w @ direction), float(direction @ direction)
     for _ in range(50):
-        slack = np.maximum(1.0 - margin - length * change, 0.0)
+        slack = xp.clip(1.0 - margin - length * change, 0.0, None)
         slope = linear + length * square - float(weight @ (slack * change))
         if slope > 0:
             high = length
@@ -110,9 +113,9 @@ def _exact_step(w: Floats, direction: Floats, margin: Floats, change: Floats, we
 
 def embedded_ranking(Z: Floats, pairs: Pairs, start: Floats | None = None) -> Floats:
     """Weights that rank an embedding. One factor for all coordinates makes their mean variance 1 beforehand."""
-    scale = float(np.sqrt(np.mean(np.var(Z, axis=0))))
+    scale = float(((Z - Z.mean(axis=0)) ** 2).mean()) ** 0.5
     if scale == 0:
-        return np.zeros(Z.shape[1])
+        return like(Z, np.zeros(Z.shape[1]))
     begin = None if start is None else start * scale
     return rank_svm(Z / scale, pairs, EMBEDDED_C, start=begin, tol=1e-4)[0] / scale
 
@@ -120,7 +123,7 @@ def embedded_ranking(Z: Floats, pairs: Pairs, start: Floats | None = None) -> Fl
 def accuracy(scores: Floats, pairs: Pairs) -> float:
     """Share of the pairs in which the better row scores higher; ties count half."""
     gap = pairs.differences(scores)
-    return float(pairs.weight @ ((gap > 0) + 0.5 * (gap == 0)))
+    return float(pairs.weight @ (0.5 + 0.5 * namespace(gap).sign(gap)))
 
 
 def folds(pairs: Pairs, n_splits: int, rng: np.random.Generator) -> list[tuple[Mask, Mask]]:
@@ -132,15 +135,16 @@ def folds(pairs: Pairs, n_splits: int, rng: np.random.Generator) -> list[tuple[M
     they are scored too. Where the pairs fall into many separate groups, as with one group for each query, whole groups
     are held out and there are no such pairs. A fold with nothing to train on or nothing to score is left out.
     """
-    graph = sparse.coo_array((np.ones(pairs.count), tuple(pairs.rows.T)), shape=(pairs.n_rows, pairs.n_rows))
+    ends = as_numpy(pairs.rows)
+    graph = sparse.coo_array((np.ones(pairs.count), tuple(ends.T)), shape=(pairs.n_rows, pairs.n_rows))
     _, unit = csgraph.connected_components(graph, directed=False)
-    involved = np.unique(pairs.rows)
+    involved = np.unique(ends)
     if len(np.unique(unit[involved])) < GROUPS_PER_FOLD * n_splits:
         unit = np.arange(pairs.n_rows)
     units = rng.permutation(np.unique(unit[involved]))
     fold_of_unit = np.full(int(unit.max()) + 1, -1)
     fold_of_unit[units] = np.arange(len(units)) % n_splits
-    better, worse = fold_of_unit[unit][pairs.rows].T
+    better, worse = fold_of_unit[unit][ends].T
     within = better == worse
     if within.sum() < SCORED_PAIRS:
         within = np.ones(pairs.count, dtype=bool)

@@ -18,15 +18,15 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import FloatArray, IntArray, Rows, row_blocks, varying_columns
+from pairlens.engines.blocks import FloatArray, IntArray, Rows, combine_rows, row_blocks, varying_columns
+from pairlens.engines.distances import centred_product
 from pairlens.engines.scatter import weighted_scatter
 from pairlens.exceptions import ApproximationWarning
 from pairlens.spectral.eigen import range_basis
 
-__all__ = ["EXACT_LIMIT", "LANDMARKS", "Basis", "RowSpace", "row_space"]
+__all__ = ["EXACT_LIMIT", "GRAM_TOLERANCE", "LANDMARKS", "Basis", "RowSpace", "columns_basis", "row_space"]
 
 EXACT_LIMIT = 5000
 """Largest eigenproblem that is solved exactly: f x f or rows x rows, whichever is smaller."""
@@ -100,6 +100,11 @@ class _Columns:
         return components
 
 
+def columns_basis(chosen: IntArray, n_features: int) -> Basis:
+    """The way back from some of the features to all."""
+    return _Columns(chosen, n_features)
+
+
 @dataclass(frozen=True)
 class _Dual:
     """A basis of the span of some rows, kept as the combinations of the rows that form it."""
@@ -110,13 +115,12 @@ class _Dual:
 
     def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         coefficients = (self.combination @ directions).T
-        components = np.asarray((self.anchors.T @ coefficients.T).T, dtype=np.float64)
-        return components - np.outer(coefficients.sum(axis=1), self.centre)
+        return combine_rows(self.anchors, coefficients) - np.outer(coefficients.sum(axis=1), self.centre)
 
     def coordinates(self, rows: Rows) -> NDArray[np.float64]:
         result = np.empty((rows.shape[0], self.combination.shape[1]))
         for block in row_blocks(rows.shape[0], 8 * self.anchors.shape[0]):
-            result[block] = _centred_product(rows[block], self.anchors, self.centre) @ self.combination
+            result[block] = centred_product(rows[block], self.anchors, self.centre) @ self.combination
         return result
 
 
@@ -162,20 +166,7 @@ def _landmark_space(rows: Rows, mean: NDArray[np.float64], anchors: IntArray) ->
 
 
 def _dual_basis(anchors: Rows, centre: NDArray[np.float64]) -> tuple[_Dual, NDArray[np.float64]]:
-    gram = _centred_product(anchors, anchors, centre)
+    gram = centred_product(anchors, anchors, centre)
     values, vectors = range_basis((gram + gram.T) / 2, GRAM_TOLERANCE)
     root = np.sqrt(values)
     return _Dual(anchors, centre, vectors / root), vectors * root
-
-
-def _centred_product(left: Rows, right: Rows, centre: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(left - centre)(right - centre)' in float64, over blocks of columns so that no float64 copy is made."""
-    if sparse.issparse(left):
-        product = np.asarray((left.astype(np.float64) @ right.T).toarray())
-        product -= (left @ centre)[:, None] + (right @ centre)[None, :]
-        return product + centre @ centre
-    product = np.zeros((left.shape[0], right.shape[0]))
-    for block in row_blocks(left.shape[1], 8 * max(left.shape[0], right.shape[0]), 1 << 25):
-        shift = centre[block]
-        product += (left[:, block] - shift) @ (right[:, block] - shift).T
-    return product

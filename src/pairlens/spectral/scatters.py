@@ -11,15 +11,20 @@ where :math:`W_c` is the scatter of class c about its mean.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines.blocks import IntArray
 from pairlens.engines.scatter import group_means, group_scatter, pair_scatter
 from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.seen import SeenSpace, Sum
 from pairlens.supervision import Constraints
 
 __all__ = [
+    "SUMS",
+    "between_chunklets",
     "between_scatter",
     "cannot_link_scatter",
     "chunklet_covariance",
@@ -32,6 +37,8 @@ Matrix = NDArray[np.float64]
 
 def must_link_scatter(space: RowSpace, known: Constraints) -> Matrix:
     """Sum over must-links of weight times the outer product of the difference."""
+    if isinstance(space, SeenSpace):
+        return space.sum("must_link").scatter.copy()
     explicit = known.explicit
     scatter = pair_scatter(space.rows, explicit.must_link, explicit.must_link_weight)
     if known.labels is not None:
@@ -52,6 +59,8 @@ def must_link_degrees(known: Constraints) -> NDArray[np.float64]:
 
 def cannot_link_scatter(space: RowSpace, known: Constraints) -> Matrix:
     """Sum over cannot-links of weight times the outer product of the difference."""
+    if isinstance(space, SeenSpace):
+        return space.sum("cannot_link").scatter.copy()
     explicit = known.explicit
     scatter = pair_scatter(space.rows, explicit.cannot_link, explicit.cannot_link_weight)
     if known.labels is not None:
@@ -71,8 +80,55 @@ def between_scatter(space: RowSpace, codes: IntArray) -> Matrix:
 
 def chunklet_covariance(space: RowSpace, codes: IntArray) -> Matrix:
     """Mean over the grouped rows of the outer product of their deviation from the mean of their group."""
-    return group_scatter(space.rows, codes) / max(1, int(np.count_nonzero(codes >= 0)))
+    inside = space.sum("chunklets") if isinstance(space, SeenSpace) else _inside_chunklets(space, codes)
+    return inside.scatter / max(1, inside.count)
+
+
+def _inside_chunklets(space: RowSpace, codes: IntArray) -> Sum:
+    return Sum(group_scatter(space.rows, codes), int(np.count_nonzero(codes >= 0)))
+
+
+def between_chunklets(space: RowSpace, known: Constraints, chunklets: IntArray) -> Matrix:
+    """Mean outer difference of the means of chunklets that a cannot-link joins, each pair of chunklets once.
+
+    A row in no chunklet is one by itself.
+    """
+    between = (
+        space.sum("between_chunklets") if isinstance(space, SeenSpace) else _joined_chunklets(space, known, chunklets)
+    )
+    return between.scatter / max(1, between.count)
+
+
+def _joined_chunklets(space: RowSpace, known: Constraints, chunklets: IntArray) -> Sum:
+    # Rows in no pair are in no difference of means: a batch may have many of them.
+    group = chunklets.copy()
+    single = np.setdiff1d(known.rows, np.flatnonzero(group >= 0), assume_unique=True)
+    group[single] = chunklets.max(initial=-1) + 1 + np.arange(len(single))
+    means = group_means(space.rows, group)
+    joined = np.concatenate([group[known.explicit.cannot_link], _label_groups(known, group)])
+    joined = np.unique(np.sort(joined, axis=1), axis=0)
+    joined = joined[joined[:, 0] != joined[:, 1]]
+    difference = means[joined[:, 0]] - means[joined[:, 1]]
+    return Sum(difference.T @ difference, len(joined))
+
+
+def _label_groups(known: Constraints, group: IntArray) -> IntArray:
+    """Pairs of chunklets with different labels."""
+    if known.labels is None:
+        return np.empty((0, 2), dtype=np.int64)
+    groups = np.unique(group[known.labels >= 0])
+    groups = groups[groups >= 0]
+    return np.column_stack([side.ravel() for side in np.meshgrid(groups, groups)])
 
 
 def _sizes(codes: IntArray) -> NDArray[np.float64]:
     return np.bincount(codes[codes >= 0]).astype(np.float64)
+
+
+SUMS: dict[str, Callable[[RowSpace, Constraints], Sum]] = {
+    "must_link": lambda space, known: Sum(must_link_scatter(space, known), known.n_must_link),
+    "cannot_link": lambda space, known: Sum(cannot_link_scatter(space, known), known.n_cannot_link),
+    "chunklets": lambda space, known: _inside_chunklets(space, known.chunklets()),
+    "between_chunklets": lambda space, known: _joined_chunklets(space, known, known.chunklets()),
+}
+"""Scatters of the pairs among the rows of a batch, which add up over batches."""

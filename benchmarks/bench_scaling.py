@@ -1,0 +1,92 @@
+"""Time and memory of every linear method over n, and the power of n that they grow with.
+
+The table of ``docs/scaling.md`` is printed by ``python -m benchmarks.bench_scaling``.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+from sklearn.decomposition import PCA
+
+from benchmarks.measure import best_time, report
+from pairlens import (
+    BWDR,
+    CFLD,
+    CLPP,
+    CMM,
+    DCA,
+    DSP,
+    LFDA,
+    LPP,
+    LPPSI,
+    NPSSDR,
+    RCA,
+    SDA,
+    SLPP,
+    SSDR,
+    WBDR,
+    Constraints,
+    LinearPairLens,
+    SODRPaC,
+)
+from pairlens.methods._base import LinearPairTransformer
+from pairlens.selection.measure import peak_memory
+
+MIB = 1 << 20
+N_FEATURES, N_PAIRS, LARGEST_LABELLED = 50, 1000, 2000
+SUMS: tuple[type[LinearPairTransformer], ...] = (BWDR, WBDR, SSDR, CMM, RCA, CFLD, DCA, SLPP, LFDA)
+NEIGHBOURS: tuple[type[LinearPairTransformer], ...] = (LPP, LPPSI, CLPP, NPSSDR, SDA, SODRPaC, LinearPairLens, DSP)
+
+
+def table(n: int) -> tuple[np.ndarray, Constraints]:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 5, n)
+    hidden = 2 * rng.standard_normal((5, 6))[labels] + rng.standard_normal((n, 6))
+    X = hidden @ rng.standard_normal((6, N_FEATURES)) + rng.standard_normal((n, N_FEATURES))
+    some = rng.choice(n, min(n, LARGEST_LABELLED), replace=False)
+    known = np.full(n, -1)
+    known[some] = labels[some]
+    return X.astype(np.float32), Constraints.from_labels(known, n_pairs=N_PAIRS, random_state=0)
+
+
+def main(quick: bool = False) -> dict[str, float]:
+    warnings.simplefilter("ignore", UserWarning)
+    figures: dict[str, float] = {}
+    for title, methods, sizes in (
+        ("Sums over pairs and rows", SUMS, (20_000, 200_000) if quick else (10_000, 100_000, 1_000_000)),
+        ("Neighbours of all rows, exact", NEIGHBOURS, (2_000, 8_000) if quick else (2_000, 8_000, 32_000)),
+    ):
+        tables = {n: table(n) for n in sizes}
+        rows = [_row("PCA (scikit-learn)", lambda X, _: PCA(2, svd_solver="covariance_eigh").fit(X), tables, figures)]
+        for cls in methods:
+            model = cls(2, neighbors="exact") if cls is DSP else cls(2)
+            rows.append(
+                _row(cls.__name__, lambda X, known, model=model: model.fit(X, constraints=known), tables, figures)
+            )
+        report(
+            f"{title}: {N_FEATURES} features, float32, {N_PAIRS:,} pairs; seconds and MiB beyond X",
+            rows,
+            ("", *(f"n = {n:,}" for n in sizes), "time grows as"),
+        )
+    return figures
+
+
+def _row(name: str, fit, tables: dict[int, tuple[np.ndarray, Constraints]], figures: dict[str, float]):  # type: ignore[no-untyped-def]
+    cells, seconds = [], []
+    for n, (X, known) in tables.items():
+        started = time.perf_counter()
+        memory = peak_memory(lambda X=X, known=known: fit(X, known))
+        once = time.perf_counter() - started
+        seconds.append(once if once > 5 else best_time(lambda X=X, known=known: fit(X, known), 2))
+        cells.append(f"{seconds[-1]:.2f} s, {memory / MIB:.0f}")
+        figures[f"{name} {n}"] = seconds[-1]
+    sizes = list(tables)
+    power = np.log(seconds[-1] / seconds[-2]) / np.log(sizes[-1] / sizes[-2])
+    return (name, *cells, f"n^{power:.1f}")
+
+
+if __name__ == "__main__":
+    main()

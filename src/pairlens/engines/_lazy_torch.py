@@ -1,0 +1,19 @@
+"""torch, imported when it is first used: modules that work with tensors can be read where it is not installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pairlens._optional import require
+
+__all__ = ["torch"]
+
+
+class _LazyTorch:
+    """Stands for the module torch."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(require("torch", extra="gpu", purpose="working with tensors"), name)
+
+
+torch = _LazyTorch()

@@ -1,0 +1,46 @@
+"""Rows of a cluster or a GPU, for methods that need theirs in memory or can search only so many for neighbours."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pairlens._warnings import warn_user
+from pairlens.engines.blocks import Rows, read_ahead
+from pairlens.engines.dask_rows import DaskRows
+from pairlens.engines.dispatch import EngineRows
+from pairlens.engines.settings import settings
+from pairlens.exceptions import ApproximationWarning
+from pairlens.supervision import Constraints
+
+__all__ = ["into_memory"]
+
+
+def into_memory(method: str, rows: EngineRows, known: Constraints, may_be: str) -> tuple[Rows, Constraints]:
+    """The rows to learn from, and what is known about them: as they are, copied, or landmarks that stand for all.
+
+    Parameters
+    ----------
+    method : str
+        Name of the method, for the warning.
+    rows : EngineRows
+    known : Constraints
+    may_be : {"anywhere", "anywhere for neighbours", "on one machine", "in memory"}
+        Where the method can deal with rows.
+    """
+    n = rows.shape[0]
+    if not isinstance(rows, DaskRows):
+        return (np.asarray(rows) if may_be == "in memory" else rows), known
+    if may_be == "anywhere" or (may_be == "anywhere for neighbours" and n <= settings().exact_rows):
+        return rows, known
+    if n <= settings().landmark_rows:
+        chosen = np.arange(n)
+    else:
+        chosen = np.union1d(known.rows, np.linspace(0, n - 1, settings().landmark_rows).astype(np.int64))
+        warn_user(
+            f"{method} learns from {len(chosen):,} of the {n:,} rows of the dask array: those in pairs and evenly "
+            "spaced ones. pairlens.config_context(exact_rows=..., landmark_rows=...) sets the numbers.",
+            ApproximationWarning,
+        )
+    # The same pass finds bad values and the mean of all rows.
+    read_ahead(rows, chosen, scatter=False)
+    return rows[chosen], known if len(chosen) == n else known[chosen]

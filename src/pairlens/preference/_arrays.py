@@ -1,0 +1,36 @@
+"""The few array operations that NumPy and torch spell differently, told apart by the array at hand."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["as_numpy", "is_tensor", "like", "namespace"]
+
+
+def is_tensor(array: Any) -> bool:
+    """Whether it is a torch tensor; does not import torch."""
+    return type(array).__module__.partition(".")[0] == "torch"
+
+
+def namespace(array: Any) -> ModuleType:
+    """NumPy, or torch for a tensor."""
+    return import_module("torch") if is_tensor(array) else np
+
+
+def like(rows: Any, values: NDArray[Any]) -> Any:
+    """Values as an array of the kind of `rows`, on its device."""
+    if not is_tensor(rows):
+        return values
+    array = np.ascontiguousarray(values)
+    tensor = import_module("torch").from_numpy(array if array.flags.writeable else array.copy()).to(rows.device)
+    return tensor.to(rows.dtype) if tensor.is_floating_point() else tensor
+
+
+def as_numpy(array: Any) -> NDArray[Any]:
+    """The array in the memory of this process."""
+    return array.cpu().numpy() if is_tensor(array) else np.asarray(array)

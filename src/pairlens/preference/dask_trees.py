@@ -1,0 +1,234 @@
+"""Trees of GBWSDR for rows of a dask array, grown by ``xgboost.dask`` on a cluster.
+
+The rows stay with the workers, in whatever partitions they are. What is communicated in every round, besides
+XGBoost's histograms, is the view: each worker puts the places of its rows into a table of all rows in preferences, and
+an allreduce adds the tables up. So a preference may join rows of any two partitions, every combination of preferences
+counts, and the gradient is that of a fit in memory. A worker holds all preferences and this table: a few numbers for
+each, however many features the rows have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens._optional import require
+from pairlens.engines.blocks import IntArray, project
+from pairlens.engines.dask_engine import project_chunk
+from pairlens.engines.dask_rows import Block, DaskRows, take_chunk, task
+from pairlens.preference.objective import Objective
+from pairlens.preference.pairs import Floats, Pairs
+from pairlens.preference.ranking import accuracy, embedded_ranking
+from pairlens.preference.trees import SklearnTrees, TreeOptions, Trees, XGBoostTrees
+
+__all__ = ["ClusterBoosting", "GrownTrees", "TrainingRows", "active_client", "lazy_view"]
+
+PURPOSE = "growing the trees of GBWSDR on a cluster"
+MOST_ROWS = 1 << 24
+"""Rows in preferences: their numbers travel as labels, which XGBoost keeps in float32."""
+TREES_AT_A_TIME = 15
+"""Trees that are grown before held-out accuracies of several folds are compared."""
+RECORD = "pairlens"
+
+
+def active_client() -> Any:
+    """The distributed client that dask uses at present, or None."""
+    scheduler = require("dask", extra="dask", purpose=PURPOSE).base.get_scheduler()
+    client = getattr(scheduler, "__self__", None)
+    return client if hasattr(client, "scheduler_info") else None
+
+
+class GrownTrees(XGBoostTrees):
+    """Trees that have been grown elsewhere."""
+
+    def __init__(self, booster: Any, n_outputs: int) -> None:
+        self.n_outputs = n_outputs
+        self._rows = None
+        self._booster = booster
+        self._count = booster.num_boosted_rounds()
+
+
+class TrainingRows:
+    """The rows that occur in preferences, on the workers.
+
+    Parameters
+    ----------
+    X : DaskRows
+    used : int array
+        Numbers of these rows, ascending.
+    """
+
+    def __init__(self, X: DaskRows, used: IntArray) -> None:
+        if len(used) > MOST_ROWS:
+            raise ValueError(
+                f"{len(used):,} rows of the dask array occur in preferences; up to {MOST_ROWS:,} do. Give fewer "
+                "preferences, or a smaller max_pairs."
+            )
+        array = require("dask.array", extra="dask", purpose=PURPOSE)
+        parts = []
+        for start, stop, chunk in X.chunks():
+            local = used[np.searchsorted(used, start) : np.searchsorted(used, stop)] - start
+            if len(local):
+                shape = (len(local), X.shape[1])
+                parts.append(array.from_delayed(task(take_chunk, chunk, local), shape, dtype=X.dtype))
+        self.rows = DaskRows(array.concatenate(parts))
+        self._matrices: dict[int, Any] = {}
+
+    @property
+    def n(self) -> int:
+        return self.rows.shape[0]
+
+    def matrix(self, n_outputs: int) -> Any:
+        """The rows as XGBoost takes them, with their places among all rows in preferences for labels."""
+        if n_outputs not in self._matrices:
+            array = require("dask.array", extra="dask", purpose=PURPOSE)
+            xgboost = require("xgboost.dask", extra="boost", purpose=PURPOSE)
+            place = np.repeat(np.arange(self.n, dtype=np.float32)[:, None], n_outputs, axis=1)
+            labels = array.from_array(place, chunks=(self.rows.array.chunks[0], n_outputs))
+            self._matrices[n_outputs] = xgboost.DaskDMatrix(active_client(), self.rows.array, labels)
+        return self._matrices[n_outputs]
+
+    def view(self, mean: Floats, linear: Floats, trees: Trees | None = None) -> Floats:
+        """The embedding of the rows, fetched: a few numbers for each."""
+        lazy = project(self.rows, mean, linear) if trees is None else lazy_view(self.rows, mean, linear, trees)
+        return np.asarray(lazy.compute(), dtype=np.float64)
+
+
+class ClusterBoosting:
+    """Trees that grow down the gradient of an objective on a cluster: as `_Boosting` of GBWSDR does in memory.
+
+    Parameters
+    ----------
+    objective : Objective
+        Of the preferences to learn from, over all training rows.
+    rows : TrainingRows
+    Z : array of shape (n_rows, n_components)
+        The linear view of the rows.
+    linear : array
+        The map that made it.
+    options : TreeOptions
+    """
+
+    def __init__(self, objective: Objective, rows: TrainingRows, Z: Floats, linear: Floats, options: TreeOptions):
+        self.objective, self.rows, self.linear, self.options = objective, rows, linear, options
+        self.Z = self._start = Z
+        self._booster: Any = None
+
+    def grow(self, count: int) -> list[float]:
+        """Grow so many trees; gives the objective before each."""
+        if count == 0:
+            return []
+        curve = self._train(Gradient(self.objective, self._start), count)
+        nothing = np.zeros((self.linear.shape[0], self.rows.rows.shape[1]))
+        trees = self.rows.view(np.zeros(nothing.shape[1]), nothing, self.finished())
+        self.Z = self._start + trees
+        return [loss for loss, _ in curve]
+
+    def held_out(self, other: Pairs) -> Iterator[float]:
+        """Accuracy of a ranking of the view on other pairs, after 0, 1, 2, ... trees."""
+        while True:
+            yield from (score for _, score in self._train(Gradient(self.objective, self._start, other), TREES_AT_A_TIME))
+
+    def finished(self) -> Trees:
+        """The trees."""
+        d = self._start.shape[1]
+        return SklearnTrees(None, d, self.options) if self._booster is None else GrownTrees(self._booster, d)
+
+    def _train(self, gradient: Gradient, count: int) -> list[tuple[float, float]]:
+        xgboost = require("xgboost.dask", extra="boost", purpose=PURPOSE)
+        options = self.options
+        found = xgboost.train(
+            active_client(),
+            {
+                "multi_strategy": "multi_output_tree",
+                "tree_method": "hist",
+                "max_depth": options.max_depth,
+                "max_leaves": max(2, gradient.n_trained // options.min_samples_leaf),
+                "learning_rate": options.learning_rate,
+                "reg_lambda": 0.0,
+                "min_child_weight": float(options.min_samples_leaf),
+                "base_score": 0.0,
+                "seed": options.seed,
+                "verbosity": 1,
+                "disable_default_eval_metric": True,
+                **({} if options.n_jobs is None else {"nthread": options.n_jobs}),
+            },
+            self.rows.matrix(self._start.shape[1]),
+            num_boost_round=count,
+            obj=gradient,
+            callbacks=[_recorder(gradient)],
+            xgb_model=self._booster,
+            verbose_eval=False,
+        )
+        self._booster = found["booster"]
+        record = json.loads(self._booster.attr(RECORD))
+        return [(loss, score) for loss, score in record]
+
+
+class Gradient:
+    """What a worker computes in each round: the gradient for its rows, from the places of all.
+
+    Parameters
+    ----------
+    objective : Objective
+    start : array of shape (n_rows, n_components)
+        The linear view that trees add to.
+    other : Pairs, optional
+        Held-out pairs, of which the accuracy is recorded.
+    """
+
+    def __init__(self, objective: Objective, start: Floats, other: Pairs | None = None) -> None:
+        self.objective, self.start, self.other = objective, start, other
+        self.trained = np.zeros(len(start))
+        self.trained[np.unique(objective.pairs.rows)] = 1.0
+        self.record: list[tuple[float, float]] = []
+        self._weights: Floats | None = None
+
+    @property
+    def n_trained(self) -> int:
+        return int(self.trained.sum())
+
+    def __call__(self, margins: NDArray[Any], rows: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """First and second derivatives for the rows of this worker."""
+        collective = require("xgboost.collective", extra="boost", purpose=PURPOSE)
+        place = rows.get_label().reshape(rows.num_row(), -1)[:, 0].astype(np.int64)
+        grown = np.zeros_like(self.start)
+        grown[place] = margins.reshape(len(place), -1)
+        Z = self.start + collective.allreduce(grown, collective.Op.SUM).reshape(grown.shape)
+        value, gradient = self.objective(Z)
+        score = float("nan")
+        if self.other is not None:
+            self._weights = embedded_ranking(Z, self.objective.pairs, self._weights)
+            score = accuracy(Z @ self._weights, self.other)
+        self.record.append((value, score))
+        # Rows without a training pair have no gradient; with the weight 0 they do not pull leaves towards zero.
+        weight = np.repeat(self.trained[place, None], grown.shape[1], axis=1)
+        return self.n_trained * gradient[place], weight
+
+
+def _recorder(gradient: Gradient) -> Any:
+    """A callback that sends home what a worker recorded, with the trees."""
+    xgboost = require("xgboost", extra="boost", purpose=PURPOSE)
+
+    class Recorder(xgboost.callback.TrainingCallback):  # type: ignore[name-defined, misc]
+        def after_training(self, model: Any) -> Any:
+            model.set_attr(**{RECORD: json.dumps(gradient.record)})
+            return model
+
+    return Recorder()
+
+
+def lazy_view(X: DaskRows, mean: NDArray[Any], linear: NDArray[Any], trees: Trees) -> Any:
+    """The view of a dask array, not computed yet: linear part and trees."""
+    return X.array.map_blocks(
+        view_chunk, mean, linear, trees, chunks=(X.array.chunks[0], (len(linear),)), meta=np.empty((0, 0), X.dtype)
+    )
+
+
+def view_chunk(block: Block, mean: NDArray[Any], linear: NDArray[Any], trees: Trees) -> NDArray[Any]:
+    """The view of a chunk."""
+    return np.asarray(project_chunk(block, mean, linear) + trees.predict(block), dtype=block.dtype)

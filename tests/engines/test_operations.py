@@ -1,0 +1,142 @@
+"""Each operation on a dask array or a tensor against the same on a NumPy array, and neighbours to the last tie."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from pairlens.engines import blocks, dask_engine, dask_neighbors, dask_rows, distances, local, neighbors, scatter
+from pairlens.engines.dispatch import engine_rows
+from pairlens.engines.settings import config_context
+
+dask = pytest.importorskip("dask", reason="the Dask engine needs pairlens[dask]")
+da = pytest.importorskip("dask.array", reason="the Dask engine needs pairlens[dask]")
+torch = pytest.importorskip("torch", reason="the torch engine needs pairlens[gpu]")
+
+N, F = 400, 7
+GATHER = [1 << 29, 1]
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    monkeypatch.setattr(dask_rows, "COARSE_BYTES", 64 * 8 * 12)
+    monkeypatch.setattr(dask_neighbors, "CHUNK_ROWS", 64)
+    monkeypatch.setattr(dask_engine, "CHUNK_ROWS", 64)
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def on_dask(X):
+    return engine_rows(da.from_array(X, chunks=((90, 1, 200, 109), X.shape[1])), fitting=True)
+
+
+@pytest.fixture(params=["dask", "torch"])
+def rows_of(request):
+    return on_dask if request.param == "dask" else lambda X: engine_rows(torch.from_numpy(X), fitting=True)
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).standard_normal((N, F)) * np.arange(1, F + 1) + 3
+
+
+@pytest.mark.parametrize("gather_bytes", GATHER)
+def test_pairs_and_groups(X, rows_of, gather_bytes):
+    rng = np.random.default_rng(1)
+    pairs = rng.integers(0, N, (300, 2))
+    weight = rng.uniform(0.1, 2, 300)
+    codes = rng.integers(-1, 5, N)
+    few = np.where(np.arange(N) % 3 == 0, codes, -1)
+    with config_context(gather_bytes=gather_bytes):
+        rows = rows_of(X)
+        for some in (slice(None), slice(0, 40)):
+            for values in (None, weight[some]):
+                np.testing.assert_allclose(
+                    scatter.pair_scatter(rows, pairs[some], values), scatter.pair_scatter(X, pairs[some], values)
+                )
+            np.testing.assert_allclose(
+                distances.pair_squared_distances(rows, pairs[some]), distances.pair_squared_distances(X, pairs[some])
+            )
+        for group in (codes, few):
+            np.testing.assert_allclose(scatter.group_means(rows, group), scatter.group_means(X, group))
+            for values in (None, np.arange(1.0, 6)):
+                np.testing.assert_allclose(
+                    scatter.group_scatter(rows, group, weight=values), scatter.group_scatter(X, group, weight=values)
+                )
+        assert not scatter.pair_scatter(rows, pairs[:0]).any()
+        assert not scatter.group_scatter(rows, np.full(N, -1)).any()
+        assert distances.pair_squared_distances(rows, pairs[:0]).shape == (0,)
+
+
+def test_graphs_with_weights_of_both_signs(X, rows_of):
+    graph = sparse.random(N, N, 0.02, random_state=0, data_rvs=np.random.default_rng(0).standard_normal).tocsr()
+    graph = graph + graph.T
+    np.testing.assert_allclose(scatter.graph_scatter(rows_of(X), graph), scatter.graph_scatter(X, graph), atol=1e-9)
+
+
+def test_sums_over_all_rows(X, rows_of):
+    rows = rows_of(X)
+    weight = np.random.default_rng(0).random(N)
+    np.testing.assert_allclose(blocks.column_means(rows), X.mean(axis=0))
+    np.testing.assert_allclose(blocks.mean_norm(rows), blocks.mean_norm(X))
+    for offset in (X.mean(axis=0), np.zeros(F)):
+        np.testing.assert_allclose(
+            scatter.weighted_scatter(rows, offset=offset), scatter.weighted_scatter(X, offset=offset)
+        )
+        np.testing.assert_allclose(
+            scatter.weighted_scatter(rows, weight=weight, offset=offset),
+            scatter.weighted_scatter(X, weight=weight, offset=offset),
+        )
+
+
+def test_rebuilding(X, rows_of):
+    nearest = neighbors.neighbors(X, n_nearest=4).nearest
+    weight = local.rebuilding_weights(X, nearest, 1e-3)
+    np.testing.assert_allclose(local.rebuilding_weights(rows_of(X), nearest, 1e-3), weight)
+    rebuild = sparse.csr_matrix((weight.ravel(), nearest.ravel(), np.arange(0, 4 * N + 1, 4)), shape=(N, N))
+    np.testing.assert_allclose(
+        scatter.residual_scatter(rows_of(X), rebuild), scatter.residual_scatter(X, rebuild), rtol=1e-9
+    )
+
+
+def test_columns_and_rows_by_number(X):
+    rows = on_dask(X)
+    order = np.array([399, 0, 5, 5, 90, 91])
+    np.testing.assert_array_equal(rows[order], X[order])
+    part = rows[:, np.array([5, 2])]
+    np.testing.assert_array_equal(part[order], X[order][:, [5, 2]])
+    np.testing.assert_allclose(blocks.column_means(part), X[:, [5, 2]].mean(axis=0))
+
+
+KINDS = {
+    "continuous": lambda rng: rng.standard_normal((N, F)),
+    "grid": lambda rng: rng.integers(0, 3, (N, 3)).astype(float),
+    "duplicates": lambda rng: np.repeat(rng.standard_normal((N // 20, F)), 20, axis=0)[rng.permutation(N)],
+    "far from zero": lambda rng: rng.standard_normal((N, F)) + 1e6,
+    "equal rows": lambda rng: np.full((N, 2), 0.1),
+    "tiny": lambda rng: 1e-30 * rng.standard_normal((N, F)),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("counts", [(5, 5), (3, 0), (0, 2), (120, 0)])
+def test_neighbours_are_the_same_to_the_last_tie(kind, dtype, counts):
+    X = KINDS[kind](np.random.default_rng(0)).astype(dtype)
+    expected = neighbors.neighbors(X, n_nearest=counts[0], n_farthest=counts[1])
+    found = neighbors.neighbors(on_dask(X), n_nearest=counts[0], n_farthest=counts[1])
+    for side in ("nearest", "farthest"):
+        here, there = getattr(found, side), getattr(expected, side)
+        if there is None:
+            assert here is None
+            continue
+        np.testing.assert_array_equal(here, there)
+        np.testing.assert_allclose(getattr(found, f"{side}_distance"), getattr(expected, f"{side}_distance"))
+
+
+def test_too_many_rows_for_an_exact_search(X):
+    with config_context(exact_rows=100), pytest.raises(ValueError, match=r"400 x 400 distances.*exact_rows"):
+        neighbors.neighbors(on_dask(X), n_nearest=2)
+    with pytest.raises(ValueError, match="n_nearest=400 must lie between"):
+        neighbors.neighbors(on_dask(X), n_nearest=400)

@@ -1,0 +1,150 @@
+"""GBWSDR on a cluster: through xgboost.dask, with preferences across partitions, as good as in memory."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from pairlens.engines.settings import config_context
+from pairlens.exceptions import SupervisionWarning
+from pairlens.preference.gbwsdr import GBWSDR
+from pairlens.supervision import Preferences
+
+dask = pytest.importorskip("dask", reason="clusters need pairlens[dask]")
+da = pytest.importorskip("dask.array", reason="clusters need pairlens[dask]")
+distributed = pytest.importorskip("distributed", reason="clusters need pairlens[dask]")
+pytest.importorskip("xgboost", reason="trees on a cluster need pairlens[boost]")
+pytest.importorskip("pyarrow", reason="xgboost.dask needs pyarrow")
+
+ROW_CHUNKS = (90, 0, 210, 33, 167)
+N = sum(ROW_CHUNKS)
+TOLERANCE = 0.01
+"""Difference in held-out pairwise accuracy that the documentation allows."""
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="1GiB"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.wait_for_workers(2)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def ring():
+    """Rows near a ring are better; the last 400 are held out."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N + 400, 4)) + 2
+    y = -np.abs(np.linalg.norm(X[:, :2] - 2, axis=1) - 1.2) + 0.05 * rng.normal(size=len(X))
+    return X, y, Preferences.from_scores(y[:N], n_pairs=4000, random_state=0)
+
+
+def as_dask(X):
+    return da.from_array(X[:N], chunks=(ROW_CHUNKS, X.shape[1]))
+
+
+def options(**others):
+    return {"min_samples_leaf": 5, "backend": "xgboost", "n_jobs": 1, "random_state": 0, **others}
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_same_trees_as_in_memory(d, ring, cluster):
+    X, y, known = ring
+    given = options(n_components=d, n_estimators=8)
+    here = GBWSDR(**given).fit(X[:N], preferences=known)
+    there = GBWSDR(**given).fit(as_dask(X), preferences=known)
+    assert there.backend_ == "xgboost"
+    assert there.n_estimators_ == 8
+    np.testing.assert_allclose(there.components_, here.components_, atol=1e-8)
+    # The bins of a feature come from a sketch in each worker, so thresholds differ a little.
+    np.testing.assert_allclose(there.loss_curve_[:2], here.loss_curve_[:2], rtol=1e-2)
+    np.testing.assert_allclose(there.loss_curve_, here.loss_curve_, rtol=0.1)
+    assert there.loss_curve_[-1] < 0.8 * there.loss_curve_[0]
+    assert there.score(X[N:], y[N:]) == pytest.approx(here.score(X[N:], y[N:]), abs=TOLERANCE)
+
+
+def test_early_stopping_agrees(ring, cluster):
+    X, y, known = ring
+    here = GBWSDR(2, **options(max_trees=40)).fit(X[:N], preferences=known)
+    there = GBWSDR(2, **options(max_trees=40)).fit(as_dask(X), preferences=known)
+    assert there.n_estimators_ == np.argmax(there.validation_curve_) > 0
+    assert there.validation_curve_[0] == pytest.approx(here.validation_curve_[0], abs=1e-6)
+    shared = min(len(here.validation_curve_), len(there.validation_curve_))
+    np.testing.assert_allclose(there.validation_curve_[:shared], here.validation_curve_[:shared], atol=0.03)
+    assert there.score(X[N:], y[N:]) == pytest.approx(here.score(X[N:], y[N:]), abs=3 * TOLERANCE)
+
+
+def test_view_is_lazy_and_the_model_is_small(ring, cluster):
+    X, y, known = ring
+    model = GBWSDR(2, **options(n_estimators=5)).fit(as_dask(X), preferences=known)
+    view = model.transform(as_dask(X))
+    assert isinstance(view, da.Array)
+    assert view.chunks == (ROW_CHUNKS, (2,))
+    np.testing.assert_allclose(view.compute(), model.transform(X[:N]), atol=1e-6)
+    assert model.score(as_dask(X), y[:N]) == pytest.approx(model.score(X[:N], y[:N]))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.transform(X[N:]), model.transform(X[N:]))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"init": "wsdr"}, {"gamma2": 0.5, "combinations": 20_000}, {"angle_loss": "squared"}]
+)
+def test_every_objective(changed, ring, cluster):
+    X, _, known = ring
+    here = GBWSDR(2, **options(n_estimators=2, **changed)).fit(X[:N], preferences=known)
+    there = GBWSDR(2, **options(n_estimators=2, **changed)).fit(as_dask(X), preferences=known)
+    np.testing.assert_allclose(there.components_, here.components_, atol=1e-7)
+    assert there.loss_curve_[0] == pytest.approx(here.loss_curve_[0], rel=1e-8)
+    np.testing.assert_allclose(there.loss_curve_, here.loss_curve_, rtol=2e-2)
+
+
+def test_rows_are_not_brought_together(ring, cluster, monkeypatch):
+    from pairlens.engines.dask_rows import DaskRows
+
+    X, _, known = ring
+    fetched = []
+    whole = DaskRows.gather
+    monkeypatch.setattr(DaskRows, "gather", lambda self, rows: fetched.append(len(rows)) or whole(self, rows))
+    with config_context(gather_bytes=1000):
+        model = GBWSDR(2, **options(n_estimators=2)).fit(as_dask(X), preferences=known)
+    assert fetched == []
+    assert model.loss_curve_[-1] < model.loss_curve_[0]
+
+
+def test_single_precision_and_few_partitions(ring, cluster):
+    X, _, known = ring
+    rows = da.from_array(X[:N].astype(np.float32), chunks=(N, 4))
+    model = GBWSDR(2, **options(n_estimators=3)).fit(rows, preferences=known)
+    assert model.components_.dtype == np.float32
+    assert model.transform(rows).dtype == np.float32
+    assert model.loss_curve_[-1] < model.loss_curve_[0]
+
+
+def test_without_preferences_and_with_bad_values(ring, cluster):
+    X, _, known = ring
+    with pytest.warns(SupervisionWarning, match="no preferences were given"):
+        model = GBWSDR(2).fit(as_dask(X))
+    assert model.transform(as_dask(X)).compute().shape == (N, 2)
+    bad = X.copy()
+    bad[140, 2] = np.nan
+    with pytest.raises(ValueError, match="contains NaN, for example in row 140, column 2"):
+        GBWSDR(2).fit(as_dask(bad), preferences=known)
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        model.transform(as_dask(X)[:, :3])
+
+
+def test_without_a_cluster_the_rows_are_collected_up_to_a_bound(ring):
+    X, _, known = ring
+    with dask.config.set(scheduler="synchronous"):
+        model = GBWSDR(2, n_estimators=2, random_state=0).fit(as_dask(X), preferences=known)
+        assert model.backend_ == "sklearn"
+        reference = GBWSDR(2, n_estimators=2, random_state=0).fit(X[:N], preferences=known)
+        np.testing.assert_array_equal(model.transform(X), reference.transform(X))
+        with config_context(gather_bytes=1000), pytest.raises(ValueError, match=r"GBWSDR needs its rows.*X\.compute"):
+            GBWSDR(2, n_estimators=2).fit(as_dask(X), preferences=known)
