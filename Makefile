@@ -8,31 +8,36 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENV := $(ONE_THREAD) SCIPY_ARRAY_API=1
 
-.PHONY: help demo test lint format bench league league-full clean
+.PHONY: help demo test lint format bench league league-full reproduce reproduce-full clean
 
 help:
-	@echo "make demo    a 2-D view of wine from 30 pairs"
+	@echo "make demo    the tour: digits, 60 answered pairs, a report in demo/"
 	@echo "make test    the whole test suite"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make bench   measure against peers, as ratios in one run"
 	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: hours)"
+	@echo "make reproduce  the experiments of the papers, quickly (reproduce-full: as printed; writes docs/reproduction.md)"
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 # Each stamp installs one extra, again only when what it depends on has changed.
-$(VENV)/.core: $(VENV)/.made pyproject.toml requirements.lock
-	$(PIP) -e .
+$(VENV)/.tour: $(VENV)/.made pyproject.toml requirements.lock
+	$(PIP) -e ".[cli,report]"
+	@touch $@
+
+$(VENV)/.papers: $(VENV)/.made pyproject.toml requirements.lock
+	$(PIP) -e ".[cli,report,boost]"
 	@touch $@
 
 $(VENV)/.test $(VENV)/.lint $(VENV)/.bench: $(VENV)/.%: $(VENV)/.made pyproject.toml requirements.lock
 	$(PIP) -e ".[$*]"
 	@touch $@
 
-demo: $(VENV)/.core
-	@$(BIN)/python examples/demo.py
+demo: $(VENV)/.tour
+	@$(BIN)/pairlens demo --out demo
 
 test: $(VENV)/.test
 	$(TEST_ENV) $(BIN)/python -m pytest -n auto -q $(ARGS)
@@ -54,6 +59,12 @@ league: $(VENV)/.bench
 
 league-full: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.league --full $(ARGS)
+
+reproduce: $(VENV)/.papers
+	$(BIN)/pairlens reproduce all --profile quick --out reproduction/quick $(ARGS)
+
+reproduce-full: $(VENV)/.papers
+	$(BIN)/pairlens reproduce all --profile full --out reproduction/full --page docs/reproduction.md $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

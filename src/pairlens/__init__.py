@@ -7,7 +7,9 @@ from pairlens._version import __version__
 
 if TYPE_CHECKING:
     from pairlens.cluster.skkmeans import SKKMeans
+    from pairlens.engines.settings import config_context
     from pairlens.graphs.transformation import transform_constraints
+    from pairlens.io.models import load, save
     from pairlens.methods.bwdr import BWDR, WBDR
     from pairlens.methods.chunklets import CFLD, RCA
     from pairlens.methods.clpp import CLPP
@@ -61,6 +63,9 @@ _HOMES = {
     "SSDR": "methods.ssdr",
     "WBDR": "methods.bwdr",
     "WSDR": "preference.wsdr",
+    "config_context": "engines.settings",
+    "load": "io.models",
+    "save": "io.models",
     "transform_constraints": "graphs.transformation",
 }
 
@@ -95,11 +100,14 @@ __all__ = [
     "SKKMeans",
     "SODRPaC",
     "__version__",
+    "config_context",
+    "load",
+    "save",
     "transform_constraints",
 ]
 
 
-_MODULES = ("datasets", "exceptions", "metrics")
+_MODULES = ("datasets", "exceptions", "io", "metrics", "papers", "report", "selection")
 
 
 def __getattr__(name: str) -> Any:
