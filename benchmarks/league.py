@@ -37,7 +37,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
@@ -375,6 +375,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--methods", nargs="+", default=[], help="only these methods")
     parser.add_argument("--again", nargs="+", default=[], help="methods whose results are computed again")
     parser.add_argument("--entries", nargs="+", default=[], metavar="MODULE", help="modules with further entries")
+    parser.add_argument("--splits", type=int, help="fewer splits than the profile has")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--only-print", action="store_true", help="leave docs/league.md alone")
     options = parser.parse_args(arguments)
@@ -382,10 +383,12 @@ def main(arguments: list[str] | None = None) -> None:
     if unknown := (set(options.methods) | set(options.again)) - set(ENTRIES):
         parser.error(f"unknown methods {sorted(unknown)}; there are {', '.join(ENTRIES)}")
     profile = FULL if options.full else QUICK
+    if options.splits is not None:
+        profile = replace(profile, n_splits=options.splits)
     sets = labelled_sets(options.sets or profile.sets)
     methods = options.methods or list(ENTRIES)
     path = run(profile, sets, methods, options.jobs, options.entries, options.again)
-    wanted = [r for r in read(path).values() if r.set in sets and r.method in methods]
+    wanted = [r for r in read(path).values() if r.set in sets and r.method in methods and r.split < profile.n_splits]
     text = page(wanted, profile.name, profile.max_rows)
     print(text)
     if not options.only_print:
