@@ -1,8 +1,13 @@
 """The one module that knows which private names of scikit-learn we use, and where its versions keep them."""
 
+from typing import Any
+
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import validate_data as _validate_data
+
+from pairlens.engines.dispatch import collected
 
 __all__ = [
     "BaseEstimator",
@@ -17,3 +22,8 @@ __all__ = [
 ]
 
 fit_context = _fit_context
+
+
+def validate_data(estimator: Any, X: Any, **checks: Any) -> Any:
+    """Check X as scikit-learn does; a dask array or data frame is collected first, up to a bound."""
+    return _validate_data(estimator, collected(X, type(estimator).__name__), **checks)

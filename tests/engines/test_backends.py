@@ -27,7 +27,7 @@ torch = pytest.importorskip("torch", reason="the torch engine needs pairlens[gpu
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
 METHODS = linear_methods()
-# These need all rows in memory: rows of a GPU are copied, of a dask array at most landmark_rows are taken.
+# This needs all rows in memory: rows of a GPU are copied, of a dask array at most landmark_rows are taken.
 IN_MEMORY = {pairlens.LinearPairLens}
 ROW_CHUNKS = (50, 37, 163, 0, 110)
 N = sum(ROW_CHUNKS)
@@ -142,7 +142,7 @@ def test_float32_stays_float32(cls, kind, table):
     np.testing.assert_allclose(view, reference.transform(single), atol=2e-3 * np.abs(view).max())
 
 
-@pytest.mark.parametrize("cls", [pairlens.SSDR, pairlens.LPP])
+@pytest.mark.parametrize("cls", [pairlens.SSDR, pairlens.LPP, pairlens.DSP])
 def test_a_killed_worker_changes_nothing(cls, table, cluster, tmp_path):
     X, _, pairs = table
     n_chunks = 24
@@ -219,6 +219,17 @@ def test_neighbours_never_bring_the_rows_together():
     with dask.config.set(scheduler=spy), config_context(gather_bytes=1):
         model = pairlens.LPP().fit(da.from_array(X, chunks=(250, 5)))
     assert_same(model, pairlens.LPP().fit(X))
+
+
+@pytest.mark.parametrize("delta", ["median", "search", 3.0])
+def test_threads_agree(delta, table):
+    X, _, pairs = table
+    model = pairlens.DSP(delta=delta, n_clusters=3, random_state=0, verbose=0)
+    with dask.config.set(scheduler="threads"):
+        model.fit(as_dask(X), constraints=pairs)
+    reference = pairlens.DSP(delta=delta, n_clusters=3, random_state=0, verbose=0).fit(X, constraints=pairs)
+    assert model.delta_ == pytest.approx(reference.delta_, rel=1e-12)
+    assert_same(model, reference)
 
 
 @pytest.mark.parametrize("where", ["fit", "transform"])
@@ -305,6 +316,11 @@ def test_memory_is_bounded(table):
     X, _, pairs = table
     with config_context(gather_bytes=1000), pytest.raises(ValueError, match=r"gather_bytes allows.*Give fewer pairs"):
         pairlens.CMM().fit(as_dask(X), constraints=pairs)
+    with (
+        config_context(gather_bytes=1000),
+        pytest.raises(ValueError, match=r"LinearPairLens needs 360 rows.*Lower landmark_rows"),
+    ):
+        make(pairlens.LinearPairLens).fit(as_dask(X), constraints=pairs)
     # Where the sums can be made where the chunks are, the bound costs time only.
     with config_context(gather_bytes=1000):
         model = pairlens.SSDR().fit(as_dask(X), constraints=pairs)

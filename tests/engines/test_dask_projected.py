@@ -171,7 +171,7 @@ def test_fit_brings_only_few_rows_together(monkeypatch):
 
 def test_an_index_needs_the_rows_in_memory():
     """neighbors="approx" learns from rows in memory: all of them, or landmarks."""
-    pytest.importorskip("faiss", reason="the approximate search needs pairlens[faiss]")
+    pytest.importorskip("faiss", reason="the approximate search needs pairlens[ann]")
     rng = np.random.default_rng(0)
     y = np.arange(1500) % 3
     X = rng.standard_normal((1500, 5)) + 5 * np.eye(3, 5)[y]

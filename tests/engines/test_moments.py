@@ -21,7 +21,7 @@ def test_parts_in_any_order_are_the_whole(cuts, seed, shift):
     mean = exact.mean(axis=0)
     scatter = (exact - mean).T @ (exact - mean)
     assert merged.n == 100
-    np.testing.assert_allclose(merged.mean, mean.astype(float), rtol=1e-14)
+    np.testing.assert_allclose(merged.mean, mean.astype(float), rtol=1e-14, atol=1e-15)
     np.testing.assert_allclose(merged.about(merged.mean), scatter.astype(float), rtol=1e-8, atol=1e-8)
     assert merged.varies.tolist() == [True, True, False, True]
 

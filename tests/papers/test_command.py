@@ -56,12 +56,13 @@ def test_run_and_page(tmp_path, capsys, monkeypatch):
     assert "tiny: mean absolute difference from the paper: A " in shown
     assert "12 units computed, 0 were there already" in shown
     folder = tmp_path / "reproduction" / "full"
-    assert {path.name for path in folder.iterdir()} == {"tiny.md", "tiny.csv", "tiny.png", "tiny.svg", "units"}
+    files = {"tiny.md", "tiny.csv", "tiny.png", "tiny.svg", "report.html"}
+    assert {path.name for path in folder.iterdir()} == {*files, "units"}
     assert (tmp_path / "reproduction" / ".gitignore").read_text() == "*\n"
-    before = (folder / "tiny.md").read_bytes()
+    before = {name: (folder / name).read_bytes() for name in files}
     assert main(["tiny", "--profile", "full", "--jobs", "1"]) == 0
     assert "0 units computed, 12 were there already" in capsys.readouterr().out
-    assert (folder / "tiny.md").read_bytes() == before
+    assert {name: (folder / name).read_bytes() for name in files} == before
     assert main(["--page", "reproduction.md"]) == 0
     written = (tmp_path / "reproduction.md").read_text()
     assert "## A tiny experiment" in written

@@ -12,7 +12,7 @@ from pairlens.papers.figures import save_all
 from pairlens.papers.page import page_text
 from pairlens.papers.results import Row
 from pairlens.papers.store import Store
-from pairlens.papers.tables import differences, markdown
+from pairlens.papers.tables import Difference, markdown, section
 from tests.papers import tiny
 
 EXPERIMENT = Experiment(
@@ -48,7 +48,7 @@ def results() -> Results:
 
 
 def test_cells_differences_and_notes():
-    text = markdown(EXPERIMENT, results())
+    text = markdown(section(EXPERIMENT, results()))
     assert "| set | M 5 | N [1] |" in text
     # Means over runs are 0.51 and 0.61 at dimensions 1 and 2 on a: the second is the best.
     assert "| 1 a [2] | 0.500 / 0.610 ± 0.010 / +0.110 | 0.250 |" in text
@@ -61,20 +61,24 @@ def test_cells_differences_and_notes():
     assert "2 runs on each data set." in text
 
 
+def differences(experiment: Experiment) -> tuple[Difference, ...]:
+    return section(experiment, results()).tables[0].differences
+
+
 def test_limits_are_for_the_whole_experiment():
-    (found,) = differences(EXPERIMENT, EXPERIMENT.tables[0], results())
+    (found,) = differences(EXPERIMENT)
     assert (found.method, found.count, found.reproduced) == ("M", 2, True)
     assert found.mean == pytest.approx(0.15)
     strict = replace(EXPERIMENT.tables[0], limits={"M": 0.1})
-    assert differences(EXPERIMENT, strict, results())[0].reproduced is False
+    assert differences(replace(EXPERIMENT, tables=(strict,)))[0].reproduced is False
     for part in (EXPERIMENT.only(sets=["a"]), EXPERIMENT.only(runs=1), EXPERIMENT.with_profile("quick")):
-        assert differences(part, part.tables[0], results())[0].reproduced is None
+        assert differences(part)[0].reproduced is None
     assert EXPERIMENT.only(runs=2).tables == EXPERIMENT.tables
 
 
 def test_rows_by_condition_and_only_some_sets():
     table = Table("By dimension", (Column("M", "M", "accuracy", {"pairs": 5}, {"2": 0.6}),), row="dim", sets=("a",))
-    text = markdown(replace(EXPERIMENT, tables=(table,)), results())
+    text = markdown(section(replace(EXPERIMENT, tables=(table,)), results()))
     assert "| dim | M |\n|---|---|\n| 1 a, 1 | 0.510 ± 0.010 |\n| 1 a, 2 | 0.600 / 0.610 ± 0.010 / +0.010 |" in text
 
 
@@ -89,7 +93,7 @@ def test_claims():
         return found.mean("other", "accuracy") > 0, "?"
 
     claims = (Claim("M is good", true), Claim("N is good", false), Claim("other is good", unknown))
-    text = markdown(replace(EXPERIMENT, claims=claims), results())
+    text = markdown(section(replace(EXPERIMENT, claims=claims), results()))
     assert "- holds: M is good (0.610)" in text
     assert "- does not hold: N is good (no)" in text
     assert "- open (not all of it was run): other is good" in text
@@ -121,7 +125,7 @@ def scatter(canvas, found):
 
 
 def test_curves_without_the_condition_are_in_every_panel():
-    text = markdown(replace(EXPERIMENT, figures=(FIGURE,)), results(), images={"curves": "x.png"})
+    text = markdown(section(replace(EXPERIMENT, figures=(FIGURE,)), results()), images={"curves": "x.png"})
     assert "![Curves](x.png)" in text
     assert "1 a, pairs 5\n\n| dim | M | N |\n|---|---|---|\n| 1 | 0.510 ± 0.010 | 0.250 |" in text
     assert "1 a, pairs 20\n\n| dim | M | N |\n|---|---|---|\n| 1 | 0.000 ± 0.000 | 0.250 |" in text
@@ -144,7 +148,7 @@ def test_output_says_what_is_missing_and_what_is_incomplete(tmp_path):
 
 
 def test_timed_output_is_marked(tmp_path):
-    assert "not the same from run to run" in markdown(replace(EXPERIMENT, timed=True), results())
+    assert "not the same from run to run" in markdown(section(replace(EXPERIMENT, timed=True), results()))
 
 
 def test_page_holds_complete_sets_only(tmp_path):

@@ -117,7 +117,7 @@ class Listed:
         """The first k of each list, ties by index."""
         # NumPy orders complex numbers by real part, then imaginary part.
         order = np.argsort(self.sign * np.rint(self.key / self.quantum) + 1j * self.index, axis=1)[:, :k]
-        index, key = (np.take_along_axis(values, order, 1) for values in (self.index, self.key))
+        index, key = np.take_along_axis(self.index, order, 1), np.take_along_axis(self.key, order, 1)
         return Listed(index, key, self.sign, self.quantum)
 
 

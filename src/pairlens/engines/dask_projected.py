@@ -7,7 +7,7 @@ The coordinates F are made from each chunk where it is, and never brought togeth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,23 @@ from pairlens.engines.dask_neighbors import Euclid, Points, Screened, meet_all, 
 from pairlens.engines.dask_rows import Block, DaskRows, compute, task
 from pairlens.engines.neighbors import neighbors
 from pairlens.engines.projected import ProjectedNeighbors, ProjectedRows, ProjectedScreen
-from pairlens.kernels.nullspace import NullSpace
 
 __all__ = ["DaskProjectedRows"]
 
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+
+class Span(Protocol):
+    """The span of must-link differences, as :class:`~pairlens.kernels.nullspace.NullSpace` has it."""
+
+    @property
+    def gamma(self) -> float | None: ...
+
+    @property
+    def rank(self) -> int: ...
+
+    def coordinates(self, X: Any) -> Float64: ...
 
 
 @dataclass(frozen=True)
@@ -36,7 +47,7 @@ class DaskProjectedRows:
     Attributes
     ----------
     X : DaskRows of shape (n, n_features)
-    space : NullSpace
+    space : Span
         The map to F, the coordinates in the span of must-link differences.
     chunklets : int array of shape (n,)
         Group of must-linked rows each row belongs to, -1 for none.
@@ -47,7 +58,7 @@ class DaskProjectedRows:
     """
 
     X: DaskRows
-    space: NullSpace
+    space: Span
     chunklets: IntArray
     groups: Collapsed
     remaining: Float64
@@ -55,7 +66,7 @@ class DaskProjectedRows:
     _diameter: float
 
     @classmethod
-    def of(cls, X: DaskRows, space: NullSpace, chunklets: IntArray) -> DaskProjectedRows:
+    def of(cls, X: DaskRows, space: Span, chunklets: IntArray) -> DaskProjectedRows:
         """See the attributes; one pass over the chunks, and one over those that may hold identical rows."""
         center, scale = unit_of(X)
         euclid = Euclid(center, scale, 0, 0)
@@ -216,7 +227,7 @@ class _MeetingScreen(ProjectedScreen):
         super()._watch(near, rows, cols)
 
 
-def look(block: Block, euclid: Euclid, space: NullSpace) -> tuple[Float64, Float64, float]:
+def look(block: Block, euclid: Euclid, space: Span) -> tuple[Float64, Float64, float]:
     """For the rows of a chunk: a number that identical ones share, the projected kernel, the largest distance."""
     weight = np.random.default_rng(0).standard_normal(block.shape[1])
     # Unlike a product with a vector, np.sum treats every row in the same way.
@@ -225,12 +236,12 @@ def look(block: Block, euclid: Euclid, space: NullSpace) -> tuple[Float64, Float
     return mark, 1 - np.einsum("ij,ij->i", F, F), float(euclid.measured(block).square.max())
 
 
-def coordinates(block: Block, space: NullSpace) -> Float64:
+def coordinates(block: Block, space: Span) -> Float64:
     """F of a chunk."""
     return space.coordinates(block)
 
 
-def place(block: Block, start: int, stands: NDArray[np.bool_], space: NullSpace) -> Points:
+def place(block: Block, start: int, stands: NDArray[np.bool_], space: Span) -> Points:
     """The rows of a chunk with their F."""
     return Points(block, start, stands, space.coordinates(block))
 
@@ -245,6 +256,6 @@ def _first_identical(X: DaskRows, mark: Float64) -> Index:
     return candidate
 
 
-def _shared(space: NullSpace) -> Any:
+def _shared(space: Span) -> Any:
     """One copy for all tasks of a pass."""
     return require("dask", extra="dask", purpose="working with dask arrays").delayed(space, pure=False, traverse=False)

@@ -41,6 +41,12 @@ def into_memory(method: str, rows: EngineRows, known: Constraints, may_be: str) 
             "spaced ones. pairlens.config_context(exact_rows=..., landmark_rows=...) sets the numbers.",
             ApproximationWarning,
         )
+    if not rows.fits(chosen):
+        raise ValueError(
+            f"{method} needs {len(chosen):,} rows of the dask array in memory, more than the "
+            f"{settings().gather_bytes / 2**20:,.0f} MiB of gather_bytes. Lower landmark_rows, or raise gather_bytes, "
+            "by pairlens.config_context(...)."
+        )
     # The same pass finds bad values and the mean of all rows.
     read_ahead(rows, chosen, scatter=False)
     return rows[chosen], known if len(chosen) == n else known[chosen]

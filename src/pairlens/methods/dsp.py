@@ -16,6 +16,7 @@ from sklearn import get_config
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
 from pairlens.engines.blocks import IntArray, Rows
+from pairlens.engines.dask_rows import DaskRows
 from pairlens.engines.dispatch import EngineRows
 from pairlens.engines.distances import pair_squared_distances
 from pairlens.engines.projected import ProjectedNeighbors, ProjectedRows
@@ -87,7 +88,8 @@ class DSP(LinearPairTransformer):
         up to 1e-3, regularises, but it also discards directions that few rows differ in.
     neighbors : {"auto", "exact", "approx"}, default="auto"
         How neighbours are found. "approx" takes time that grows nearly as n and needs ``pairlens[ann]``; "auto" uses it
-        above 100,000 rows. Rows in a torch tensor are always searched exactly, on their device.
+        above 100,000 rows. Rows in a torch tensor are always searched exactly, on their device, and those of a dask
+        array by pairs of chunks, up to the setting `exact_rows`; with "approx", and above, in memory (docs/scaling.md).
     n_clusters : int, optional
         Clusters for ``delta="search"``. By default the number of classes of the labels in `y` if there are some,
         else 8.
@@ -202,7 +204,7 @@ class DSP(LinearPairTransformer):
             return self._scatters_on_device(space, known, chunklets)
         null_space = must_link_null_space(rows, chunklets, gamma=delta_to_gamma(self.delta_))
         projected: ProjectedRows | DaskProjectedRows
-        if isinstance(rows, EngineRows):
+        if isinstance(rows, DaskRows):
             from pairlens.engines.dask_projected import DaskProjectedRows
 
             projected = DaskProjectedRows.of(rows, null_space, chunklets)

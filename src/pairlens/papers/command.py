@@ -8,18 +8,21 @@ from pathlib import Path
 
 from pairlens.exceptions import MissingExtraError
 from pairlens.papers.catalogue import experiments
-from pairlens.papers.experiment import Experiment, Profile
+from pairlens.papers.experiment import DataSet, Experiment, Profile, Unit
 from pairlens.papers.figures import save_all
+from pairlens.papers.html import Entry, report_html
 from pairlens.papers.page import write_page
-from pairlens.papers.results import Results
 from pairlens.papers.runner import Outcome, run
 from pairlens.papers.store import Store, write_atomically
-from pairlens.papers.tables import differences, markdown
+from pairlens.papers.tables import Section, markdown, section
 
-__all__ = ["chosen", "listing", "reproduce", "write_output"]
+__all__ = ["chosen", "listing", "reproduce", "write_output", "write_report"]
 
 UNITS = "units"
 """Folder of the stored results, inside that of the output."""
+
+REPORT = "report.html"
+"""Page of all that is in the folder of the output."""
 
 Say = Callable[[str], None]
 
@@ -37,6 +40,9 @@ def reproduce(
     say: Say = print,
 ) -> int:
     """List or run experiments and write their output, or write the page of all full results.
+
+    The output of an experiment is its table NAME.md, its raw results NAME.csv and its figures; report.html shows all
+    that is in the folder.
 
     Parameters
     ----------
@@ -72,7 +78,7 @@ def reproduce(
     failed = False
     if names:
         wanted = chosen(names, runs=runs, sets=sets, profile=profile)
-        failed = _run_and_write(wanted, folder, jobs=jobs, quiet=quiet, say=say)
+        failed = _run_and_write(wanted, folder, profile=profile, jobs=jobs, quiet=quiet, say=say)
     if page is not None:
         write_page(page, Store(folder / UNITS))
         say(f"written: {page}")
@@ -127,41 +133,117 @@ def chosen(
     return adjusted
 
 
-def _run_and_write(wanted: Sequence[Experiment], folder: Path, *, jobs: int, quiet: bool, say: Say) -> bool:
-    store, lines = Store(folder / UNITS), []
+def _run_and_write(
+    wanted: Sequence[Experiment], folder: Path, *, profile: Profile, jobs: int, quiet: bool, say: Say
+) -> bool:
+    store, written = Store(folder / UNITS), list[Entry]()
 
     def write(experiment: Experiment, outcome: Outcome) -> None:
-        lines.append(write_output(experiment, store, folder, missing=outcome.missing.get(experiment.name, ())))
+        written.append(write_output(experiment, store, folder, missing=outcome.missing.get(experiment.name, ())))
 
     try:
         outcome = run(wanted, store, jobs=jobs, quiet=quiet, finished=write)
     except KeyboardInterrupt:
         say("stopped; what was finished is stored. Start again with the same options to go on.")
         return True
-    for line in lines:
-        say(line)
+    for entry in written:
+        remark = f" No figures: {entry.reason}" if entry.reason else ""
+        say(f"{entry.section.name}: {_summary(entry.section)}{remark}")
+    write_report(folder, written, profile=profile)
     say(f"{outcome.computed} units computed, {outcome.found} were there already; output in {folder}")
     for name, errors in outcome.failed.items():
         say(f"{name}: {len(errors)} units failed, the first: {errors[0]}")
     return bool(outcome.failed)
 
 
-def write_output(experiment: Experiment, store: Store, folder: Path, *, missing: Iterable[str] = ()) -> str:
-    """Write table, figures and raw results of an experiment; a line about how near the paper they are."""
+def write_output(experiment: Experiment, store: Store, folder: Path, *, missing: Iterable[str] = ()) -> Entry:
+    """Write table, figures and raw results of an experiment; what the report shows of it."""
     gone = [data for data in experiment.sets if data.name in set(missing)]
     experiment = experiment.only(sets=[data.name for data in experiment.sets if data not in gone])
     results = store.results(experiment)
     images: dict[str, str] = {}
-    remark = ""
+    reason = ""
     try:
         images = save_all(experiment, results, folder)
     except MissingExtraError as error:
-        remark = f" No figures: {error}"
+        reason = str(error)
     names = [data.heading for data in gone]
-    text = markdown(experiment, results, images=images, missing=names, state=_state(experiment, store))
-    write_atomically(folder / f"{experiment.name}.md", text)
+    shown = section(experiment, results, missing=names, state=_state(experiment, store))
+    write_atomically(folder / f"{experiment.name}.md", markdown(shown, images=images))
     write_atomically(folder / f"{experiment.name}.csv", results.to_csv())
-    return f"{experiment.name}: {_summary(experiment, results)}{remark}"
+    return Entry(shown, {name: _files(folder / image) for name, image in images.items()}, reason)
+
+
+def write_report(folder: Path, written: Iterable[Entry] = (), *, profile: Profile = "quick") -> None:
+    """Write the HTML page of all experiments whose output is in the folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the output.
+    written : iterable of Entry
+        What was just run, and is shown as it was run. All else is shown as far as results are stored.
+    profile : {"quick", "full"}
+        The one tried first for experiments that were run earlier.
+    """
+    by_name = {entry.section.name: entry for entry in written}
+    entries, left_out = [], []
+    for experiment in experiments():
+        entry = by_name.get(experiment.name)
+        if entry is None and (folder / f"{experiment.name}.md").exists():
+            try:
+                entry = _earlier(experiment, folder, profile)
+                reason = "no results of the experiment as it is defined now are stored." if entry is None else ""
+            except ValueError as error:
+                # A file that cannot be read must not cost the report of all others.
+                reason = str(error)
+            if reason:
+                left_out.append(f"{experiment.name}.md: {reason}")
+        if entry is not None:
+            entries.append(entry)
+    write_atomically(folder / REPORT, report_html(entries, left_out=left_out))
+
+
+def _earlier(experiment: Experiment, folder: Path, profile: Profile) -> Entry | None:
+    """What is stored of an experiment that was run before, or None."""
+    store = Store(folder / UNITS)
+    tried: tuple[Profile, ...] = ("quick", "full") if profile == "quick" else ("full", "quick")
+    for name in tried:
+        # Sets that the quick profile leaves out may have been named on the command line.
+        whole = replace(experiment, quick=replace(experiment.quick, sets=None)).with_profile(name)
+        runs = {data.name: n for data in whole.sets if (n := _stored_runs(whole, data, store))}
+        if runs:
+            break
+    else:
+        return None
+    part = whole.only(sets=runs, runs=max(runs.values()))
+    gone = [data.heading for data in experiment.with_profile(name).sets if data.name not in runs]
+    shown = section(part, store.results(part), state=_state(part, store))
+    if gone:
+        shown = replace(shown, text=(*shown.text, f"Not run: {', '.join(gone)}."))
+    pictures = {}
+    for figure in part.figures:
+        stem = f"{experiment.name}-{figure.name}" if figure.name else experiment.name
+        if found := _files(folder / f"{stem}.png"):
+            pictures[figure.name] = found
+    return Entry(shown, pictures, "its file is not in the folder.")
+
+
+def _stored_runs(experiment: Experiment, data: DataSet, store: Store) -> int:
+    """How many runs on a set have results, by the last of them; more than those of the profile can be there."""
+
+    def there(run: int) -> bool:
+        return any(store.path(Unit(experiment, data, run, part)).exists() for part in range(experiment.parts))
+
+    n = max((run + 1 for run in range(experiment.runs) if there(run)), default=0)
+    while there(n):
+        n += 1
+    return n
+
+
+def _files(picture: Path) -> list[Path]:
+    """A picture in all formats that are there."""
+    return [path for path in (picture.with_suffix(".svg"), picture) if path.exists()]
 
 
 def _state(experiment: Experiment, store: Store) -> str:
@@ -170,10 +252,10 @@ def _state(experiment: Experiment, store: Store) -> str:
     return f"Incomplete: {left} of {len(experiment.units())} units have no results." if left else ""
 
 
-def _summary(experiment: Experiment, results: Results) -> str:
-    if not len(results):
+def _summary(shown: Section) -> str:
+    if not shown.n_results:
         return "no results"
-    found = [one for table in experiment.tables for one in differences(experiment, table, results)]
+    found = [one for table in shown.tables for one in table.differences]
     if not found:
         return "done"
     words = []

@@ -18,6 +18,7 @@ from pairlens.methods.dsp import DSP
 from pairlens.methods.lpp import LPP, SLPP
 from pairlens.methods.lppsi import KernelLPPSI
 from pairlens.metrics import pairwise_f_score
+from pairlens.papers._dsp_printed import TABLE_3, TABLE_4, TABLE_5, TABLE_6
 from pairlens.papers.experiment import (
     Array,
     Claim,
@@ -236,47 +237,6 @@ OURS = Method("DSP", DSP)
 UNIT_LENGTH = Method("DSP, unit columns", DSP, {"scaling": "unit"})
 SUBSPACE_KMEANS = Method("SKK-means", SKKMeans)
 UNSUPERVISED = ["K-means", "PCA", "LPP"]
-
-# ------------------------------------------------------------------------------------------------------------ printed
-
-TABLE_4 = {
-    "PCA": (0.9415, 0.3070, 0.8112, 0.5075, 0.6050, 0.3950, 0.9307, 0.5012),
-    "LPP": (0.9541, 0.3383, 0.7716, 0.4754, 0.6050, 0.3903, 0.9307, 0.5423),
-    "SLPP 20": (0.9563, 0.6024, 0.8920, 0.5789, 0.7061, 0.4032, 0.9027, 0.5293),
-    "LPPSI 20": (0.8198, 0.4092, 0.6982, 0.5800, 0.6205, 0.4023, 0.9352, 0.5379),
-    "DSP 20": (0.9588, 0.6042, 0.9498, 0.6068, 0.7211, 0.3833, 0.9202, 0.5873),
-    "SLPP 5": (0.5962, 0.3417, 0.8471, 0.5749, 0.6108, 0.3849, 0.7478, 0.5364),
-    "LPPSI 5": (0.7381, 0.3306, 0.6244, 0.5845, 0.5992, 0.3058, 0.9292, 0.5472),
-    "DSP 5": (0.9322, 0.3604, 0.9405, 0.5693, 0.7145, 0.4131, 0.9288, 0.5493),
-}
-TABLE_3 = {
-    "K-means": (0.6793, 0.9335),
-    "PCA": (0.7170, 0.9449),
-    "LPP": (0.6475, 0.9177),
-    "SKK-means 20": (0.7156, 0.9396),
-    "SLPP 20": (0.6186, 0.9184),
-    "LPPSI 20": (0.2955, 0.6778),
-    "DSP 20": (0.8183, 0.9645),
-    "SKK-means 5": (0.6404, 0.9251),
-    "SLPP 5": (0.6148, 0.9139),
-    "LPPSI 5": (0.2838, 0.6694),
-    "DSP 5": (0.7880, 0.9575),
-}
-TABLE_5 = {
-    "mfeat": (0.7101, 0.9459),
-    "isolet": (0.5311, 0.4740),
-    "pendigits": (0.5502, 0.5873),
-    "coil20": (0.5732, 0.7872),
-}
-TABLE_6 = {
-    ("DSP", "training"): {"mfeat": 26.359, "coil20": 5.031, "isolet": 22.938, "pendigits": 6.375},
-    ("SLPP", "training"): {"mfeat": 9.453, "coil20": 3.266, "isolet": 14.125, "pendigits": 2.047},
-    ("PCA", "online"): {"mfeat": 11.125, "coil20": 1.516, "isolet": 20.984, "pendigits": 0.078},
-    ("LPP", "online"): {"mfeat": 11.469, "coil20": 3.531, "isolet": 129.656, "pendigits": 182.125},
-    ("LPPSI", "online"): {"mfeat": 14.203, "coil20": 29.406, "isolet": 235.828, "pendigits": 17.016},
-    ("DSP", "online"): {"mfeat": 0.031, "coil20": 0.0, "isolet": 0.063, "pendigits": 0.0},
-    ("SLPP", "online"): {"mfeat": 0.031, "coil20": 0.0, "isolet": 0.063, "pendigits": 0.0},
-}
 
 
 def _column(heading: str, measure: str, printed: dict[str, float] | None = None) -> Column:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from pairlens.papers.catalogue import experiments
 from pairlens.papers.experiment import Experiment
-from pairlens.papers.results import Results
 from pairlens.papers.store import Store, write_atomically
-from pairlens.papers.tables import differences, markdown
+from pairlens.papers.tables import Section, markdown, section
 
 __all__ = ["page_text", "write_page"]
 
@@ -41,10 +40,10 @@ def page_text(found: list[Experiment], store: Store) -> str:
         if not complete.sets:
             missing.append(line)
             continue
-        results = store.results(complete)
-        overview += _overview(complete, results)
         state = f"Not run in full: {gone}." if gone else ""
-        parts.append(markdown(complete, results, level=2, state=state).rstrip())
+        shown = section(complete, store.results(complete), state=state)
+        overview += _overview(shown)
+        parts.append(markdown(shown, level=2).rstrip())
     if overview:
         parts.insert(0, "\n".join(["## Overview", "", *OVERVIEW, *overview]))
     if missing:
@@ -57,12 +56,10 @@ def page_text(found: list[Experiment], store: Store) -> str:
 OVERVIEW = ("| experiment | table | method | mean absolute difference | numbers | limit |", "|---|---|---|---|---|---|")
 
 
-def _overview(experiment: Experiment, results: Results) -> list[str]:
+def _overview(shown: Section) -> list[str]:
     lines = []
-    for table in experiment.tables:
-        for one in differences(experiment, table, results):
+    for table in shown.tables:
+        for one in table.differences:
             limit = "" if one.limit is None else f"{one.limit}: {'within' if one.reproduced else 'NOT within'}"
-            lines.append(
-                f"| {experiment.name} | {table.title} | {one.method} | {one.mean:.4f} | {one.count} | {limit} |"
-            )
+            lines.append(f"| {shown.name} | {table.title} | {one.method} | {one.mean:.4f} | {one.count} | {limit} |")
     return lines

@@ -1,6 +1,7 @@
-"""Results as Markdown: paper, measured, difference, and the notes next to the numbers.
+"""What is shown of the results: paper, measured, difference, and the notes next to the numbers.
 
-The text depends on the results only, so equal runs give equal files.
+:func:`section` makes one structure of an experiment and its results; :func:`markdown` here and
+:mod:`pairlens.papers.html` write it down. The structure depends on the results only, so equal runs give equal files.
 """
 
 from __future__ import annotations
@@ -13,7 +14,19 @@ import numpy as np
 from pairlens.papers.experiment import FILLS, SCALINGS, Claim, Column, Experiment, Figure, Table, Value
 from pairlens.papers.results import Cell, Results
 
-__all__ = ["Difference", "differences", "markdown"]
+__all__ = [
+    "ClaimShown",
+    "Difference",
+    "FigureShown",
+    "Grid",
+    "Heading",
+    "Number",
+    "Section",
+    "TableShown",
+    "markdown",
+    "panels",
+    "section",
+]
 
 TIMED = (
     "This table holds times: it is not the same from run to run and from machine to machine. Compare ratios inside it."
@@ -35,166 +48,154 @@ class Difference:
         return None if self.limit is None else self.mean <= self.limit
 
 
-def markdown(
-    experiment: Experiment,
-    results: Results,
-    *,
-    level: int = 1,
-    images: Mapping[str, str] | None = None,
-    missing: Iterable[str] = (),
-    state: str = "",
-) -> str:
-    """The page of an experiment.
+@dataclass(frozen=True)
+class Heading:
+    """Heading of a row or a column, and the number of its note."""
+
+    text: str
+    note: int | None = None
+
+
+@dataclass(frozen=True)
+class Number:
+    """What stands in one cell of a table.
+
+    Parameters
+    ----------
+    cell : Cell or None
+        What was measured.
+    printed : float or None
+        What the paper prints.
+    decimals : int
+    note : int or None
+        Number of its note.
+    limit : float or None
+        The limit of its method, if the number counts among the differences.
+    """
+
+    cell: Cell | None
+    printed: float | None = None
+    decimals: int = 3
+    note: int | None = None
+    limit: float | None = None
+
+    @property
+    def paper(self) -> str:
+        """The paper's number; empty without one."""
+        return "" if self.printed is None else f"{self.printed:.{self.decimals}f}"
+
+    @property
+    def measured(self) -> str:
+        """Mean and standard deviation; empty without results."""
+        if self.cell is None:
+            return ""
+        spread = f" ± {self.cell.std:.{self.decimals}f}" if self.cell.count > 1 else ""
+        return f"{self.cell.mean:.{self.decimals}f}{spread}"
+
+    @property
+    def difference(self) -> str:
+        """Measured less printed, with its sign; empty if one of them is not there."""
+        if self.cell is None or self.printed is None:
+            return ""
+        return f"{self.cell.mean - self.printed:+.{self.decimals}f}"
+
+    @property
+    def within(self) -> bool | None:
+        """Whether this difference alone is within the limit of its method; None without one."""
+        if self.cell is None or self.printed is None or self.limit is None:
+            return None
+        return abs(self.cell.mean - self.printed) <= self.limit
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Numbers in rows and columns."""
+
+    corner: str
+    columns: tuple[Heading, ...]
+    rows: tuple[tuple[Heading, tuple[Number, ...]], ...]
+
+
+@dataclass(frozen=True)
+class TableShown:
+    """A table with what stands around it; note number k is ``notes[k - 1]``."""
+
+    title: str
+    text: str
+    compared: bool
+    best: str
+    grid: Grid
+    notes: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+
+@dataclass(frozen=True)
+class FigureShown:
+    """A figure: its name among those of the experiment, and the numbers of each panel if it holds curves."""
+
+    name: str
+    title: str
+    panels: tuple[tuple[str, Grid], ...]
+
+
+@dataclass(frozen=True)
+class ClaimShown:
+    """A statement of the paper, whether it holds (None: not all of it was run), and the numbers in words."""
+
+    text: str
+    holds: bool | None
+    numbers: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """Whether it holds, in words."""
+        return {True: "holds", False: "does not hold", None: "open (not all of it was run)"}[self.holds]
+
+
+@dataclass(frozen=True)
+class Section:
+    """All that is shown of an experiment, in the order of its parts, and the number of results it is made from."""
+
+    name: str
+    title: str
+    n_results: int
+    text: tuple[str, ...]
+    sets: tuple[str, ...]
+    tables: tuple[TableShown, ...]
+    figures: tuple[FigureShown, ...]
+    claims: tuple[ClaimShown, ...]
+    notes: tuple[str, ...]
+
+
+def section(experiment: Experiment, results: Results, *, missing: Iterable[str] = (), state: str = "") -> Section:
+    """What is shown of an experiment.
 
     Parameters
     ----------
     experiment, results
         What was run and what came out.
-    level : int
-        Of the heading.
-    images : mapping of str to str
-        File of each figure, by the name of the figure.
     missing : iterable of str
         Data sets that were left out.
     state : str
         What was run, in a sentence; by default from the experiment.
     """
-    parts = ["#" * level + " " + experiment.title, *experiment.text, state or _state(experiment)]
+    text = [*experiment.text, state or _state(experiment)]
     if gone := list(missing):
-        parts.append(f"Left out, because the data are not there: {', '.join(gone)}.")
+        text.append(f"Left out, because the data are not there: {', '.join(gone)}.")
     if experiment.timed:
-        parts.append(TIMED)
-    parts.append(_sets(experiment))
-    for table in experiment.tables:
-        parts += _table(experiment, table, results, level + 1)
-    for figure in experiment.figures:
-        parts += _figure(experiment, figure, results, level + 1, (images or {}).get(figure.name))
-    if experiment.claims:
-        parts.append("#" * (level + 1) + " What the paper says")
-        parts.append("\n".join(_claim(claim, results) for claim in experiment.claims))
-    if remarks := _remarks(experiment):
-        parts.append("#" * (level + 1) + " Notes")
-        parts.append("\n".join(f"- {note}" for note in remarks))
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def differences(experiment: Experiment, table: Table, results: Results) -> list[Difference]:
-    """How far each method of a table is from the paper."""
-    by_method: dict[str, list[float]] = {}
-    for _, row, part in _rows(experiment, table, results):
-        for column in table.columns:
-            cell = part.of_column(column).cell(column.best_over)
-            if cell is not None and column.compared and row in column.printed:
-                by_method.setdefault(column.method, []).append(abs(cell.mean - column.printed[row]))
-    return [
-        Difference(method, float(np.mean(found)), len(found), table.limits.get(method))
-        for method, found in by_method.items()
-    ]
-
-
-def _state(experiment: Experiment) -> str:
-    parts = f" of {experiment.parts} parts each" if experiment.parts > 1 else ""
-    return f"{experiment.runs} run{'s' if experiment.runs != 1 else ''}{parts} on each data set."
-
-
-def _sets(experiment: Experiment) -> str:
-    """How the data are prepared; sets with the same preparation in one line."""
-    groups: dict[str, list[str]] = {}
-    for data in experiment.sets:
-        if data.make is not None:
-            how = "made anew for each run"
-        else:
-            label = "" if data.target == "target" else f"the label is `{data.target}`"
-            if data.target_column is not None:
-                last = data.target_column == -1
-                label = f"the label is {'the last column' if last else f'column {data.target_column}'}"
-            how = "; ".join(filter(None, [SCALINGS[data.scaling], FILLS[data.fill], label]))
-        groups.setdefault(how, []).append(data.heading)
-    return "\n".join(f"- {', '.join(names)}: {how}." for how, names in groups.items())
-
-
-def _rows(experiment: Experiment, table: Table, results: Results) -> Iterator[tuple[str, str, Results]]:
-    """Heading, key of the printed numbers, and results of each row that has some."""
-    for data in experiment.sets:
-        if table.sets and data.name not in table.sets:
-            continue
-        of_set = results.select(set=data.name)
-        if table.row == "set":
-            if any(len(of_set.of_column(column)) for column in table.columns):
-                yield data.heading, data.name, of_set
-            continue
-        for value in of_set.values(table.row):
-            heading = _shown(value) if len(experiment.sets) == 1 else f"{data.heading}, {_shown(value)}"
-            yield heading, str(value), of_set.select(at={table.row: value})
-
-
-def _table(experiment: Experiment, table: Table, results: Results, level: int) -> list[str]:
-    rows = list(_rows(experiment, table, results))
-    columns = [column for column in table.columns if any(len(part.of_column(column)) for _, _, part in rows)]
-    if not rows:
-        return []
-    notes: dict[str, int] = {}
-
-    def mark(row: str, heading: str) -> str:
-        text = table.notes.get((row, heading))
-        return "" if text is None else f" [{notes.setdefault(text, len(notes) + 1)}]"
-
-    lines = [[table.row, *(column.heading + mark("", column.heading) for column in columns)]]
-    compared = False
-    for heading, key, part in rows:
-        cells = []
-        for column in columns:
-            cell = part.of_column(column).cell(column.best_over)
-            compared |= key in column.printed
-            cells.append(_cell(cell, column.printed.get(key), table.decimals) + mark(key, column.heading))
-        lines.append([heading + mark(key, ""), *cells])
-    legend = "Cells: paper / measured ± standard deviation / difference." if compared else ""
-    best = _best(columns)
-    parts = ["#" * level + " " + table.title, table.text, " ".join(filter(None, [legend, best])), _grid(lines)]
-    parts.append("\n".join(f"{number}. {text}" for text, number in notes.items()))
-    parts.append(_differences(differences(experiment, table, results)))
-    return parts
-
-
-def _best(columns: Sequence[Column]) -> str:
-    over = list(dict.fromkeys(column.best_over for column in columns if column.best_over))
-    return f"Of the values of {' and '.join(over)}, the one with the largest mean counts." if over else ""
-
-
-def _cell(cell: Cell | None, printed: float | None, decimals: int) -> str:
-    if cell is None:
-        return "" if printed is None else f"{printed:.{decimals}f} / not measured"
-    measured = f"{cell.mean:.{decimals}f}" + (f" ± {cell.std:.{decimals}f}" if cell.count > 1 else "")
-    if printed is None:
-        return measured
-    return f"{printed:.{decimals}f} / {measured} / {cell.mean - printed:+.{decimals}f}"
-
-
-def _differences(found: Sequence[Difference]) -> str:
-    if not found:
-        return ""
-    lines = []
-    for one in found:
-        verdict = ""
-        if one.limit is not None:
-            verdict = f"; {'within' if one.reproduced else 'NOT within'} the limit {one.limit}"
-        lines.append(f"- {one.method}: {one.mean:.4f} over {one.count} number{'s' if one.count > 1 else ''}{verdict}")
-    return "Mean absolute difference from the paper:\n\n" + "\n".join(lines)
-
-
-def _figure(experiment: Experiment, figure: Figure, results: Results, level: int, image: str | None) -> list[str]:
-    parts = ["#" * level + " " + figure.title]
-    if image is not None:
-        parts.append(f"![{figure.title}]({image})")
-    if figure.draw is None:
-        for title, panel in panels(experiment, figure, results):
-            lines = [[figure.x_label or figure.x, *panel]]
-            positions = sorted({x for curve in panel.values() for x in curve})
-            for x in positions:
-                cells = (_cell(curve.get(x), None, 3) for curve in panel.values())
-                lines.append([_shown(x), *cells])
-            parts += [title, _grid(lines)]
-    return parts
+        text.append(TIMED)
+    tables = (_table(experiment, table, results) for table in experiment.tables)
+    return Section(
+        name=experiment.name,
+        title=experiment.title,
+        n_results=len(results),
+        text=tuple(text),
+        sets=tuple(_sets(experiment)),
+        tables=tuple(table for table in tables if table is not None),
+        figures=tuple(_figure(experiment, figure, results) for figure in experiment.figures),
+        claims=tuple(_claim(claim, results) for claim in experiment.claims),
+        notes=tuple(_remarks(experiment)),
+    )
 
 
 def panels(
@@ -226,12 +227,118 @@ def _curve(results: Results, figure: Figure) -> dict[float, Cell]:
     return {x: cell for x, cell in cells.items() if cell is not None}
 
 
-def _claim(claim: Claim, results: Results) -> str:
+def _state(experiment: Experiment) -> str:
+    parts = f" of {experiment.parts} parts each" if experiment.parts > 1 else ""
+    return f"{experiment.runs} run{'s' if experiment.runs != 1 else ''}{parts} on each data set."
+
+
+def _sets(experiment: Experiment) -> list[str]:
+    """How the data are prepared; sets with the same preparation in one line."""
+    groups: dict[str, list[str]] = {}
+    for data in experiment.sets:
+        if data.make is not None:
+            how = "made anew for each run"
+        else:
+            label = "" if data.target == "target" else f"the label is `{data.target}`"
+            if data.target_column is not None:
+                last = data.target_column == -1
+                label = f"the label is {'the last column' if last else f'column {data.target_column}'}"
+            how = "; ".join(filter(None, [SCALINGS[data.scaling], FILLS[data.fill], label]))
+        groups.setdefault(how, []).append(data.heading)
+    return [f"{', '.join(names)}: {how}." for how, names in groups.items()]
+
+
+def _rows(experiment: Experiment, table: Table, results: Results) -> Iterator[tuple[str, str, Results]]:
+    """Heading, key of the printed numbers, and results of each row that has some."""
+    for data in experiment.sets:
+        if table.sets and data.name not in table.sets:
+            continue
+        of_set = results.select(set=data.name)
+        if table.row == "set":
+            if any(len(of_set.of_column(column)) for column in table.columns):
+                yield data.heading, data.name, of_set
+            continue
+        for value in of_set.values(table.row):
+            heading = _shown(value) if len(experiment.sets) == 1 else f"{data.heading}, {_shown(value)}"
+            yield heading, str(value), of_set.select(at={table.row: value})
+
+
+def _table(experiment: Experiment, table: Table, results: Results) -> TableShown | None:
+    """The table, or None without rows."""
+    found = list(_rows(experiment, table, results))
+    if not found:
+        return None
+    columns = [column for column in table.columns if any(len(part.of_column(column)) for _, _, part in found)]
+    notes: dict[str, int] = {}
+
+    def mark(row: str, heading: str) -> int | None:
+        text = table.notes.get((row, heading))
+        return None if text is None else notes.setdefault(text, len(notes) + 1)
+
+    headings = tuple(Heading(column.heading, mark("", column.heading)) for column in columns)
+    rows = []
+    for heading, key, part in found:
+        numbers = tuple(_number(table, column, key, part, mark(key, column.heading)) for column in columns)
+        rows.append((Heading(heading, mark(key, "")), numbers))
+    return TableShown(
+        title=table.title,
+        text=table.text,
+        compared=any(key in column.printed for _, key, _ in found for column in columns),
+        best=_best(columns),
+        grid=Grid(table.row, headings, tuple(rows)),
+        notes=tuple(notes),
+        differences=tuple(_differences(table, columns, rows)),
+    )
+
+
+def _differences(
+    table: Table, columns: Sequence[Column], rows: Iterable[tuple[Heading, tuple[Number, ...]]]
+) -> list[Difference]:
+    """How far each method is from the paper."""
+    by_method: dict[str, list[float]] = {}
+    for _, numbers in rows:
+        for column, number in zip(columns, numbers, strict=True):
+            if column.compared and number.cell is not None and number.printed is not None:
+                by_method.setdefault(column.method, []).append(abs(number.cell.mean - number.printed))
+    return [
+        Difference(method, float(np.mean(found)), len(found), table.limits.get(method))
+        for method, found in by_method.items()
+    ]
+
+
+def _number(table: Table, column: Column, key: str, part: Results, note: int | None) -> Number:
+    return Number(
+        cell=part.of_column(column).cell(column.best_over),
+        printed=column.printed.get(key),
+        decimals=table.decimals,
+        note=note,
+        limit=table.limits.get(column.method) if column.compared else None,
+    )
+
+
+def _best(columns: Sequence[Column]) -> str:
+    over = list(dict.fromkeys(column.best_over for column in columns if column.best_over))
+    return f"Of the values of {' and '.join(over)}, the one with the largest mean counts." if over else ""
+
+
+def _figure(experiment: Experiment, figure: Figure, results: Results) -> FigureShown:
+    found = []
+    if figure.draw is None:
+        for title, curves in panels(experiment, figure, results):
+            rows = tuple(
+                (Heading(_shown(x)), tuple(Number(curve.get(x)) for curve in curves.values()))
+                for x in sorted({x for curve in curves.values() for x in curve})
+            )
+            found.append((title, Grid(figure.x_label or figure.x, tuple(map(Heading, curves)), rows)))
+    return FigureShown(figure.name, figure.title, tuple(found))
+
+
+def _claim(claim: Claim, results: Results) -> ClaimShown:
     try:
         holds, numbers = claim.check(results)
     except LookupError:
-        return f"- open (not all of it was run): {claim.text}"
-    return f"- {'holds' if holds else 'does not hold'}: {claim.text} ({numbers})"
+        return ClaimShown(claim.text, None)
+    return ClaimShown(claim.text, bool(holds), numbers)
 
 
 def _remarks(experiment: Experiment) -> list[str]:
@@ -244,6 +351,76 @@ def _shown(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _grid(lines: Sequence[Sequence[str]]) -> str:
+def markdown(shown: Section, *, level: int = 1, images: Mapping[str, str] | None = None) -> str:
+    """The section as Markdown.
+
+    Parameters
+    ----------
+    shown : Section
+    level : int
+        Of the heading.
+    images : mapping of str to str
+        File of each figure, by the name of the figure.
+    """
+    below = "#" * (level + 1) + " "
+    parts = ["#" * level + " " + shown.title, *shown.text, _list(shown.sets)]
+    for table in shown.tables:
+        parts += [below + table.title, *_table_lines(table)]
+    for figure in shown.figures:
+        parts.append(below + figure.title)
+        if image := (images or {}).get(figure.name):
+            parts.append(f"![{figure.title}]({image})")
+        for title, grid in figure.panels:
+            parts += [title, _grid(grid)]
+    if shown.claims:
+        parts += [below + "What the paper says", _list(map(_claim_line, shown.claims))]
+    if shown.notes:
+        parts += [below + "Notes", _list(shown.notes)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _table_lines(table: TableShown) -> list[str]:
+    legend = "Cells: paper / measured ± standard deviation / difference." if table.compared else ""
+    notes = "\n".join(f"{i}. {text}" for i, text in enumerate(table.notes, start=1))
+    parts = [table.text, " ".join(filter(None, [legend, table.best])), _grid(table.grid), notes]
+    if table.differences:
+        parts += ["Mean absolute difference from the paper:", _list(map(_difference_line, table.differences))]
+    return parts
+
+
+def _difference_line(one: Difference) -> str:
+    verdict = ""
+    if one.limit is not None:
+        verdict = f"; {'within' if one.reproduced else 'NOT within'} the limit {one.limit}"
+    return f"{one.method}: {one.mean:.4f} over {one.count} number{'s' if one.count > 1 else ''}{verdict}"
+
+
+def _claim_line(claim: ClaimShown) -> str:
+    return f"{claim.verdict}: {claim.text}" + (f" ({claim.numbers})" if claim.holds is not None else "")
+
+
+def _grid(grid: Grid) -> str:
+    lines = [[grid.corner, *map(_marked, grid.columns)]]
+    lines += [[_marked(heading), *map(_cell, numbers)] for heading, numbers in grid.rows]
     head, *body = ("| " + " | ".join(line) + " |" for line in lines)
     return "\n".join([head, "|" + "---|" * len(lines[0]), *body])
+
+
+def _marked(heading: Heading) -> str:
+    return heading.text + _mark(heading.note)
+
+
+def _cell(number: Number) -> str:
+    if number.cell is None and number.printed is not None:
+        text = f"{number.paper} / not measured"
+    else:
+        text = " / ".join(filter(None, [number.paper, number.measured, number.difference]))
+    return text + _mark(number.note)
+
+
+def _mark(note: int | None) -> str:
+    return "" if note is None else f" [{note}]"
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from time import monotonic, sleep
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +34,11 @@ MOST_ROWS = 1 << 24
 """Rows in preferences: their numbers travel as labels, which XGBoost keeps in float32."""
 TREES_AT_A_TIME = 15
 """Trees that are grown before held-out accuracies of several folds are compared."""
+NOTICE_SECONDS = 2.0
 RECORD = "pairlens"
+"""Attribute of the trees in which what a worker recorded comes home."""
+_records: dict[str, list[tuple[float, float]]] = {}
+"""What this process, as a worker, has recorded: by training. XGBoost copies whatever it is given."""
 
 
 def active_client() -> Any:
@@ -92,9 +98,13 @@ class TrainingRows:
             self._matrices[n_outputs] = xgboost.DaskDMatrix(active_client(), self.rows.array, labels)
         return self._matrices[n_outputs]
 
+    def forget(self) -> None:
+        """Make the matrices anew when they are asked for: parts of them are lost."""
+        self._matrices.clear()
+
     def view(self, mean: Floats, linear: Floats, trees: Trees | None = None) -> Floats:
         """The embedding of the rows, fetched: a few numbers for each."""
-        lazy = project(self.rows, mean, linear) if trees is None else lazy_view(self.rows, mean, linear, trees)
+        lazy: Any = project(self.rows, mean, linear) if trees is None else lazy_view(self.rows, mean, linear, trees)
         return np.asarray(lazy.compute(), dtype=np.float64)
 
 
@@ -131,7 +141,9 @@ class ClusterBoosting:
     def held_out(self, other: Pairs) -> Iterator[float]:
         """Accuracy of a ranking of the view on other pairs, after 0, 1, 2, ... trees."""
         while True:
-            yield from (score for _, score in self._train(Gradient(self.objective, self._start, other), TREES_AT_A_TIME))
+            yield from (
+                score for _, score in self._train(Gradient(self.objective, self._start, other), TREES_AT_A_TIME)
+            )
 
     def finished(self) -> Trees:
         """The trees."""
@@ -139,10 +151,23 @@ class ClusterBoosting:
         return SklearnTrees(None, d, self.options) if self._booster is None else GrownTrees(self._booster, d)
 
     def _train(self, gradient: Gradient, count: int) -> list[tuple[float, float]]:
+        """Grow trees; where a worker is lost meanwhile, again, on those that are left or have come."""
+        client = active_client()
+        while True:
+            workers = set(client.nthreads())
+            try:
+                return self._train_once(client, gradient, count)
+            except Exception:
+                if not _lost(client, workers):
+                    raise
+                self.rows.forget()
+                client.wait_for_workers(1)
+
+    def _train_once(self, client: Any, gradient: Gradient, count: int) -> list[tuple[float, float]]:
         xgboost = require("xgboost.dask", extra="boost", purpose=PURPOSE)
         options = self.options
         found = xgboost.train(
-            active_client(),
+            client,
             {
                 "multi_strategy": "multi_output_tree",
                 "tree_method": "hist",
@@ -151,22 +176,33 @@ class ClusterBoosting:
                 "learning_rate": options.learning_rate,
                 "reg_lambda": 0.0,
                 "min_child_weight": float(options.min_samples_leaf),
-                "base_score": 0.0,
                 "seed": options.seed,
                 "verbosity": 1,
                 "disable_default_eval_metric": True,
+                # Trees that were begun know it, in a form of their own.
+                **({"base_score": 0.0} if self._booster is None else {}),
                 **({} if options.n_jobs is None else {"nthread": options.n_jobs}),
             },
             self.rows.matrix(self._start.shape[1]),
             num_boost_round=count,
             obj=gradient,
-            callbacks=[_recorder(gradient)],
+            callbacks=[_recorder(gradient.token)],
             xgb_model=self._booster,
             verbose_eval=False,
         )
         self._booster = found["booster"]
         record = json.loads(self._booster.attr(RECORD))
         return [(loss, score) for loss, score in record]
+
+
+def _lost(client: Any, workers: set[str]) -> bool:
+    """Whether some of the workers are gone; a scheduler may take a moment to notice."""
+    deadline = monotonic() + NOTICE_SECONDS
+    while monotonic() < deadline:
+        if workers - set(client.nthreads()):
+            return True
+        sleep(0.1)
+    return False
 
 
 class Gradient:
@@ -185,7 +221,7 @@ class Gradient:
         self.objective, self.start, self.other = objective, start, other
         self.trained = np.zeros(len(start))
         self.trained[np.unique(objective.pairs.rows)] = 1.0
-        self.record: list[tuple[float, float]] = []
+        self.token = uuid4().hex
         self._weights: Floats | None = None
 
     @property
@@ -204,22 +240,27 @@ class Gradient:
         if self.other is not None:
             self._weights = embedded_ranking(Z, self.objective.pairs, self._weights)
             score = accuracy(Z @ self._weights, self.other)
-        self.record.append((value, score))
+        _records.setdefault(self.token, []).append((value, score))
         # Rows without a training pair have no gradient; with the weight 0 they do not pull leaves towards zero.
         weight = np.repeat(self.trained[place, None], grown.shape[1], axis=1)
         return self.n_trained * gradient[place], weight
 
 
-def _recorder(gradient: Gradient) -> Any:
+def _recorder(token: str) -> Any:
     """A callback that sends home what a worker recorded, with the trees."""
     xgboost = require("xgboost", extra="boost", purpose=PURPOSE)
 
-    class Recorder(xgboost.callback.TrainingCallback):  # type: ignore[name-defined, misc]
+    class Recorder(xgboost.callback.TrainingCallback):  # type: ignore[name-defined]
         def after_training(self, model: Any) -> Any:
-            model.set_attr(**{RECORD: json.dumps(gradient.record)})
+            model.set_attr(**{RECORD: json.dumps(taken_record(token))})
             return model
 
     return Recorder()
+
+
+def taken_record(token: str) -> list[tuple[float, float]]:
+    """Objective and held-out accuracy before each tree of a training; forgotten here."""
+    return _records.pop(token)
 
 
 def lazy_view(X: DaskRows, mean: NDArray[Any], linear: NDArray[Any], trees: Trees) -> Any:
@@ -231,4 +272,6 @@ def lazy_view(X: DaskRows, mean: NDArray[Any], linear: NDArray[Any], trees: Tree
 
 def view_chunk(block: Block, mean: NDArray[Any], linear: NDArray[Any], trees: Trees) -> NDArray[Any]:
     """The view of a chunk."""
-    return np.asarray(project_chunk(block, mean, linear) + trees.predict(block), dtype=block.dtype)
+    # XGBoost refuses arrays that begin at odd addresses, as those that came over the network may.
+    rows = block if block.ctypes.data % block.itemsize == 0 else block.copy()
+    return np.asarray(project_chunk(rows, mean, linear) + trees.predict(rows), dtype=block.dtype)
