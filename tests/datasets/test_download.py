@@ -226,7 +226,7 @@ def test_a_cache_that_cannot_be_written_does_not_lose_the_download(tmp_path, mon
     assert bunch.filename is None
 
 
-@pytest.mark.parametrize("where", ["pairlens.datasets.openml.encode", "pairlens.datasets.files.os.replace"])
+@pytest.mark.parametrize("where", ["pairlens.datasets.openml.encode", "pairlens._atomic.os.fsync"])
 def test_interrupted_download_leaves_nothing(tmp_path, monkeypatch, known, where):
     known(ENTRY, X, Y)
 

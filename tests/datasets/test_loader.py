@@ -316,8 +316,8 @@ def test_write_leaves_the_old_file_when_it_fails(tmp_path, monkeypatch):
     path = _wine_file(tmp_path)
     before = path.read_bytes()
 
-    def full_disk(stream, **arrays):
-        stream.write(b"half a file")
+    def full_disk(partial, **arrays):
+        partial.write_bytes(b"half a file")
         raise OSError("no space left")
 
     monkeypatch.setattr("pairlens.datasets.files.np.savez_compressed", full_disk)

@@ -86,7 +86,7 @@ def test_every_estimator_comes_back_bit_for_bit(cls, tmp_path):
         WBDR(2).set_output(transform="pandas"),
         LinearPairLens(2, random_state=np.random.default_rng(4)),
     ],
-    ids=repr,
+    ids=lambda model: type(model).__name__,
 )
 def test_other_forms_of_the_methods(model, tmp_path):
     assert_same(fitted(model), roundtrip(model, tmp_path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pairlens.io.atomic import atomic_path
+from pairlens._atomic import atomic_path
 from pairlens.io.pairs import read_preferences, read_raw, resolve
 from pairlens.io.tables import label_values, read_columns, read_table
 

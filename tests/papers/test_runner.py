@@ -225,7 +225,7 @@ def test_what_a_killed_writer_left_is_cleaned_up(tmp_path):
     experiment, store = tiny.experiment(), Store(tmp_path)
     folder = store.path(experiment.units()[0]).parent
     folder.mkdir(parents=True)
-    old, young = folder / ".000-00.json.a.tmp", folder / ".000-00.json.b.tmp"
+    old, young = folder / ".000-00.a.part.json", folder / ".000-00.b.part.json"
     old.write_text('[["A"')
     young.write_text('[["A"')
     os.utime(old, (0, 0))

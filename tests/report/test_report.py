@@ -484,7 +484,7 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     def break_off(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pairlens.io.atomic.os.fsync", break_off)
+    monkeypatch.setattr("pairlens._atomic.os.fsync", break_off)
     with pytest.raises(KeyboardInterrupt):
         write_report(path, model, X)
     assert path.read_bytes() == before

@@ -27,10 +27,10 @@ def demo(
 
     Writes the table, the pairs and all results to a folder, and shows the commands that do the same.
     """
+    from pairlens._atomic import atomic_path
     from pairlens.cli.compare import compare
     from pairlens.cli.fit import REPORT, fit
     from pairlens.cli.pairs import sample
-    from pairlens.io.atomic import atomic_path
 
     start = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pairlens._atomic import atomic_path
 
 __all__ = ["Arrays", "DamagedDatasetError", "array_digest", "check_structure", "read", "rows_digest", "write"]
 
@@ -86,17 +85,8 @@ def advice(path: Path) -> str:
 def write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write an .npz file so that a reader sees all of it or nothing, even if this process is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            np.savez_compressed(stream, **dict(arrays))  # type: ignore[arg-type]
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
+    with atomic_path(path) as partial:
+        np.savez_compressed(partial, **dict(arrays))  # type: ignore[arg-type]
 
 
 def check_structure(arrays: Mapping[str, NDArray[Any]], where: str) -> None:

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from pairlens._atomic import atomic_path
 from pairlens._version import __version__
 from pairlens._warnings import warn_user
 from pairlens.io._codec import Decoder, Encoder, ModelFileError
-from pairlens.io.atomic import atomic_path
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "ModelFileError", "load", "save"]
 

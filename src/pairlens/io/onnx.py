@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens._atomic import atomic_path
 from pairlens._optional import require
 from pairlens._version import __version__
-from pairlens.io.atomic import atomic_path
 
 __all__ = ["export_onnx"]
 

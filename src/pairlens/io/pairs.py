@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens._atomic import atomic_path
 from pairlens.io._csv import sniff
-from pairlens.io.atomic import atomic_path
 from pairlens.supervision import Constraints, Preferences
 from pairlens.supervision import _tables as tables
 from pairlens.supervision._conflicts import OnConflict

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from pairlens._atomic import atomic_path
 from pairlens._optional import require
 from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
-from pairlens.io.atomic import atomic_path
 from pairlens.io.tables import (
     Table,
     as_floats,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pairlens._atomic import write_atomically
 from pairlens.exceptions import MissingExtraError
 from pairlens.papers.catalogue import experiments
 from pairlens.papers.experiment import DataSet, Experiment, Profile, Unit
@@ -13,7 +14,7 @@ from pairlens.papers.figures import save_all
 from pairlens.papers.html import Entry, report_html
 from pairlens.papers.page import write_page
 from pairlens.papers.runner import Outcome, run
-from pairlens.papers.store import Store, write_atomically
+from pairlens.papers.store import Store
 from pairlens.papers.tables import Section, markdown, section
 
 __all__ = ["chosen", "listing", "reproduce", "write_output", "write_report"]

@@ -9,10 +9,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from pairlens._atomic import write_atomically
 from pairlens._optional import require
 from pairlens.papers.experiment import Experiment, Figure
 from pairlens.papers.results import Results
-from pairlens.papers.store import write_atomically
 from pairlens.papers.tables import panels
 
 __all__ = ["draw", "save_all"]

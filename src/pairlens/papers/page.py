@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pairlens._atomic import write_atomically
 from pairlens.papers.catalogue import experiments
 from pairlens.papers.experiment import Experiment
-from pairlens.papers.store import Store, write_atomically
+from pairlens.papers.store import Store
 from pairlens.papers.tables import Section, markdown, section
 
 __all__ = ["page_text", "write_page"]

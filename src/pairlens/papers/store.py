@@ -9,34 +9,19 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from uuid import uuid4
 
+from pairlens._atomic import write_atomically
 from pairlens.papers.experiment import Experiment, Result, Unit
 from pairlens.papers.results import Results, Row
 
-__all__ = ["Store", "write_atomically"]
+__all__ = ["Store"]
 
 SECONDS_TO_WRITE = 600
-
-
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file so that it is either the old one or all of the new one, whatever happens."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-    try:
-        with beside.open("wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 class Store:
@@ -87,7 +72,7 @@ class Store:
 
     def clean(self) -> None:
         """Remove what killed writers left behind; young files may be of another run that is writing now."""
-        for left in self.folder.glob("*/.*.tmp"):
+        for left in self.folder.glob("*/.*.part.json"):
             with suppress(FileNotFoundError):
                 if time.time() - left.stat().st_mtime > SECONDS_TO_WRITE:
                     left.unlink()

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens._atomic import write_atomically
 from pairlens._optional import require
 from pairlens._version import __version__
 from pairlens.engines.blocks import IntArray
-from pairlens.io.atomic import write_text
 from pairlens.methods._supervision import combine
 from pairlens.preference._base import known_preferences
 from pairlens.report import _sections as sections
@@ -176,7 +176,7 @@ def write_report(path: str | PathLike[str], model: Any, X: Any, **options: Any) 
     ...     os.listdir(folder)
     ['report.html']
     """
-    write_text(path, build_report(model, X, **options))
+    write_atomically(path, build_report(model, X, **options))
 
 
 class Report:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["atomic_path", "write_text"]
+__all__ = ["atomic_path", "write_atomically"]
 
 
 @contextmanager
@@ -42,10 +42,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write UTF-8 text, whole or not at all."""
+def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write text as UTF-8, or bytes, whole or not at all; folders on the way are made."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+        partial.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def _umask() -> int:
