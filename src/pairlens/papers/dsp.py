@@ -48,7 +48,7 @@ PAIRS = '"p pairs": for every class p must-links inside it and p cannot-links wi
 SCORES = {"F": pairwise_f_score, "Rand": rand_score, "ARI": adjusted_rand_score}
 
 
-class ScaledLPP(LPP):
+class _ScaledLPP(LPP):
     """LPP with 0/1 weights and directions scaled so that w' A w = 1, the reading that fits the paper's column best."""
 
     def __init__(self, n_components: int = 2) -> None:
@@ -223,7 +223,7 @@ DIGITS = DataSet(
 
 CLUSTERS = Method("K-means", KMeans, {"init": "random", "n_init": 10})
 VARIANCE = Method("PCA", PCA, {"svd_solver": "covariance_eigh"})
-LOCAL = Method("LPP", ScaledLPP, note="0/1 weights, and directions scaled so that w' A w = 1.")
+LOCAL = Method("LPP", _ScaledLPP, note="0/1 weights, and directions scaled so that w' A w = 1.")
 SUPERVISED = Method(
     "SLPP", SLPP, note="the graph of the must-links, on the rows in them: the paper does not define it."
 )
