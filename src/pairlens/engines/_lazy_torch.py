@@ -13,6 +13,9 @@ class _LazyTorch:
     """Stands for the module torch."""
 
     def __getattr__(self, name: str) -> Any:
+        # Tools that look through modules ask any object for such names, and expect to be told there is none.
+        if name.startswith("__"):
+            raise AttributeError(name)
         return getattr(require("torch", extra="gpu", purpose="working with tensors"), name)
 
 
