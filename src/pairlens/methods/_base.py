@@ -22,6 +22,7 @@ from pairlens._sklearn import (
     fit_context,
     validate_data,
 )
+from pairlens._threads import threads_for
 from pairlens._warnings import warn_user
 from pairlens.engines.blocks import IntArray, Rows, column_means, project, read_ahead
 from pairlens.engines.dispatch import EngineRows, engine_rows
@@ -144,7 +145,9 @@ class PairTransformer(PairView):
         """
         rows = self._read(X, fitting=True)
         self._check_n_components(rows)
-        self._learn_safely(rows, combine(y, constraints, rows.shape[0]))
+        known = combine(y, constraints, rows.shape[0])
+        with threads_for(rows.shape):
+            self._learn_safely(rows, known)
         return self
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens._threads import threads_for
 from pairlens._warnings import warn_user
 from pairlens.engines.blocks import Rows
 from pairlens.exceptions import SupervisionWarning
@@ -344,6 +345,20 @@ class PairLens(_Judged):
         if self.n_components != "auto" and self.n_components > rows.shape[0] - 1:
             raise ValueError(f"n_components={self.n_components} must be less than the number of rows, {rows.shape[0]}.")
         self._warn_without_pairs(known)
+        with threads_for(rows.shape):
+            self._learn(rows, known)
+        self._warn_of_contradiction()
+        found = len(self.eigenvalues_)
+        if found < self.n_components_:
+            warn_user(
+                f"PairLens found {found} usable directions of the n_components={self.n_components_} asked for: the "
+                "rows given determine no more.",
+                SupervisionWarning,
+            )
+        return self
+
+    def _learn(self, rows: Rows, known: Constraints) -> None:
+        """Both stages, and the guard."""
         self._mean = exact_means(rows)
         space = principal_rows(rows, self._mean, LEAST_COORDINATES, known.rows)
         if space.dim == 0:
@@ -365,15 +380,6 @@ class PairLens(_Judged):
         self.eigenvalues_ = self._second.eigenvalues
         self._other: KernelBWDR | None = None
         self._ask_the_guard(rows, first, known)
-        self._warn_of_contradiction()
-        found = len(self.eigenvalues_)
-        if found < self.n_components_:
-            warn_user(
-                f"PairLens found {found} usable directions of the n_components={self.n_components_} asked for: the "
-                "rows given determine no more.",
-                SupervisionWarning,
-            )
-        return self
 
     def _choose_dimension(self, first: FirstStage, known: Constraints) -> int:
         if self.n_components != "auto":

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens._threads import fitting_threads
 from pairlens.engines.blocks import Rows, column_means, take_rows
 from pairlens.engines.dask_rows import DaskRows
 from pairlens.engines.dispatch import collected, is_dask
 from pairlens.exceptions import MissingExtraError
 from pairlens.preference._base import MarginTransformer
-from pairlens.preference._threads import fitting_threads
 from pairlens.preference.linear import LinearProblem, solve_lbfgs, starting_map
 from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Floats, Pairs, largest_differences

@@ -18,12 +18,12 @@ from pairlens._sklearn import (
     fit_context,
     validate_data,
 )
+from pairlens._threads import fitting_threads
 from pairlens.engines.blocks import IntArray, Rows, column_means, project, row_blocks
 from pairlens.engines.neighbors import neighbors
 from pairlens.methods._base import unsupervised, warn_fallback
 from pairlens.methods._supervision import class_codes, combine, held_out_auc
 from pairlens.preference._base import DTYPES
-from pairlens.preference._threads import fitting_threads
 from pairlens.preference.linear import minimize
 from pairlens.preference.objective import smoothed_hinge
 from pairlens.preference.pairs import Floats, Pairs

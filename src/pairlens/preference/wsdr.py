@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens._threads import fitting_threads
 from pairlens._warnings import warn_user
 from pairlens.engines.blocks import Rows, project
 from pairlens.engines.dispatch import engine_rows
 from pairlens.preference._arrays import as_numpy, is_tensor, like
 from pairlens.preference._base import C_PATH, MarginTransformer
-from pairlens.preference._threads import fitting_threads
 from pairlens.preference.linear import LinearProblem, Solution, solve_admm, solve_lbfgs, starting_map
 from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Floats, Pairs

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any
 
-__all__ = ["fitting_threads"]
+__all__ = ["fitting_threads", "threads_for"]
 
 SMALL = 20_000_000
 """Multiplications per matrix product below which handing work to other threads costs more than it saves."""
@@ -32,3 +32,10 @@ def fitting_threads(multiplications: int) -> Iterator[None]:
         return
     with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+def threads_for(shape: tuple[int, int]) -> AbstractContextManager[None]:
+    """What suits a method that sums products of n rows with f features, and may look for their neighbours."""
+    n, f = shape
+    # A search for neighbours makes n² f multiplications, but in large products.
+    return fitting_threads(n * f * max(f, n // 50))
