@@ -1,4 +1,4 @@
-"""Time and memory of every linear method over n, and the power of n that they grow with.
+"""Time and memory of every method over n, and the power of n that they grow with.
 
 The table of ``docs/scaling.md`` is printed by ``python -m benchmarks.bench_scaling``.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
@@ -19,7 +20,9 @@ from pairlens import (
     CMM,
     DCA,
     DSP,
+    GBWSDR,
     LFDA,
+    LMCA,
     LPP,
     LPPSI,
     NPSSDR,
@@ -28,8 +31,17 @@ from pairlens import (
     SLPP,
     SSDR,
     WBDR,
+    WSDR,
     Constraints,
+    KernelBWDR,
+    KernelLPPSI,
+    KernelNullSpace,
+    KernelWBDR,
     LinearPairLens,
+    PairLens,
+    Preferences,
+    RankSVM,
+    SKKMeans,
     SODRPaC,
 )
 from pairlens.methods._base import LinearPairTransformer
@@ -39,6 +51,8 @@ MIB = 1 << 20
 N_FEATURES, N_PAIRS, LARGEST_LABELLED = 50, 1000, 2000
 SUMS: tuple[type[LinearPairTransformer], ...] = (BWDR, WBDR, SSDR, CMM, RCA, CFLD, DCA, SLPP, LFDA)
 NEIGHBOURS: tuple[type[LinearPairTransformer], ...] = (LPP, LPPSI, CLPP, NPSSDR, SDA, SODRPaC, LinearPairLens, DSP)
+OTHERS: tuple[type[Any], ...] = (KernelBWDR, KernelWBDR, PairLens, KernelNullSpace, SKKMeans, KernelLPPSI, LMCA)
+PREFERENCES: tuple[type[Any], ...] = (WSDR, RankSVM, GBWSDR)
 
 
 def table(n: int) -> tuple[np.ndarray, Constraints]:
@@ -52,20 +66,36 @@ def table(n: int) -> tuple[np.ndarray, Constraints]:
     return X.astype(np.float32), Constraints.from_labels(known, n_pairs=N_PAIRS, random_state=0)
 
 
+def fit_one(cls: type[Any], X: np.ndarray, known: Constraints) -> None:
+    """Fit a method with two directions, or what comes nearest to that."""
+    if cls in PREFERENCES:
+        # The first of a pair over the second, as the first feature says.
+        pairs = np.concatenate([known.must_link, known.cannot_link])
+        better = X[pairs[:, 0], 0] > X[pairs[:, 1], 0]
+        given = Preferences(np.where(better[:, None], pairs, pairs[:, ::-1]), n_samples=len(X))
+        (RankSVM() if cls is RankSVM else cls(2, random_state=0)).fit(X, preferences=given)
+        return
+    special = {
+        DSP: lambda: DSP(2, neighbors="exact"),
+        SKKMeans: lambda: SKKMeans(5, random_state=0),
+        KernelNullSpace: KernelNullSpace,
+    }
+    special.get(cls, lambda: cls(2))().fit(X, constraints=known)
+
+
 def main(quick: bool = False) -> dict[str, float]:
     warnings.simplefilter("ignore", UserWarning)
     figures: dict[str, float] = {}
     for title, methods, sizes in (
         ("Sums over pairs and rows", SUMS, (20_000, 200_000) if quick else (10_000, 100_000, 1_000_000)),
         ("Neighbours of all rows, exact", NEIGHBOURS, (2_000, 8_000) if quick else (2_000, 8_000, 32_000)),
+        ("Kernels, second stages, labels", OTHERS, (500, 2_000) if quick else (500, 2_000, 8_000)),
+        ("Preferences", PREFERENCES, (2_000, 8_000) if quick else (2_000, 8_000, 32_000)),
     ):
         tables = {n: table(n) for n in sizes}
         rows = [_row("PCA (scikit-learn)", lambda X, _: PCA(2, svd_solver="covariance_eigh").fit(X), tables, figures)]
         for cls in methods:
-            model = cls(2, neighbors="exact") if cls is DSP else cls(2)
-            rows.append(
-                _row(cls.__name__, lambda X, known, model=model: model.fit(X, constraints=known), tables, figures)
-            )
+            rows.append(_row(cls.__name__, lambda X, known, cls=cls: fit_one(cls, X, known), tables, figures))
         report(
             f"{title}: {N_FEATURES} features, float32, {N_PAIRS:,} pairs; seconds and MiB beyond X",
             rows,
