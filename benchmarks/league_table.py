@@ -161,7 +161,8 @@ def page(records: list[Record], profile: str, max_rows: int) -> str:
         "k-means with the true number of classes k. ARI: adjusted Rand index of the clusters (chance 0, perfect 1); F: "
         "pairwise F-score, which rewards one big cluster; 1-NN: accuracy with the training rows. *above "
         f"{BASELINE}*: paired difference of the ARI, with its standard error over the data sets. *mean rank* and "
-        "*wins* are by ARI over data sets and settings; equals share. *s a fit*: seconds on one core, of a machine that may do other things. *MiB at most*: "
+        "*wins* are by ARI over data sets and settings; equals share. *s a fit*: seconds on one core, of a "
+        "machine that may do other things. *MiB at most*: "
         "memory that a fit added at its highest, in its largest case. Methods are in the order of their mean rank.",
         "In the tables by setting, columns are the number of pairs and the share of wrong answers.",
         "What to keep in mind: the constants of PairLens were chosen on ten data sets, looking at test scores, and "

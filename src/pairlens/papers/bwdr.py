@@ -461,8 +461,8 @@ EXPERIMENTS = (
         notes=(
             "The paper prints no numbers, so only its statements can be compared.",
             "MNIST: the paper draws 600 images of each digit at random and gives no seed; the draw is ours.",
-            "'In most dimensions' was decided after the results had been seen: in every one of the dimensions 1, 3, 5, 7 "
-            "and 9, which was asked first, the statement on MNIST fails at 1.",
+            "'In most dimensions' was decided after the results had been seen: in every one of the dimensions 1, 3, 5, "
+            "7 and 9, which was asked first, the statement on MNIST fails at 1.",
         ),
     ),
     Experiment(
