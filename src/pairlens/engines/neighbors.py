@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import issparse
 
+from pairlens._threads import blas_threads
 from pairlens.engines.dispatch import dispatched
 from pairlens.engines.selection import (
     Criterion,
     Selected,
     Tile,
-    blas_threads,
     blocks,
     crowding,
     self_join,

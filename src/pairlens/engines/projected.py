@@ -14,6 +14,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from pairlens._threads import blas_threads
 from pairlens.engines.blocks import IntArray, Rows
 from pairlens.engines.collapse import Collapsed
 from pairlens.engines.neighbors import (
@@ -24,7 +25,7 @@ from pairlens.engines.neighbors import (
     _Rows,
     _Screen,
 )
-from pairlens.engines.selection import Criterion, blas_threads, blocks, crowding, self_join, spread_sample
+from pairlens.engines.selection import Criterion, blocks, crowding, self_join, spread_sample
 
 __all__ = ["ProjectedNeighbors", "ProjectedRows", "ProjectedScreen"]
 

@@ -31,9 +31,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-__all__ = ["Criterion", "Selected", "Tile", "blas_threads", "blocks", "crowding", "self_join", "spread_sample"]
+from pairlens._threads import blas_threads, one_blas_thread
+
+__all__ = ["Criterion", "Selected", "Tile", "blocks", "crowding", "self_join", "spread_sample"]
 
 Floats = NDArray[np.floating]
 Float64 = NDArray[np.float64]
@@ -149,7 +150,7 @@ def self_join(
         for best, hits in zip(sides.values(), running.popleft().result()):
             best.absorb(*hits)
 
-    with _blas().limit(limits=1), ThreadPoolExecutor(n_threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(start, blocks(n, block)))
         for rows in blocks(n, block):
             tile = strip(rows)
@@ -166,15 +167,6 @@ def self_join(
 def _stack(parts: Iterable[Selected]) -> Selected:
     indices, keys = zip(*parts)
     return np.concatenate(indices), np.concatenate(keys)
-
-
-def blas_threads() -> int:
-    """How many threads BLAS may use at present."""
-    return max((library["num_threads"] for library in _blas().info()), default=1)
-
-
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
 
 
 def blocks(n: int, size: int, first: int = 0) -> Iterator[slice]:

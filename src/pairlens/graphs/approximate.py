@@ -23,13 +23,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from pairlens._optional import require
+from pairlens._threads import blas_threads, one_blas_thread
 from pairlens.engines.blocks import Rows, column_means, row_blocks, take_rows
 from pairlens.engines.distances import pair_squared_distances
 from pairlens.engines.projected import ProjectedNeighbors, ProjectedRows, ProjectedScreen
-from pairlens.engines.selection import blas_threads
 from pairlens.kernels.features import KernelFeatures, evenly_spaced, kernel_features
 from pairlens.kernels.nullspace import feature_null_space, linked_sample
 from pairlens.supervision._sampling import as_generator
@@ -291,7 +290,7 @@ def _work(tasks: Iterable[Callable[[], list[Found]]], merge: Callable[[Index, In
         for found in running.popleft().result():
             merge(*found)
 
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
         for task in tasks:
             running.append(pool.submit(task))
             if len(running) > n_threads:

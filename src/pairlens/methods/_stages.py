@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from pairlens._threads import one_blas_thread
 from pairlens.engines.blocks import Rows, column_means
 from pairlens.kernels.features import KernelFeatures, kernel_features
 from pairlens.methods._held_out import DEFAULT_PURITY, FEWEST_FOR_PURITY, HeldOut, PairFolds, held_out_distances
@@ -219,7 +219,7 @@ def diffusion(rows: NDArray[np.float64], graph: NearGraph) -> Diffusion:
     else:
         deflated = LinearOperator((n, n), matvec=lambda x: normalised @ x - constant * (constant @ x.ravel()))
         # Thousands of tiny products, each of which would wait for the other threads of a busy machine.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             values, vectors = eigsh(
                 deflated, k, which="LA", v0=np.cos(np.arange(n)), ncv=LANCZOS, tol=LANCZOS_TOLERANCE
             )

@@ -7,14 +7,15 @@ on the fold only. So a grid costs one neighbour search and then one eigenproblem
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from pairlens._threads import one_blas_thread
 from pairlens.engines.blocks import FloatArray, IntArray, take_rows
 from pairlens.engines.distances import pair_squared_distances
 from pairlens.engines.neighbors import neighbors
@@ -181,7 +182,7 @@ def held_out_scores(
     short = _differences(terms, terms.mutual.edges) @ basis
     everything = _all_cannot_links(known, terms.generate(known))
     values = np.empty((n_splits, len(lams), len(thetas), len(dims)))
-    with threadpool_limits(1 if terms.space.dim < SINGLE_THREADED else None, user_api="blas"):
+    with one_blas_thread() if terms.space.dim < SINGLE_THREADED else nullcontext():
         for fold, (train, _) in enumerate(known.split(n_splits, random_state)):
             made = terms.generate(train)
             long = _differences(terms, _missing(everything, _all_cannot_links(train, made))) @ basis
