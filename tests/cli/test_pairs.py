@@ -97,6 +97,9 @@ dan,eve,must-link
 eve,dan,different
 x,y,prefer
 y,x,prefer
+p,q,prefer
+q,r,prefer
+r,p,prefer
 """
 
 
@@ -105,14 +108,15 @@ def test_conflicts(tmp_path, cli):
     outcome = cli("pairs", "check", "noisy.csv", "--json")
     assert outcome.code == 1
     found = json.loads(outcome.out)
-    assert found["lines"] == {"must_link": 3, "cannot_link": 2, "prefer": 2}
+    assert found["lines"] == {"must_link": 3, "cannot_link": 2, "prefer": 5}
     assert {tuple(conflict["chain"]) for conflict in found["conflicts"]} == {("dan", "eve"), ("ann", "bob", "cid")}
-    assert found["preferred_both_ways"] == [["x", "y"]]
+    assert found["cycles"] == [["x", "y"], ["p", "q", "r"]]
     text = cli("pairs", "check", "noisy.csv").out
     assert "conflict: dan and eve are must-linked and cannot-linked\n" in text
     assert "conflict: ann and cid are cannot-linked, but ann = bob = cid\n" in text
-    assert "conflict: x is preferred to y, and y to x\n" in text
-    assert text.endswith("3 conflicts\n")
+    assert "conflict: x > y > x go round in a circle\n" in text
+    assert "conflict: p > q > r > p go round in a circle\n" in text
+    assert text.endswith("4 conflicts\n")
 
 
 def test_conflicts_with_labels(table, cli):

@@ -125,6 +125,36 @@ class TestConflicts:
             assert Preferences(self.pairs, on_conflict="drop").pairs.tolist() == [[2, 3]]
 
 
+class TestCycles:
+    @given(made=preferences())
+    def test_equal_those_of_reachability(self, made):
+        given_pairs = set(map(tuple, made.pairs.tolist()))
+        two = sorted((a, b) for a, b in given_pairs if a < b and (b, a) in given_pairs)
+        reach = {(a, b): 1 for a, b in given_pairs if (b, a) not in given_pairs}
+        rest = set(reach)
+        for _ in range(oracles.N_ROWS):
+            for (a, b), first in list(reach.items()):
+                for c, d in rest:
+                    if b == c and first + 1 < reach.get((a, d), oracles.N_ROWS + 1):
+                        reach[a, d] = first + 1
+        looping = sorted(a for a in range(oracles.N_ROWS) if (a, a) in reach)
+        smallest = {min(b for b in looping if (a, b) in reach and (b, a) in reach) for a in looping}
+        found = made.cycles()
+        assert found[: len(two)] == two
+        longer = found[len(two) :]
+        assert {cycle[0] for cycle in longer} == smallest
+        assert len(longer) == len(smallest)
+        for cycle in longer:
+            assert len(cycle) == reach[cycle[0], cycle[0]]
+            assert rest >= set(zip(cycle, (*cycle[1:], cycle[0]), strict=True))
+
+    def test_a_long_one_among_many_preferences(self):
+        n = 200_000
+        ladder = np.column_stack([np.arange(n - 1), np.arange(1, n)])
+        assert Preferences(ladder, n).cycles() == []
+        assert Preferences(np.vstack([ladder, [[5000, 0]]]), n).cycles() == [tuple(range(5001))]
+
+
 class TestSlicing:
     @given(made=preferences(), rows=st.lists(st.integers(0, oracles.N_ROWS - 1), max_size=14))
     def test_equals_looking_at_every_two_rows(self, made, rows):

@@ -144,7 +144,7 @@ def check(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Find answers that contradict each other, and show the chain of must-links behind each contradiction.
+    """Find answers that contradict each other, with the chain of must-links or the circle of preferences behind it.
 
     Ends with exit code 1 if there are any.
     """
@@ -173,7 +173,7 @@ def check(
         if labels is not None:
             known = Constraints.from_labels(label_values(columns[labels])).merge(known, on_conflict="warn")
     conflicts = known.conflicts()
-    both_ways = _both_ways(answers.preferences.pairs)
+    cycles = answers.preferences.cycles()
     kinds = [(raw.kind == kind).sum() for kind in ("must-link", "cannot-link", "prefer")]
     result: dict[str, Any] = {
         "file": pairs.name,
@@ -187,9 +187,9 @@ def check(
             }
             for conflict in conflicts[: len(conflicts) if as_json else SHOWN]
         ],
-        "preferred_both_ways": [[_plain(names[row]) for row in pair] for pair in both_ways],
+        "cycles": [[_plain(names[row]) for row in cycle] for cycle in cycles],
     }
-    count = len(conflicts) + len(both_ways)
+    count = len(conflicts) + len(cycles)
     if as_json:
         print_json(result)
     else:
@@ -202,16 +202,13 @@ def check(
                 tell(f"conflict: {a} and {b} are cannot-linked, but {' = '.join(map(str, conflict['chain']))}")
         if len(conflicts) > SHOWN:
             tell(f"and {len(conflicts) - SHOWN:,} more; --json shows all")
-        for a, b in result["preferred_both_ways"][:SHOWN]:
-            tell(f"conflict: {a} is preferred to {b}, and {b} to {a}")
+        for cycle in result["cycles"][:SHOWN]:
+            tell(f"conflict: {' > '.join(map(str, [*cycle, cycle[0]]))} go round in a circle")
+        if len(cycles) > SHOWN:
+            tell(f"and {len(cycles) - SHOWN:,} more; --json shows all")
         tell(f"{count:,} conflict{'' if count == 1 else 's'}" if count else "no conflicts")
     if count:
         raise typer.Exit(1)
-
-
-def _both_ways(pairs: NDArray[Any]) -> list[list[int]]:
-    given = {(a, b) for a, b in pairs.tolist()}
-    return sorted([a, b] for a, b in given if a < b and (b, a) in given)
 
 
 def _plain(value: Any) -> Any:

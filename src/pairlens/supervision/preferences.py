@@ -13,6 +13,7 @@ from pairlens.supervision import _tables as tables
 from pairlens.supervision._algebra import check_n_splits, folds
 from pairlens.supervision._aligned import RowAligned, common_n_samples
 from pairlens.supervision._conflicts import OnConflict, check_policy, counted, raise_or_warn
+from pairlens.supervision._cycles import find_cycles
 from pairlens.supervision._inputs import PairsLike
 from pairlens.supervision._labels import factorise, one_per_row
 from pairlens.supervision._pairs import (
@@ -275,6 +276,27 @@ class Preferences(RowAligned):
         check_fits(table.pairs, n_samples, name="pairs")
         return self._derived(_table=_settle(table, on_conflict), _n_samples=n_samples)
 
+    def cycles(self) -> list[tuple[int, ...]]:
+        """Preferences that contradict one another because they go round in a circle.
+
+        Returns
+        -------
+        cycles : list of tuples of int
+            Rows of which each is preferred to the next, and the last to the first. First all pairs that are preferred
+            both ways round; then, of the other preferences, for each set of rows that lead back to one another the
+            shortest circle through the first of them.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Preferences
+        >>> Preferences([(0, 1), (1, 2), (2, 0), (2, 3)], n_samples=4).cycles()
+        [(0, 1, 2)]
+        """
+        both_ways = _both_ways(self._table)
+        pairs = self._table.pairs[both_ways]
+        two = [(first, second) for first, second in pairs.tolist() if first < second]
+        return [*two, *find_cycles(self._table.pairs[~both_ways])]
+
     def _columns(self, ids: ArrayLike | None) -> dict[str, NDArray[Any]]:
         better, worse = self._table.pairs.T
         return {
@@ -424,10 +446,14 @@ def _reversed(table: PairTable) -> IntArray:
     return encode(table.pairs[:, 1], table.pairs[:, 0])
 
 
+def _both_ways(table: PairTable) -> NDArray[np.bool_]:
+    """Which pairs are there the other way round as well."""
+    return contains(np.sort(_reversed(table)), table.keys)
+
+
 def _settle(table: PairTable, policy: OnConflict) -> PairTable:
     check_policy(policy)
-    keys, turned = table.keys, np.sort(_reversed(table))
-    denied = contains(turned[contains(keys, turned)], keys)
+    denied = _both_ways(table)
     if not denied.any():
         return table
     if policy == "drop":
