@@ -8,7 +8,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENV := $(ONE_THREAD) SCIPY_ARRAY_API=1
 
-.PHONY: help demo test lint format bench league league-full reproduce reproduce-full clean
+.PHONY: help demo test lint format bench league league-full reproduce reproduce-full docs clean
 
 help:
 	@echo "make demo    the tour: digits, 60 answered pairs, a report in demo/"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench   measure against peers, as ratios in one run"
 	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: hours)"
 	@echo "make reproduce  the experiments of the papers, quickly (reproduce-full: as printed; writes docs/reproduction.md)"
+	@echo "make docs    the pages of docs/ and the API as HTML, in build/docs"
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -32,7 +33,7 @@ $(VENV)/.papers: $(VENV)/.made pyproject.toml requirements.lock
 	$(PIP) -e ".[cli,report,boost]"
 	@touch $@
 
-$(VENV)/.test $(VENV)/.lint $(VENV)/.bench: $(VENV)/.%: $(VENV)/.made pyproject.toml requirements.lock
+$(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.made pyproject.toml requirements.lock
 	$(PIP) -e ".[$*]"
 	@touch $@
 
@@ -66,5 +67,9 @@ reproduce: $(VENV)/.papers
 reproduce-full: $(VENV)/.papers
 	$(BIN)/pairlens reproduce all --profile full --out reproduction/full --page docs/reproduction.md $(ARGS)
 
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -q -W --keep-going -b html -d build/doctrees docs build/docs
+	@echo "open build/docs/index.html"
+
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

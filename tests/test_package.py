@@ -71,6 +71,18 @@ def test_public_names_exist_and_are_documented():
         _ = pairlens.nothing
 
 
+def test_the_pages_name_everything_public():
+    docs = Path(__file__).parent.parent / "docs"
+    modules = ["datasets", "exceptions", "metrics", "papers", "report", "selection"]
+    public = {*pairlens.__all__, *(name for module in modules for name in getattr(pairlens, module).__all__)}
+    # scikit-learn's own, and the version.
+    public -= {"rand_score", "adjusted_rand_score", "__version__"}
+    listed = [line.strip() for line in (docs / "api.rst").read_text().splitlines() if line.startswith("   ")]
+    assert public == {name for name in listed if not name.startswith(":")}
+    index = (docs / "index.md").read_text().splitlines()
+    assert {page.stem for page in docs.glob("*.md")} - {"index"} <= set(index)
+
+
 def test_rooms_depend_one_way():
     """Nothing below imports anything above."""
     floors = [
