@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -71,6 +72,60 @@ def test_arrays_of_other_layouts(array, fitted, cli, monkeypatch):
     frame = pd.DataFrame(array.astype(np.float64), columns=list("wxyz"))
     expected = load(fitted / MODEL).transform(frame)
     np.testing.assert_allclose(np.load(fitted / "out.npy"), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("save_archive", [np.savez, np.savez_compressed])
+@pytest.mark.parametrize("array", [X, np.asfortranarray(X), X.astype(">f4")])
+def test_archives_are_read_as_they_are_unpacked(save_archive, array, fitted, expected, cli, monkeypatch):
+    monkeypatch.setattr(streams, "CHUNK_CELLS", 4 * 7)
+    save_archive(fitted / "rows.npz", X=array, other=np.ones((3, 3)), text=np.array(["a"]))
+    outcome = cli("transform", MODEL, "rows.npz", "--out", "out.npy")
+    assert outcome.code == 0, outcome.err
+    np.testing.assert_allclose(np.load(fitted / "out.npy"), expected, atol=1e-5)
+
+
+def test_an_archive_larger_than_memory_may_be(fitted, tmp_path):
+    """64 MiB of rows through chunks of 1 MiB."""
+    from pairlens.io._arrays import stored_npz
+
+    rows = np.random.default_rng(0).standard_normal((2**18, 32))
+    np.savez(tmp_path / "many.npz", rows=rows, names=np.arange(len(rows)))
+    tracemalloc.start()
+    try:
+        with stored_npz(tmp_path / "many.npz", "names") as stored:
+            for first in range(0, len(rows), 4096):
+                np.testing.assert_array_equal(stored.read(first, 4096), rows[first : first + 4096])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(stored.ids, np.arange(len(rows)))
+    assert peak < rows.nbytes / 8
+
+
+def test_damaged_archives(fitted, cli):
+    np.savez_compressed(fitted / "rows.npz", X=X)
+    content = bytearray((fitted / "rows.npz").read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    (fitted / "hurt.npz").write_bytes(content)
+    assert "hurt.npz is damaged" in cli("transform", MODEL, "hurt.npz", "--out", "out.npy").error
+    np.savez(fitted / "rows.npz", X=X)
+    (fitted / "cut.npz").write_bytes((fitted / "rows.npz").read_bytes()[:-100])
+    assert "not an archive" in cli("transform", MODEL, "cut.npz", "--out", "out.npy").error
+    np.save(fitted / "rows.npy", X)
+    (fitted / "rows.npy").rename(fitted / "single.npz")
+    for command in (
+        ("transform", MODEL, "single.npz", "--out", "out.npy"),
+        ("pairs", "check", "p.csv", "--data", "single.npz"),
+    ):
+        (fitted / "p.csv").write_text("a,b,kind\n0,1,must-link\n")
+        assert "give it the ending .npy" in cli(*command).error
+    np.savez(fitted / "two.npz", a=X, b=X)
+    assert (
+        "must have one table of numbers, or one named X" in cli("transform", MODEL, "two.npz", "--out", "o.npy").error
+    )
+    np.savez(fitted / "short.npz", X=X, id=np.arange(3))
+    outcome = cli("transform", MODEL, "short.npz", "--id", "id", "--out", "o.npy")
+    assert "id of short.npz must have one entry for each of the 60 rows" in outcome.error
 
 
 def test_columns_in_another_order(fitted, expected, cli):

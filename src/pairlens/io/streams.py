@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pairlens._atomic import atomic_path
 from pairlens._optional import require
+from pairlens.io._arrays import stored_npy, stored_npz
 from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
 from pairlens.io.tables import (
     Table,
@@ -23,7 +23,6 @@ from pairlens.io.tables import (
     check_values,
     column_names,
     kind_of,
-    numeric_matrix,
     read_table,
 )
 
@@ -149,74 +148,29 @@ def _chunks(
     path: Path, wanted: Inputs, ids: str | None, drop: tuple[str, ...], progress: Progress
 ) -> AbstractContextManager[Iterator[Chunk]]:
     kind = kind_of(path)
-    if kind == "npy":
-        if ids is not None:
-            raise ValueError(f"{path.name} is an array without named columns, so it has no column {ids!r}")
-        return _npy_chunks(path, wanted, progress)
-    if kind == "npz":
-        return _npz_chunks(path, wanted, ids, progress)
+    if kind == "npy" and ids is not None:
+        raise ValueError(f"{path.name} is an array without named columns, so it has no column {ids!r}")
+    if kind in ("npy", "npz"):
+        return _array_chunks(path, wanted, ids, progress)
     return (_csv_chunks if kind in ("csv", "tsv") else _parquet_chunks)(path, wanted, ids, drop, progress)
 
 
 @contextmanager
-def _npy_chunks(path: Path, wanted: Inputs, progress: Progress) -> Iterator[Iterator[Chunk]]:
-    """Plain reads at the right places: pages of a memory map would count as memory of this process."""
-    with path.open("rb") as file:
-        shape, fortran, dtype = _npy_header(file, path)
-        start = file.tell()
-        _check_width(shape[1], wanted, path.name)
+def _array_chunks(path: Path, wanted: Inputs, ids: str | None, progress: Progress) -> Iterator[Iterator[Chunk]]:
+    opened = stored_npy(path) if kind_of(path) == "npy" else stored_npz(path, ids)
+    with opened as stored:
+        n_rows, width = stored.shape
+        _check_width(width, wanted, path.name)
+        size = max(1, CHUNK_CELLS // max(1, width))
 
         def chunks() -> Iterator[Chunk]:
-            for first in range(0, shape[0], size):
-                count = min(size, shape[0] - first)
-                rows = as_floats(_npy_rows(file, start, shape, fortran, dtype, first, count))
-                yield _checked_array(rows, wanted, path.name), None
-                progress((first + count) / shape[0])
+            for first in range(0, n_rows, size):
+                count = min(size, n_rows - first)
+                rows = _checked_array(as_floats(stored.read(first, count)), wanted, path.name)
+                yield rows, None if stored.ids is None else stored.ids[first : first + count]
+                progress((first + count) / n_rows)
 
-        size = max(1, CHUNK_CELLS // max(1, shape[1]))
         yield chunks()
-
-
-def _npy_header(file: IO[bytes], path: Path) -> tuple[tuple[int, int], bool, np.dtype[Any]]:
-    try:
-        read = npy.read_array_header_1_0 if npy.read_magic(file) == (1, 0) else npy.read_array_header_2_0
-        shape, fortran, dtype = read(file)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path.name} is not a NumPy array of numbers: {error}") from None
-    # An empty array of the same kind stands for the one in the file.
-    numeric_matrix(np.empty((0,) * len(shape), dtype=dtype), path.name)
-    if file.tell() + shape[0] * shape[1] * dtype.itemsize > path.stat().st_size:
-        raise ValueError(f"{path.name} is cut short: its header promises the shape {shape}")
-    return (int(shape[0]), int(shape[1])), bool(fortran), dtype
-
-
-def _npy_rows(
-    file: IO[bytes], start: int, shape: tuple[int, int], fortran: bool, dtype: np.dtype[Any], first: int, count: int
-) -> NDArray[Any]:
-    if not fortran:
-        file.seek(start + first * shape[1] * dtype.itemsize)
-        return np.fromfile(file, dtype, count * shape[1]).reshape(count, shape[1])
-    rows = np.empty((count, shape[1]), dtype=dtype)
-    for column in range(shape[1]):
-        file.seek(start + (column * shape[0] + first) * dtype.itemsize)
-        rows[:, column] = np.fromfile(file, dtype, count)
-    return rows
-
-
-@contextmanager
-def _npz_chunks(path: Path, wanted: Inputs, ids: str | None, progress: Progress) -> Iterator[Iterator[Chunk]]:
-    """NPZ archives are read whole: parts of a compressed array cannot be reached."""
-    table = read_table(path, ids=ids, impute=True, least_rows=0)
-    _check_width(table.rows.shape[1], wanted, path.name)
-
-    def chunks() -> Iterator[Chunk]:
-        size = max(1, CHUNK_CELLS // table.rows.shape[1])
-        for first in range(0, table.n_rows, size):
-            part = slice(first, first + size)
-            yield _checked_array(table.rows[part], wanted, path.name), None if ids is None else table.asked[ids][part]
-            progress(min(1.0, (first + size) / table.n_rows))
-
-    yield chunks()
 
 
 def _check_width(width: int, wanted: Inputs, source: str) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import re
 import zipfile
-from collections.abc import Iterable, Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,15 +23,18 @@ __all__ = [
     "Table",
     "as_floats",
     "check_column",
+    "check_length",
     "check_values",
     "column_names",
     "kind_of",
     "label_values",
+    "load_archive",
     "load_array",
     "numeric_matrix",
     "read_columns",
     "read_table",
     "suspected_ids",
+    "table_among",
 ]
 
 KINDS = {
@@ -327,34 +332,60 @@ def _read_npy(path: Path, asked: tuple[str, ...]) -> Table:
     return _from_array(values, path, "npy", (), {}, None)
 
 
-def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
+@contextmanager
+def load_archive(path: Path) -> Iterator[Any]:
+    """An NPZ archive, open; what is wrong with it is said as a ValueError."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        archive = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path.name} is not an archive of NumPy arrays: {_short(error)}") from None
+    if isinstance(archive, np.ndarray):
+        raise ValueError(f"{path.name} is a single NumPy array: give it the ending .npy")
+    try:
+        with archive:
+            yield archive
+    except (EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path.name} is damaged: {_short(error) or 'it ends too early'}") from None
+
+
+def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
+    with load_archive(path) as archive:
+        try:
+            return {name: np.asarray(archive[name]) for name in archive.files}
+        except ValueError as error:
+            raise ValueError(f"{path.name} is not an archive of NumPy arrays: {_short(error)}") from None
 
 
 def _read_npz(path: Path, asked: tuple[str, ...], drop: tuple[str, ...]) -> Table:
     arrays = _load_npz(path)
-    matrices = [name for name, values in arrays.items() if values.ndim == 2 and values.dtype.kind in "biuf"]
-    chosen = "X" if "X" in matrices else matrices[0] if len(matrices) == 1 else None
-    if chosen is None:
-        found = f"it has {_listed(list(arrays))}" if arrays else "it is empty"
-        raise ValueError(f"{path.name} must have one table of numbers, or one named X; {found}")
+    chosen = table_among({name: (values.ndim, values.dtype) for name, values in arrays.items()}, path.name)
     values = as_floats(numeric_matrix(arrays.pop(chosen), f"{chosen} of {path.name}"))
     names = arrays.pop("feature_names", None)
     for name in (*asked, *drop):
         check_column(name, list(arrays), path.name)
-    columns = {name: arrays[name] for name in asked}
-    for name, column in columns.items():
-        if column.shape != (len(values),):
-            raise ValueError(
-                f"{name} of {path.name} must have one entry for each of the {len(values)} rows, but has the shape "
-                f"{column.shape}"
-            )
+    columns = {name: check_length(arrays[name], name, len(values), path.name) for name in asked}
     left_out = tuple(name for name in arrays if name not in asked and name not in drop)
     return _from_array(values, path, "npz", left_out, columns, names)
+
+
+def table_among(arrays: Mapping[str, tuple[int, np.dtype[Any]]], source: str) -> str:
+    """The array of an archive that holds the rows, by the number of axes and the type of each."""
+    matrices = [name for name, (axes, dtype) in arrays.items() if axes == 2 and dtype.kind in "biuf"]
+    if "X" in matrices:
+        return "X"
+    if len(matrices) != 1:
+        found = f"it has {_listed(list(arrays))}" if arrays else "it is empty"
+        raise ValueError(f"{source} must have one table of numbers, or one named X; {found}")
+    return matrices[0]
+
+
+def check_length(column: NDArray[Any], name: str, n_rows: int, source: str) -> NDArray[Any]:
+    """The column itself; ValueError if it has not one entry for each row."""
+    if column.shape != (n_rows,):
+        raise ValueError(
+            f"{name} of {source} must have one entry for each of the {n_rows} rows, but has the shape {column.shape}"
+        )
+    return column
 
 
 def _from_array(
