@@ -84,7 +84,7 @@ def test_archives_are_read_as_they_are_unpacked(save_archive, array, fitted, exp
     np.testing.assert_allclose(np.load(fitted / "out.npy"), expected, atol=1e-5)
 
 
-def test_an_archive_larger_than_memory_may_be(fitted, tmp_path):
+def test_an_archive_larger_than_memory_may_be(tmp_path):
     """64 MiB of rows through chunks of 1 MiB."""
     from pairlens.io._arrays import stored_npz
 
