@@ -1,12 +1,12 @@
 """The league: how good is the view of each method, from few pairs and from noisy ones?
 
-    python -m benchmarks.league            # some sets, at most 10 minutes on two cores; writes docs/league.md
+    python -m benchmarks.league            # some sets, at most 10 minutes on two cores
     python -m benchmarks.league --full     # every labelled set, hours
     python -m benchmarks.league --sets wine seeds --methods PCA PairLens --only-print
 
-Data come from the folder in the environment variable ``PAIRLENS_DATA``. Every result goes to a file in
-``benchmarks/results`` as soon as it is there, so a run that was stopped goes on where it was. Results of a method that
-has changed are computed again after ``--again METHOD``.
+They write docs/league.md and its picture. Data come from the folder in the environment variable ``PAIRLENS_DATA``.
+Every result goes to a file in ``benchmarks/results`` as soon as it is there, so a run that was stopped goes on where it
+was. Results of a method that has changed are computed again after ``--again METHOD``.
 
 Protocol. Of sets with more rows than the profile takes, so many are drawn, in proportion to their classes; classes with
 fewer than five rows are left out, and missing cells take the mean of the column in the training rows. 60/40 stratified
@@ -32,7 +32,6 @@ import importlib
 import inspect
 import json
 import os
-import pkgutil
 import time
 import warnings
 import zlib
@@ -42,7 +41,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,14 +55,14 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-import pairlens.methods
-from benchmarks.league_table import Record, page
+import pairlens
+from benchmarks.league_table import Record, page, scores_by_dim
 from pairlens import Constraints
-from pairlens.methods._base import PairView
 from pairlens.metrics import pairwise_f_score
 from pairlens.selection.measure import peak_memory
 
 ROOT = Path(__file__).parent
+DOCS = ROOT.parent / "docs"
 FEWEST_ROWS_OF_A_CLASS = 5
 MOST_FEATURES = 10_000
 DIMS = ("2", "5", "k-1")
@@ -129,15 +128,14 @@ def _with_seed(cls: type[Any]) -> Maker:
 
 
 def library_methods() -> dict[str, Maker]:
-    """Every public method for pairs of the library."""
-    found: dict[str, Maker] = {}
-    for info in pkgutil.iter_modules(pairlens.methods.__path__):
-        module = importlib.import_module(f"pairlens.methods.{info.name}")
-        for name, member in vars(module).items():
-            ours = inspect.isclass(member) and issubclass(member, PairView) and member.__module__ == module.__name__
-            if ours and not name.startswith("_") and not inspect.isabstract(member):
-                found[name] = _with_seed(member)
-    return found
+    """Every public method of the library that makes a view of some dimensions and takes pairs."""
+    classes = {name: value for name in pairlens.__all__ if inspect.isclass(value := getattr(pairlens, name))}
+    return {
+        name: _with_seed(cls)
+        for name, cls in classes.items()
+        if "n_components" in inspect.signature(cls).parameters
+        and "constraints" in inspect.signature(cls.fit).parameters
+    }
 
 
 ENTRIES.update(library_methods())
@@ -323,11 +321,18 @@ def _start(modules: list[str]) -> None:
 
 def read(path: Path) -> dict[tuple[Any, ...], Record]:
     """The results there are, by what they are results of; the last one counts."""
-    if not path.exists():
-        return {}
     with path.open() as lines:
-        records = [Record(**json.loads(line)) for line in lines if line.endswith("\n")]
+        records = [Record(**json.loads(line)) for line in lines]
     return {record.key: record for record in records}
+
+
+def _open_results(path: Path) -> TextIO:
+    """The file of results, made if there is none, ready for more lines: without the half one that a kill may leave."""
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    with path.open("rb+") as file:
+        file.truncate(file.read().rfind(b"\n") + 1)
+    return path.open("a")
 
 
 def missing_jobs(
@@ -352,15 +357,14 @@ def missing_jobs(
 def run(profile: Profile, sets: list[str], methods: list[str], jobs: int, modules: list[str], again: list[str]) -> Path:
     """Compute what is missing, and give the file of all results."""
     path = ROOT / "results" / f"league-{profile.name}-{profile.max_rows}.jsonl"
-    path.parent.mkdir(exist_ok=True)
-    done = {key for key, record in read(path).items() if record.method not in again}
-    todo = list(missing_jobs(profile, sets, methods, done))
     began = time.perf_counter()
     # Spawned, so that no worker inherits the threads of its parent.
     with (
-        path.open("a") as results,
+        _open_results(path) as results,
         ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_start, initargs=(modules,)) as pool,
     ):
+        done = {key for key, record in read(path).items() if record.method not in again}
+        todo = list(missing_jobs(profile, sets, methods, done))
         for number, future in enumerate(as_completed([pool.submit(run_job, job) for job in todo]), 1):
             for record in future.result():
                 results.write(json.dumps(vars(record)) + "\n")
@@ -388,16 +392,24 @@ def main(arguments: list[str] | None = None) -> None:
     if unknown := (set(options.methods) | set(options.again)) - set(ENTRIES):
         parser.error(f"unknown methods {sorted(unknown)}; there are {', '.join(ENTRIES)}")
     profile = FULL if options.full else QUICK
+    command = "make league-full" if options.full else "make league"
     if options.splits is not None:
         profile = replace(profile, n_splits=options.splits)
+        command += f' ARGS="--splits {options.splits}"'
     sets = labelled_sets(options.sets or profile.sets)
     methods = options.methods or list(ENTRIES)
     path = run(profile, sets, methods, options.jobs, options.entries, options.again)
     wanted = [r for r in read(path).values() if r.set in sets and r.method in methods and r.split < profile.n_splits]
-    text = page(wanted, profile.name, profile.max_rows)
+    picture = None if options.only_print or find_spec("matplotlib") is None else "pictures/league.png"
+    text = page(wanted, command, profile.max_rows, picture)
     print(text)
-    if not options.only_print:
-        (ROOT.parent / "docs" / "league.md").write_text(text)
+    if options.only_print:
+        return
+    (DOCS / "league.md").write_text(text)
+    if picture is not None:
+        from benchmarks import league_figure
+
+        league_figure.save(scores_by_dim(wanted), DOCS / picture)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pairlens.papers.experiment import Experiment, Figure
 from pairlens.papers.results import Results
 from pairlens.papers.tables import panels
 
-__all__ = ["draw", "save_all"]
+__all__ = ["MARKERS", "draw", "repeatable_style", "save_all"]
 
 MARKERS = "os^vDPX*<>hp"
 
@@ -25,7 +25,7 @@ def save_all(experiment: Experiment, results: Results, folder: Path) -> dict[str
     written = {}
     for figure in experiment.figures:
         stem = f"{experiment.name}-{figure.name}" if figure.name else experiment.name
-        with _style():
+        with repeatable_style():
             drawn = draw(experiment, figure, results)
             if drawn is None:
                 continue
@@ -78,7 +78,7 @@ def draw(experiment: Experiment, figure: Figure, results: Results) -> Any:
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def repeatable_style() -> Iterator[None]:
     """Settings that make files repeat: names in an SVG come from a fixed salt, and users' own styles do not count."""
     matplotlib = require("matplotlib", extra="report", purpose="drawing figures")
     with matplotlib.rc_context():

@@ -1,0 +1,1 @@
+"""The measurements that are themselves programs."""
