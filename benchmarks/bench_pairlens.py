@@ -33,7 +33,18 @@ SETS = (
 )
 """Those on which the rule was chosen."""
 OTHER_SETS = (
-    *("balance", "climate", "coil20", "hepatitis", "isolet", "krvskp", "mfeat_fou", "mnist", "monks3", "semeion"),
+    *(
+        "balance",
+        "climate",
+        "coil20",
+        "hill_valley_noise",
+        "isolet",
+        "krvskp",
+        "mfeat_fou",
+        "mnist",
+        "monks3",
+        "semeion",
+    ),
     *("umist", "usps"),
 )
 FLIPS = (0.1, 0.2)
