@@ -158,7 +158,7 @@ class LinearPairLens(_Judged, LinearPairTransformer):
 
     References
     ----------
-    .. [1] The method is this library's own; docs/league.md shows how it stands.
+    .. [1] The method is this library's own: docs/pairlens.md defines it, docs/league.md shows how it stands.
 
     Examples
     --------
@@ -298,7 +298,7 @@ class PairLens(_Judged):
 
     References
     ----------
-    .. [1] The method is this library's own; docs/league.md shows how it stands.
+    .. [1] The method is this library's own: docs/pairlens.md defines it, docs/league.md shows how it stands.
 
     Examples
     --------
