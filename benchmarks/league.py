@@ -1,7 +1,7 @@
 """The league: how good is the view of each method, from few pairs and from noisy ones?
 
     python -m benchmarks.league            # some sets, at most 10 minutes on two cores
-    python -m benchmarks.league --full     # every labelled set, hours
+    python -m benchmarks.league --full     # every labelled set, 80 minutes
     python -m benchmarks.league --sets wine seeds --methods PCA PairLens --only-print
 
 They write docs/league.md and its picture. Data come from the folder in the environment variable ``PAIRLENS_DATA``.
