@@ -148,6 +148,10 @@ class TestCycles:
             assert len(cycle) == reach[cycle[0], cycle[0]]
             assert rest >= set(zip(cycle, (*cycle[1:], cycle[0]), strict=True))
 
+    def test_the_shortest_of_several_and_one_for_each_part(self):
+        pairs = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 0), (7, 6), (6, 5), (5, 7), (4, 7)]
+        assert Preferences(pairs, 8).cycles() == [(0, 1, 2), (5, 7, 6)]
+
     def test_a_long_one_among_many_preferences(self):
         n = 200_000
         ladder = np.column_stack([np.arange(n - 1), np.arange(1, n)])
