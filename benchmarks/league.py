@@ -308,13 +308,18 @@ def measure(
 # ---------------------------------------------------------------------------------------------------------------- runs
 
 
-def _start(modules: list[str]) -> None:
-    """Each worker has one BLAS thread, and the entries of other modules."""
-    threadpool_limits(1)
+def _enter(modules: list[str]) -> None:
+    """Take the entries of other modules."""
     for module in modules:
         importlib.import_module(module)
-    # Memory is measured after a collection. What is imported by now stays, so no collection need look at it: a tenth of
-    # a second each time otherwise, longer than most fits.
+
+
+def _start(modules: list[str]) -> None:
+    """Make a worker ready: one BLAS thread, and the entries of other modules."""
+    threadpool_limits(1)
+    _enter(modules)
+    # Memory is measured after a collection. What is imported by now stays, so no collection need look at it: 60 ms each
+    # time otherwise, longer than most fits.
     gc.collect()
     gc.freeze()
 
@@ -388,7 +393,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--only-print", action="store_true", help="leave docs/league.md alone")
     options = parser.parse_args(arguments)
-    _start(options.entries)
+    _enter(options.entries)
     if unknown := (set(options.methods) | set(options.again)) - set(ENTRIES):
         parser.error(f"unknown methods {sorted(unknown)}; there are {', '.join(ENTRIES)}")
     profile = FULL if options.full else QUICK
