@@ -409,7 +409,9 @@ def test_a_newer_format_says_so(good):
     def change(parts, manifest):
         manifest.update(format_version=FORMAT_VERSION + 1, pairlens="9.0")
 
-    with pytest.raises(ModelFileError, match=r"written by pairlens 9\.0 in format 2.*upgrade pairlens"):
+    with pytest.raises(
+        ModelFileError, match=rf"written by pairlens 9\.0 in format {FORMAT_VERSION + 1}.*upgrade pairlens"
+    ):
         load(rewrite(good, change))
 
 

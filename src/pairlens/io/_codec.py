@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.io._classes import class_of, name_of
+from pairlens.io._registry import added_parameters, class_of, current_attribute, tag_of
 from pairlens.io._trees import booster_bytes, booster_of, check_tree_model, is_booster, is_tree, tree_of, tree_parts
 
 __all__ = ["Decoder", "Encoder", "ModelFileError"]
@@ -92,8 +92,8 @@ class Encoder:
         return self._names[id(array)]
 
     def _object(self, value: Any, where: str) -> dict[str, Any]:
-        name = name_of(type(value))
-        if name is None:
+        tag = tag_of(type(value))
+        if tag is None:
             what = "a function" if callable(value) else f"a {type(value).__module__}.{type(value).__qualname__}"
             raise TypeError(
                 f"{where} is {what}, which a model file cannot hold; it holds estimators of pairlens and common "
@@ -113,7 +113,7 @@ class Encoder:
             else:
                 state[attribute] = self.encode(part, place)
         self._open.pop()
-        return {"object": [name, state]}
+        return {"object": [tag, state]}
 
 
 def _state(value: Any) -> dict[str, Any]:
@@ -216,22 +216,23 @@ class Decoder:
 
     def _object(self, content: Any) -> Any:
         name, encoded = content
-        kind = class_of(name)
-        if kind is None:
+        found = class_of(name)
+        if found is None:
             raise ModelFileError(
                 f"{self._source} is refused: it names {name!r}, which is not among the classes a model is made of"
             )
+        tag, kind = found
         requests = self.decode(encoded.pop(REQUESTS, None))
-        state = {attribute: self.decode(part) for attribute, part in encoded.items()}
+        state = {current_attribute(tag, attribute): self.decode(part) for attribute, part in encoded.items()}
         for attribute in state:
             if not attribute.isidentifier() or attribute.startswith("__"):
                 raise self._damaged(f"{attribute!r} is not an attribute")
         if state.get("memory") is not None:
             # A pipeline would read pickles from the folder that this names as soon as it is fitted again.
             raise ModelFileError(f"{self._source} is refused: its pipeline names a folder to cache in")
-        self._check_complete(kind, name, state)
+        self._check_complete(kind, tag, state)
         made = _filled(kind, state)
-        if name.startswith("sklearn."):
+        if tag.startswith("sklearn."):
             self.has_foreign = True
         if requests:
             routing = made.get_metadata_routing()
@@ -239,23 +240,27 @@ class Decoder:
                 for parameter, alias in wanted.items():
                     getattr(routing, method if method in METHODS else "").add_request(param=parameter, alias=alias)
             setattr(made, REQUESTS, routing)
-        if name == "sklearn.tree.DecisionTreeRegressor":
+        if tag == "sklearn.tree.DecisionTreeRegressor":
             check_tree_model(made)
         return made
 
-    def _check_complete(self, kind: type, name: str, state: dict[str, Any]) -> None:
+    def _check_complete(self, kind: type, tag: str, state: dict[str, Any]) -> None:
+        """Every field or parameter has to be there; parameters younger than the file are set to their defaults."""
         if dataclasses.is_dataclass(kind):
             expected = {field.name for field in dataclasses.fields(kind)}
         elif hasattr(kind, "get_params"):
-            expected = set(inspect.signature(kind).parameters)
+            parameters = inspect.signature(kind).parameters
+            for added in added_parameters(tag):
+                state.setdefault(added, parameters[added].default)
+            expected = set(parameters)
             shadowed = {attribute for attribute in state if callable(getattr(kind, attribute, None))} - expected
             if shadowed:
-                raise self._damaged(f"{min(shadowed)!r} is a method of {name} and no attribute")
+                raise self._damaged(f"{min(shadowed)!r} is a method of {tag} and no attribute")
         else:
             return
         missing = expected - set(state)
         if missing:
-            raise self._damaged(f"{name} lacks {min(missing)!r}")
+            raise self._damaged(f"{tag} lacks {min(missing)!r}")
 
 
 def _filled(kind: type, state: dict[str, Any]) -> Any:

@@ -28,7 +28,8 @@ from pairlens.io._codec import Decoder, Encoder, ModelFileError
 __all__ = ["FORMAT", "FORMAT_VERSION", "ModelFileError", "load", "save"]
 
 FORMAT = "pairlens-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Format 1 named classes by the modules they were in; 2 names them by tags."""
 MANIFEST = "manifest.json"
 MAX_MANIFEST = 1 << 28
 MAX_DEPTH = 200
