@@ -21,7 +21,7 @@ from scipy.linalg import subspace_angles
 
 from benchmarks.measure import report
 from pairlens import BWDR, DSP, LPP, SDA, SSDR, Constraints
-from pairlens.engines.settings import config_context
+from pairlens.engines import config_context
 
 MIB = 1 << 20
 N_ROWS, N_FEATURES, N_PAIRS = 20_000_000, 100, 100_000

@@ -31,7 +31,7 @@ from scipy.linalg import eigh, subspace_angles
 
 from benchmarks.measure import report
 from pairlens import Constraints
-from pairlens.engines.projected import ProjectedRows
+from pairlens.engines.local.projected import ProjectedRows
 from pairlens.graphs.approximate import approximate_neighbors
 from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
 from pairlens.methods.dsp import DSP

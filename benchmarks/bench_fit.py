@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 
 from benchmarks.measure import best_time, paired_times, report
 from pairlens import BWDR, WBDR, Constraints
-from pairlens.engines.scatter import pair_scatter
+from pairlens.engines import pair_scatter
 from pairlens.selection.measure import peak_memory
 
 MIB = 1 << 20

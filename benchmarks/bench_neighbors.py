@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.neighbors import neighbors
+from pairlens.engines import neighbors
 
 K = 5
 MIB = 2.0**20

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from benchmarks.league import load
 from benchmarks.measure import best_time, paired_times, report
 from pairlens import Constraints, LinearPairLens, PairLens
-from pairlens.engines.neighbors import neighbors
+from pairlens.engines import neighbors
 from pairlens.selection.measure import peak_memory
 
 SETS = (

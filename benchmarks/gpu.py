@@ -34,12 +34,12 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import report
 from pairlens import DSP, WSDR, Constraints, Preferences
-from pairlens.engines import torch_device
-from pairlens.engines.settings import config_context
-from pairlens.engines.torch_collapse import TorchCollapsed
-from pairlens.engines.torch_device import triton_kernels
-from pairlens.engines.torch_neighbors import TorchRows, torch_neighbors
-from pairlens.engines.torch_projected import TorchProjectedNeighbors, TorchProjectedRows
+from pairlens.engines import config_context
+from pairlens.engines.torch import device as torch_device
+from pairlens.engines.torch.collapse import TorchCollapsed
+from pairlens.engines.torch.device import triton_kernels
+from pairlens.engines.torch.neighbors import TorchRows, torch_neighbors
+from pairlens.engines.torch.projected import TorchProjectedNeighbors, TorchProjectedRows
 from pairlens.kernels.nullspace import delta_to_gamma, median_delta
 from pairlens.methods import _dsp_torch
 from pairlens.methods.dsp import DEVICE_FEATURES
@@ -124,7 +124,7 @@ def agreement(rows: TorchProjectedRows, found: TorchProjectedNeighbors, size: in
 @contextmanager
 def counting_open_rows() -> Iterator[dict[str, int]]:
     """Count the rows that were compared with all others in float64, by side."""
-    from pairlens.engines import torch_selection
+    from pairlens.engines.torch import selection as torch_selection
 
     counts: dict[str, int] = {}
     original = torch_selection._compare_all

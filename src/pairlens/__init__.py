@@ -7,7 +7,7 @@ from pairlens._version import __version__
 
 if TYPE_CHECKING:
     from pairlens.cluster.skkmeans import SKKMeans
-    from pairlens.engines.settings import config_context
+    from pairlens.engines import config_context
     from pairlens.graphs.transformation import transform_constraints
     from pairlens.io.models import load, save
     from pairlens.methods.bwdr import BWDR, WBDR
@@ -63,7 +63,7 @@ _HOMES = {
     "SSDR": "methods.ssdr",
     "WBDR": "methods.bwdr",
     "WSDR": "preference.wsdr",
-    "config_context": "engines.settings",
+    "config_context": "engines",
     "load": "io.models",
     "save": "io.models",
     "transform_constraints": "graphs.transformation",

@@ -7,7 +7,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from sklearn.utils.validation import validate_data as _validate_data
 
-from pairlens.engines.dispatch import collected
+from pairlens.engines import collected
 
 __all__ = [
     "BaseEstimator",

@@ -14,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score, rand_score
 from sklearn.metrics.cluster import pair_confusion_matrix
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from pairlens.engines.neighbors import neighbors
+from pairlens.engines import neighbors
 from pairlens.supervision import Preferences
 
 __all__ = [

@@ -13,8 +13,10 @@ import pytest
 
 import pairlens
 from pairlens import Constraints
-from pairlens.engines import dask_engine, dask_neighbors, dask_rows
-from pairlens.engines.settings import config_context, settings
+from pairlens.engines import config_context, settings
+from pairlens.engines.dask import neighbors as dask_neighbors
+from pairlens.engines.dask import operations as dask_engine
+from pairlens.engines.dask import rows as dask_rows
 from pairlens.exceptions import ApproximationWarning
 from tests.engines.chunks import slow_chunk
 from tests.estimators import linear_methods
@@ -359,7 +361,7 @@ def test_tensors_keep_device_and_gradient_out(table):
 
 
 def test_tf32_is_off_unless_asked_for():
-    from pairlens.engines.torch_engine import product_precision
+    from pairlens.engines.torch.operations import product_precision
 
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")

@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from pairlens.engines import blocks, dask_engine, dask_neighbors, dask_rows, distances, local, neighbors, scatter
-from pairlens.engines.dispatch import engine_rows
-from pairlens.engines.settings import config_context
+from pairlens.engines import config_context, engine_rows
+from pairlens.engines.dask import neighbors as dask_neighbors
+from pairlens.engines.dask import operations as dask_engine
+from pairlens.engines.dask import rows as dask_rows
+from pairlens.engines.local import distances, neighbors, scatter
+from pairlens.engines.local import reconstruction as local
+from pairlens.engines.local import rows as blocks
 
 dask = pytest.importorskip("dask", reason="the Dask engine needs pairlens[dask]")
 da = pytest.importorskip("dask.array", reason="the Dask engine needs pairlens[dask]")

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, minmax_scale
 
 from pairlens import Constraints
-from pairlens.engines.blocks import column_means
+from pairlens.engines import column_means
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.graphs.approximate import approximate_neighbors
 from pairlens.kernels.nullspace import delta_to_gamma, must_link_null_space
@@ -274,7 +274,7 @@ class TestApproximate:
         assert approx.score(X, y) == pytest.approx(exact.score(X, y), abs=0.01)
 
     def test_recall_of_edges_with_few_cells_looked_at(self, blobs, monkeypatch):
-        from pairlens.engines.projected import ProjectedRows
+        from pairlens.engines.local.projected import ProjectedRows
         from pairlens.graphs import approximate
 
         monkeypatch.setattr(approximate, "CELL_ROWS", 200)
@@ -300,8 +300,8 @@ class TestApproximate:
     def test_many_must_links_leave_cells_something_to_be_formed_by(self, monkeypatch):
         """300 directions are projected out; with 128 kernel features in all, recall was 0.86."""
         pytest.importorskip("faiss")
-        from pairlens.engines.neighbors import neighbors
-        from pairlens.engines.projected import ProjectedRows
+        from pairlens.engines import neighbors
+        from pairlens.engines.local.projected import ProjectedRows
         from pairlens.graphs import approximate
 
         monkeypatch.setattr(approximate, "CELL_ROWS", 100)
@@ -319,7 +319,7 @@ class TestApproximate:
     def test_as_many_cells_are_looked_at_as_the_data_need(self, monkeypatch):
         """A round cloud in 16 dimensions hides neighbours behind many borders: 4 cells hold three quarters of them."""
         pytest.importorskip("faiss")
-        from pairlens.engines.projected import ProjectedRows
+        from pairlens.engines.local.projected import ProjectedRows
         from pairlens.graphs import approximate
 
         monkeypatch.setattr(approximate, "CELL_ROWS", 100)

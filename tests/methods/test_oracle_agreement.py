@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 import pairlens
 from pairlens import Constraints
-from pairlens.engines.blocks import column_means
+from pairlens.engines import column_means
 from pairlens.spectral.eigen import generalized
 from pairlens.spectral.rowspace import RowSpace
 from tests import oracles

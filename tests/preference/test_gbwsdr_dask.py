@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from pairlens.engines.settings import config_context
+from pairlens.engines import config_context
 from pairlens.exceptions import SupervisionWarning
 from pairlens.preference import dask_trees
 from pairlens.preference.gbwsdr import GBWSDR
@@ -111,7 +111,7 @@ def test_every_objective(changed, ring, cluster):
 
 
 def test_rows_are_not_brought_together(ring, cluster, monkeypatch):
-    from pairlens.engines.dask_rows import DaskRows
+    from pairlens.engines.dask.rows import DaskRows
 
     X, _, known = ring
     fetched = []

@@ -10,7 +10,7 @@ from scipy import sparse
 
 import pairlens
 from pairlens import Constraints
-from pairlens.engines.blocks import column_means
+from pairlens.engines import column_means
 from pairlens.exceptions import ApproximationWarning
 from pairlens.spectral import rowspace
 from pairlens.spectral.rowspace import row_space

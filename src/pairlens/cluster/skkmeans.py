@@ -14,8 +14,7 @@ from sklearn.base import ClusterMixin
 from pairlens._sklearn import BaseEstimator, Interval, StrOptions, check_is_fitted, fit_context, validate_data
 from pairlens._warnings import warn_user
 from pairlens.cluster.lloyd import assign, weighted_kmeans
-from pairlens.engines.blocks import Rows, column_means
-from pairlens.engines.scatter import group_means
+from pairlens.engines import Rows, column_means, group_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.kernels.features import ANCHORS, kernel_features
 from pairlens.kernels.nullspace import delta_to_gamma, feature_null_space, median_delta

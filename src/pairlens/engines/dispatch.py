@@ -1,9 +1,9 @@
 """The one place that decides, by the kind of X, which engine does an operation that touches all rows.
 
-NumPy arrays and CSR matrices are handled by the functions in :mod:`~pairlens.engines.blocks`,
-:mod:`~pairlens.engines.scatter` and so on. Those that are marked :func:`dispatched` hand rows of another kind to the
-function of the same name in the module of their engine. So a method calls ``weighted_scatter(X, ...)`` and does not
-know where the rows are.
+NumPy arrays and CSR matrices are handled by the functions in :mod:`~pairlens.engines.local.rows`,
+:mod:`~pairlens.engines.local.scatter` and so on. Those that are marked :func:`dispatched` hand rows of another kind to
+the function of the same name in the module of their engine. So a method calls ``weighted_scatter(X, ...)`` and does
+not know where the rows are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from pairlens.engines.settings import settings
+from pairlens.engines.config import settings
 
 __all__ = ["EngineRows", "collected", "dispatched", "engine_rows", "is_dask"]
 
@@ -62,11 +62,11 @@ def engine_rows(X: Any, *, fitting: bool) -> EngineRows | None:
         Whether the number of rows must be known and a bad value is an error now; otherwise both may wait.
     """
     if _package(X) == "torch":
-        from pairlens.engines.torch_engine import TensorRows
+        from pairlens.engines.torch.operations import TensorRows
 
         return TensorRows.of(X)
     if is_dask(X):
-        from pairlens.engines.dask_rows import DaskRows
+        from pairlens.engines.dask.rows import DaskRows
 
         return DaskRows.of(X, fitting=fitting)
     return None

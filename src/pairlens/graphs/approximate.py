@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens._threads import blas_threads, one_blas_thread
-from pairlens.engines.blocks import Rows, column_means, row_blocks, take_rows
-from pairlens.engines.distances import pair_squared_distances
-from pairlens.engines.projected import ProjectedNeighbors, ProjectedRows, ProjectedScreen
+from pairlens.engines import Rows, column_means, pair_squared_distances, row_blocks, take_rows
+from pairlens.engines.local.projected import ProjectedNeighbors, ProjectedRows, ProjectedScreen
 from pairlens.kernels.features import KernelFeatures, evenly_spaced, kernel_features
 from pairlens.kernels.nullspace import feature_null_space, linked_sample
 from pairlens.supervision._sampling import as_generator

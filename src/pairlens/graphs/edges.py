@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines.blocks import FloatArray, IntArray, Rows
-from pairlens.engines.neighbors import neighbors
+from pairlens.engines import FloatArray, IntArray, Rows, neighbors
 
 __all__ = ["edges_of", "nearest_edges", "shared_neighbors", "weight_matrix"]
 

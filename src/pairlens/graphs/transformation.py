@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from pairlens.engines.blocks import IntArray, Rows
-from pairlens.engines.distances import pair_squared_distances
+from pairlens.engines import IntArray, Rows, pair_squared_distances
 from pairlens.graphs.edges import nearest_edges
 from pairlens.graphs.weights import default_theta
 from pairlens.supervision import Constraints

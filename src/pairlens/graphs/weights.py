@@ -6,10 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines.blocks import IntArray, Rows, mean_norm
-from pairlens.engines.distances import pair_squared_distances
-from pairlens.engines.local import rebuilding_weights
-from pairlens.engines.neighbors import neighbors
+from pairlens.engines import IntArray, Rows, mean_norm, neighbors, pair_squared_distances, rebuilding_weights
 
 __all__ = ["default_theta", "heat", "reconstruction_weights"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.blocks import Rows, row_blocks
+from pairlens.engines import Rows, row_blocks
 from pairlens.spectral.eigen import range_basis
 
 __all__ = ["KernelFeatures", "evenly_spaced", "kernel_features", "median_gamma"]

@@ -25,7 +25,7 @@ from scipy import sparse
 from scipy.linalg import helmert
 
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import IntArray, Rows, row_blocks
+from pairlens.engines import IntArray, Rows, row_blocks
 from pairlens.exceptions import ApproximationWarning
 from pairlens.kernels.features import Kernel, evenly_spaced, kernel_matrix, median_gamma
 from pairlens.spectral.eigen import range_basis

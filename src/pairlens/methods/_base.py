@@ -24,8 +24,7 @@ from pairlens._sklearn import (
 )
 from pairlens._threads import threads_for
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import IntArray, Rows, column_means, project, read_ahead
-from pairlens.engines.dispatch import EngineRows, engine_rows
+from pairlens.engines import EngineRows, IntArray, Rows, column_means, engine_rows, project, read_ahead
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods._memory import into_memory
 from pairlens.methods._supervision import combine, held_out_auc

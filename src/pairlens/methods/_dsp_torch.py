@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.blocks import IntArray
-from pairlens.engines.torch_graphs import edge_keys, edge_scatter, falling_weights, split_keys
-from pairlens.engines.torch_neighbors import row_step
-from pairlens.engines.torch_projected import TorchProjectedNeighbors, TorchProjectedRows
-from pairlens.engines.torch_selection import chunks
+from pairlens.engines import IntArray
+from pairlens.engines.torch.graphs import edge_keys, edge_scatter, falling_weights, split_keys
+from pairlens.engines.torch.neighbors import row_step
+from pairlens.engines.torch.projected import TorchProjectedNeighbors, TorchProjectedRows
+from pairlens.engines.torch.selection import chunks
 from pairlens.kernels.nullspace import NullSpace, must_link_null_space
 from pairlens.spectral.eigen import Pencil
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 else:
-    from pairlens.engines._lazy_torch import torch
+    from pairlens.engines.torch.loading import torch
 
 __all__ = ["device_eigh", "null_space_coordinates", "null_space_of", "projected_rows", "scatters"]
 

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from pairlens._sklearn import fit_context
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import Rows
-from pairlens.engines.moments import Moments
+from pairlens.engines import Moments, Rows
 from pairlens.methods._base import LinearPairTransformer
 from pairlens.methods._supervision import combine
 from pairlens.spectral.rowspace import RowSpace

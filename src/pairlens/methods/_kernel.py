@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, validate_data
-from pairlens.engines.blocks import Rows, column_means
+from pairlens.engines import Rows, column_means
 from pairlens.kernels.features import kernel_features
 from pairlens.methods._base import DTYPES, PairTransformer
 from pairlens.spectral.eigen import fix_signs

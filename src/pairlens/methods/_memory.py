@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import Rows, read_ahead
-from pairlens.engines.dask_rows import DaskRows
-from pairlens.engines.dispatch import EngineRows
-from pairlens.engines.settings import settings
+from pairlens.engines import EngineRows, Rows, read_ahead, settings
+from pairlens.engines.dask.rows import DaskRows
 from pairlens.exceptions import ApproximationWarning
 from pairlens.supervision import Constraints
 

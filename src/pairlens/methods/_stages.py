@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pairlens._threads import one_blas_thread
-from pairlens.engines.blocks import Rows, column_means
+from pairlens.engines import Rows, column_means
 from pairlens.kernels.features import KernelFeatures, kernel_features
 from pairlens.methods._held_out import DEFAULT_PURITY, FEWEST_FOR_PURITY, HeldOut, PairFolds, held_out_distances
 from pairlens.spectral.eigen import Pencil, fix_signs, symmetric

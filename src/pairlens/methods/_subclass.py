@@ -16,10 +16,15 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from pairlens._threads import one_blas_thread
-from pairlens.engines.blocks import FloatArray, IntArray, take_rows
-from pairlens.engines.distances import pair_squared_distances
-from pairlens.engines.neighbors import neighbors
-from pairlens.engines.scatter import graph_scatter, pair_scatter
+from pairlens.engines import (
+    FloatArray,
+    IntArray,
+    graph_scatter,
+    neighbors,
+    pair_scatter,
+    pair_squared_distances,
+    take_rows,
+)
 from pairlens.graphs.edges import edges_of, shared_neighbors, weight_matrix
 from pairlens.graphs.transformation import Generated, Mutual, generate
 from pairlens.spectral.eigen import Matrix, range_basis

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import IntArray, Rows
-from pairlens.engines.distances import pair_squared_distances
+from pairlens.engines import IntArray, Rows, pair_squared_distances
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.supervision import Constraints
 

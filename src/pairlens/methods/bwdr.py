@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pairlens.engines.blocks import IntArray
+from pairlens.engines import IntArray
 from pairlens.methods._incremental import Incremental
 from pairlens.methods._stretching import CompressWithin, ShrunkScatters, StretchBetween
 from pairlens.supervision import Constraints

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from pairlens.engines.scatter import graph_scatter
+from pairlens.engines import graph_scatter
 from pairlens.methods._supervision import listed
 from pairlens.methods.lpp import LocalityPreserving, degrees
 from pairlens.spectral.eigen import Matrix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pairlens.engines.blocks import IntArray
+from pairlens.engines import IntArray
 from pairlens.methods._base import unsupervised, warn_fallback
 from pairlens.methods._incremental import Incremental
 from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened

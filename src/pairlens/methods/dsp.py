@@ -15,12 +15,9 @@ from sklearn import get_config
 
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import IntArray, Rows
-from pairlens.engines.dask_rows import DaskRows
-from pairlens.engines.dispatch import EngineRows
-from pairlens.engines.distances import pair_squared_distances
-from pairlens.engines.projected import ProjectedNeighbors, ProjectedRows
-from pairlens.engines.scatter import graph_scatter
+from pairlens.engines import EngineRows, IntArray, Rows, graph_scatter, pair_squared_distances
+from pairlens.engines.dask.rows import DaskRows
+from pairlens.engines.local.projected import ProjectedNeighbors, ProjectedRows
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.graphs.edges import edges_of, weight_matrix
 from pairlens.kernels.features import MEDIAN_ROWS, evenly_spaced
@@ -31,7 +28,7 @@ from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
 if TYPE_CHECKING:
-    from pairlens.engines.dask_projected import DaskProjectedRows
+    from pairlens.engines.dask.projected import DaskProjectedRows
 
 __all__ = ["DELTA_GRID", "DSP", "EXACT_ROWS", "dual_diagonalisation", "far_graph", "near_graph"]
 
@@ -205,7 +202,7 @@ class DSP(LinearPairTransformer):
         null_space = must_link_null_space(rows, chunklets, gamma=delta_to_gamma(self.delta_))
         projected: ProjectedRows | DaskProjectedRows
         if isinstance(rows, DaskRows):
-            from pairlens.engines.dask_projected import DaskProjectedRows
+            from pairlens.engines.dask.projected import DaskProjectedRows
 
             projected = DaskProjectedRows.of(rows, null_space, chunklets)
             self._warn_of_hubs(projected.remaining, chunklets)

@@ -18,7 +18,7 @@ from pairlens._sklearn import (
     fit_context,
     validate_data,
 )
-from pairlens.engines.blocks import Rows
+from pairlens.engines import Rows
 from pairlens.kernels.nullspace import TOLERANCE, delta_to_gamma, median_delta, must_link_null_space, projected_kernel
 from pairlens.methods._base import DTYPES
 from pairlens.methods._supervision import combine

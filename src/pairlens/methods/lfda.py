@@ -8,9 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairlens._sklearn import Interval
-from pairlens.engines.blocks import FloatArray, IntArray, row_blocks, take_rows
-from pairlens.engines.neighbors import neighbors
-from pairlens.engines.scatter import group_scatter
+from pairlens.engines import FloatArray, IntArray, group_scatter, neighbors, row_blocks, take_rows
 from pairlens.methods._base import LinearPairTransformer, unsupervised, warn_fallback
 from pairlens.methods._supervision import class_codes
 from pairlens.spectral.eigen import Matrix, Pencil, generalized

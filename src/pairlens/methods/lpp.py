@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from pairlens._sklearn import Interval
-from pairlens.engines.blocks import IntArray
-from pairlens.engines.scatter import graph_scatter
+from pairlens.engines import IntArray, graph_scatter
 from pairlens.graphs.edges import nearest_edges, weight_matrix
 from pairlens.graphs.weights import heat
 from pairlens.methods._base import LinearPairTransformer, unsupervised, warn_fallback

@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from pairlens._sklearn import Interval
-from pairlens.engines.blocks import Rows
-from pairlens.engines.scatter import graph_scatter
+from pairlens.engines import Rows, graph_scatter
 from pairlens.graphs.edges import nearest_edges, weight_matrix
 from pairlens.graphs.weights import default_theta, heat
 from pairlens.methods._kernel import KernelPairTransformer

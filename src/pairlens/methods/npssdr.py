@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from pairlens._sklearn import Interval
-from pairlens.engines.scatter import residual_scatter
+from pairlens.engines import residual_scatter
 from pairlens.graphs.weights import reconstruction_weights
 from pairlens.methods._base import LinearPairTransformer
 from pairlens.methods.cmm import mean_differences

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
 from pairlens._threads import threads_for
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import Rows
+from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods._base import DTYPES, LinearPairTransformer, PairView
 from pairlens.methods._held_out import HeldOut, PairFolds, auc_error, held_out_distances

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairlens._sklearn import Interval
-from pairlens.engines.scatter import graph_scatter, group_scatter
+from pairlens.engines import graph_scatter, group_scatter
 from pairlens.graphs.edges import nearest_edges, weight_matrix
 from pairlens.methods._base import LinearPairTransformer, unsupervised, warn_fallback
 from pairlens.methods._supervision import class_codes

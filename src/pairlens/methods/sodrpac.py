@@ -9,7 +9,7 @@ import numpy as np
 
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import Rows
+from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.weights import default_theta
 from pairlens.methods._base import LinearPairTransformer, finite, warn_fallback

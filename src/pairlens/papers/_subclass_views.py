@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pairlens.datasets import make_subclass_blobs
-from pairlens.engines.blocks import column_means
+from pairlens.engines import column_means
 from pairlens.graphs.weights import default_theta
 from pairlens.methods._subclass import Terms, held_out_scores
 from pairlens.methods.cmm import mean_differences

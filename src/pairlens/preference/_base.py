@@ -19,7 +19,7 @@ from pairlens._sklearn import (
     validate_data,
 )
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import IntArray, Rows, column_means
+from pairlens.engines import IntArray, Rows, column_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference.objective import Objective, draw_shifts

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens.engines.blocks import IntArray, project
-from pairlens.engines.dask_engine import project_chunk
-from pairlens.engines.dask_rows import Block, DaskRows, take_chunk, task
+from pairlens.engines import IntArray, project
+from pairlens.engines.dask.operations import project_chunk
+from pairlens.engines.dask.rows import Block, DaskRows, take_chunk, task
 from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.preference.ranking import accuracy, embedded_ranking

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairlens.engines.blocks import Rows
+from pairlens.engines import Rows
 from pairlens.preference._arrays import as_numpy, like, namespace
 from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Floats

@@ -19,8 +19,7 @@ from pairlens._sklearn import (
     validate_data,
 )
 from pairlens._threads import fitting_threads
-from pairlens.engines.blocks import IntArray, Rows, column_means, project, row_blocks
-from pairlens.engines.neighbors import neighbors
+from pairlens.engines import IntArray, Rows, column_means, neighbors, project, row_blocks
 from pairlens.methods._base import unsupervised, warn_fallback
 from pairlens.methods._supervision import class_codes, combine, held_out_auc
 from pairlens.preference._base import DTYPES

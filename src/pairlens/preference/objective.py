@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.blocks import IntArray
+from pairlens.engines import IntArray
 from pairlens.preference._arrays import namespace
 from pairlens.preference.pairs import Floats, Pairs
 

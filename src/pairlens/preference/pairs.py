@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from pairlens.engines.blocks import IntArray, Rows, row_blocks
+from pairlens.engines import IntArray, Rows, row_blocks
 
 __all__ = ["Floats", "Pairs", "largest_differences"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from pairlens.engines.blocks import Rows
+from pairlens.engines import Rows
 from pairlens.preference._arrays import as_numpy, like, namespace
 from pairlens.preference.pairs import Floats, Pairs
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
 from pairlens._threads import fitting_threads
-from pairlens.engines.blocks import IntArray, Rows
+from pairlens.engines import IntArray, Rows
 from pairlens.preference._base import DTYPES, PreferenceEstimator, known_preferences
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.preference.ranking import folds, rank_svm, select

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.torch_neighbors import row_step
-from pairlens.engines.torch_selection import chunks
+from pairlens.engines.torch.neighbors import row_step
+from pairlens.engines.torch.selection import chunks
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 else:
-    from pairlens.engines._lazy_torch import torch
+    from pairlens.engines.torch.loading import torch
 
 __all__ = ["TorchPairs", "largest_differences"]
 

@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
 from pairlens._threads import fitting_threads
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import Rows, project
-from pairlens.engines.dispatch import engine_rows
+from pairlens.engines import Rows, engine_rows, project
 from pairlens.preference._arrays import as_numpy, is_tensor, like
 from pairlens.preference._base import C_PATH, MarginTransformer
 from pairlens.preference.linear import LinearProblem, Solution, solve_admm, solve_lbfgs, starting_map

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens._atomic import write_atomically
 from pairlens._optional import require
 from pairlens._version import __version__
-from pairlens.engines.blocks import IntArray
+from pairlens.engines import IntArray
 from pairlens.methods._supervision import combine
 from pairlens.preference._base import known_preferences
 from pairlens.report import _sections as sections

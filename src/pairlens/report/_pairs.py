@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.blocks import IntArray, Rows
-from pairlens.engines.distances import pair_squared_distances
+from pairlens.engines import IntArray, Rows, pair_squared_distances
 from pairlens.methods._held_out import PairFolds
 from pairlens.methods._supervision import held_out_auc as auc_of
 from pairlens.selection.held_out import HeldOutAUC, auc_standard_error

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.blocks import IntArray
+from pairlens.engines import IntArray
 from pairlens.report import _sections as sections
 from pairlens.report._markup import Markup, joined, tag
 from pairlens.report._pairs import (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens.engines.blocks import IntArray
+from pairlens.engines import IntArray
 from pairlens.report._markup import number, packed, plain
 from pairlens.supervision._labels import factorise, one_per_row
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from pairlens._sklearn import check_is_fitted
-from pairlens.engines.blocks import Rows, column_means, row_blocks, take_rows
+from pairlens.engines import Rows, column_means, row_blocks, take_rows
 
 __all__ = ["Seen", "Weights", "feature_weights", "look", "pca_view"]
 

@@ -23,10 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines.blocks import IntArray
-from pairlens.engines.distances import pair_squared_distances
-from pairlens.engines.neighbors import neighbors
-from pairlens.engines.scatter import pair_scatter, weighted_scatter
+from pairlens.engines import IntArray, neighbors, pair_scatter, pair_squared_distances, weighted_scatter
 from pairlens.graphs.edges import edges_of, weight_matrix
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.supervision import Constraints

@@ -20,9 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import FloatArray, IntArray, Rows, combine_rows, row_blocks, varying_columns
-from pairlens.engines.distances import centred_product
-from pairlens.engines.scatter import weighted_scatter
+from pairlens.engines import (
+    FloatArray,
+    IntArray,
+    Rows,
+    centred_product,
+    combine_rows,
+    row_blocks,
+    varying_columns,
+    weighted_scatter,
+)
 from pairlens.exceptions import ApproximationWarning
 from pairlens.spectral.eigen import range_basis
 

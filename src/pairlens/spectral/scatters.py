@@ -16,8 +16,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.blocks import IntArray
-from pairlens.engines.scatter import group_means, group_scatter, pair_scatter
+from pairlens.engines import IntArray, group_means, group_scatter, pair_scatter
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.seen import SeenSpace, Sum
 from pairlens.supervision import Constraints

@@ -1,7 +1,7 @@
 """Rows that came in batches and are gone: what is kept of them, and the coordinates to solve in.
 
 Pairs join rows of one batch, so every scatter of pairs is the sum of those of the batches. Count, mean and total
-scatter are merged without loss of digits (:mod:`pairlens.engines.moments`).
+scatter are merged without loss of digits (:mod:`pairlens.engines.local.moments`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.blocks import FloatArray
-from pairlens.engines.moments import Moments
+from pairlens.engines import FloatArray, Moments
 from pairlens.spectral.eigen import range_basis
 from pairlens.spectral.rowspace import EXACT_LIMIT, GRAM_TOLERANCE, Basis, RowSpace, columns_basis
 

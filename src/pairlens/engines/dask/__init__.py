@@ -1,0 +1,1 @@
+"""Rows in the chunks of a dask array, which are never brought to one place."""

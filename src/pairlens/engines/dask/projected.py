@@ -1,0 +1,261 @@
+"""Rows of a dask array with their projected kernel distance, as :mod:`pairlens.engines.local.projected` in memory.
+
+The coordinates F are made from each chunk where it is, and never brought together. All pairs of chunks meet as in
+:mod:`pairlens.engines.dask.neighbors`; a meeting uses the screen and the precise keys of the search in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens._optional import require
+from pairlens.engines.dask import neighbors as dask_neighbors
+from pairlens.engines.dask.neighbors import Euclid, Points, Screened, meet_all, unit_of
+from pairlens.engines.dask.operations import equal_pairs, pair_squared_distances
+from pairlens.engines.dask.rows import Block, DaskRows, compute, task
+from pairlens.engines.local.collapse import RESOLUTION, Collapsed
+from pairlens.engines.local.neighbors import neighbors
+from pairlens.engines.local.projected import ProjectedNeighbors, ProjectedRows, ProjectedScreen
+from pairlens.engines.local.rows import IntArray
+
+__all__ = ["DaskProjectedRows"]
+
+Float64 = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+class Span(Protocol):
+    """The span of must-link differences, as :class:`~pairlens.kernels.nullspace.NullSpace` has it."""
+
+    @property
+    def gamma(self) -> float | None: ...
+
+    @property
+    def rank(self) -> int: ...
+
+    def coordinates(self, X: Any) -> Float64: ...
+
+
+@dataclass(frozen=True)
+class DaskProjectedRows:
+    """Rows of a dask array with their input distance and their projected kernel distance.
+
+    Attributes
+    ----------
+    X : DaskRows of shape (n, n_features)
+    space : Span
+        The map to F, the coordinates in the span of must-link differences.
+    chunklets : int array of shape (n,)
+        Group of must-linked rows each row belongs to, -1 for none.
+    groups : Collapsed
+        Rows at projected distance zero from one another: must-linked or identical.
+    remaining : array of shape (n,)
+        The projected kernel of each row with itself.
+    """
+
+    X: DaskRows
+    space: Span
+    chunklets: IntArray
+    groups: Collapsed
+    remaining: Float64
+    _euclid: Euclid
+    _diameter: float
+
+    @classmethod
+    def of(cls, X: DaskRows, space: Span, chunklets: IntArray) -> DaskProjectedRows:
+        """See the attributes; one pass over the chunks, and one over those that may hold identical rows."""
+        center, scale = unit_of(X)
+        euclid = Euclid(center, scale, 0, 0)
+        shared = _shared(space)
+        parts = compute(
+            [task(look, chunk, euclid, shared) for _, _, chunk in X.chunks()],
+            f"places of {X.shape[0]:,} rows in the null space of the must-links",
+        )
+        mark, remaining = (np.concatenate([part[which] for part in parts]) for which in (0, 1))
+        # A number that is the same for identical rows serves to group them as well as the rows do.
+        groups = Collapsed.of(_first_identical(X, mark)[:, None].astype(np.float64), chunklets)
+        diameter = max(4 * max(part[2] for part in parts), 1e-300)
+        return cls(X, space, chunklets, groups, remaining, euclid, diameter)
+
+    @property
+    def n(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def F(self) -> DaskRows:
+        """The coordinates, not computed yet, in the chunks of X."""
+        array = require("dask.array", extra="dask", purpose="working with dask arrays")
+        shared, rank = _shared(self.space), self.space.rank
+        parts = [
+            array.from_delayed(task(coordinates, chunk, shared), (stop - start, rank), dtype=np.float64)
+            for start, stop, chunk in self.X.chunks()
+        ]
+        return DaskRows(array.concatenate(parts))
+
+    def squared_distances(self, rows: Index, cols: Index) -> Float64:
+        """Squared projected distances of pairs of rows; 0 inside a group."""
+        assert self.space.gamma is not None
+        pairs = self.groups.representative[np.column_stack([rows, cols])]
+        halved = -np.expm1(-self.space.gamma * pair_squared_distances(self.X, pairs))
+        if self.space.rank:
+            halved -= pair_squared_distances(self.F, pairs) / 2
+        return np.where(pairs[:, 0] == pairs[:, 1], 0.0, 2 * np.maximum(halved, 0.0))
+
+    def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
+        """For every row the k nearest in projected distance and the k farthest in input distance, exactly.
+
+        The same rows as :meth:`pairlens.engines.local.projected.ProjectedRows.neighbors` finds, with the same ties.
+        """
+        if not 1 <= k < self.n:
+            raise ValueError(f"k={k} must lie between 1 and {self.n - 1}, one less than the {self.n} rows.")
+        assert self.space.gamma is not None
+        n_listed = min(k, self.groups.n_groups - 1)
+        euclid = Euclid(self._euclid.center, self._euclid.scale, n_listed, k)
+        comparison = Projected(euclid, self.space.gamma, self._diameter)
+        stands = np.zeros(self.n, dtype=bool)
+        stands[self.groups.first] = True
+        shared = _shared(self.space)
+        points = [
+            task(place, chunk, start, stands[start:stop], shared)
+            for start, stop, chunk in self.X.coarse(dask_neighbors.CHUNK_ROWS).chunks()
+        ]
+        found = meet_all(self.n, points, comparison, block_bytes)
+        listed, key = np.empty((self.groups.n_groups, 0), dtype=np.int64), np.empty((self.groups.n_groups, 0))
+        if n_listed:
+            near = [part.nearest for part in found if part.nearest is not None]
+            listed = self.groups.group[np.concatenate([part.index for part in near])]
+            key = np.rint(np.concatenate([part.key for part in near]) / near[0].quantum)
+        far = [part.farthest for part in found if part.farthest is not None]
+        return ProjectedNeighbors(
+            nearest=self._expand(listed, key, k),
+            farthest=np.concatenate([part.index for part in far]),
+            largest_projected=float(np.sqrt(2 * max(part.largest for part in found))),
+            largest_input=euclid.scale * float(np.sqrt(max(part.key.max() for part in far))),
+        )
+
+    def _expand(self, listed: Index, key: Float64, k: int) -> Index:
+        """The rows of near groups: :meth:`Collapsed.expand`, with a distance looked up only where one decides."""
+        groups, sizes = self.groups, self.groups.sizes
+        others = sizes[groups.group] - 1
+        nearest = np.empty((self.n, k), dtype=np.int64)
+        for rows in self._crowded(k):
+            inside = neighbors(self.X.part(rows), n_nearest=k).nearest
+            assert inside is not None
+            nearest[rows] = rows[inside]
+        plain = others == 0
+        if listed.shape[1] >= k:
+            plain &= (sizes[listed[:, :k]] == 1).all(axis=1)[groups.group]
+            nearest[plain] = groups.first[listed[groups.group[plain], :k]]
+        else:
+            plain[:] = False
+        moments = self.X.moments(scatter=True)
+        assert moments.scatter is not None
+        resolution = RESOLUTION * float(np.trace(moments.scatter)) / self.n
+        is_new = np.diff(key, axis=1, prepend=-np.inf) != 0
+        for rows in groups._portions(np.flatnonzero(~plain & (others < k)), listed, is_new, k):
+            nearest[rows] = groups._expand_rows(self.X, rows, listed, is_new, k, resolution)
+        return nearest
+
+    def _crowded(self, k: int) -> list[Index]:
+        """The rows of each group that is enough for the lists of its rows; fetched all at once if they may be."""
+        groups = self.groups
+        found = [
+            groups.members[groups.start[group] : groups.start[group + 1]] for group in np.flatnonzero(groups.sizes > k)
+        ]
+        if found and self.X.fits(together := np.concatenate(found)):
+            self.X.gather(together)
+        return found
+
+
+@dataclass(frozen=True)
+class Projected:
+    """Near in the projected kernel distance, far in the input."""
+
+    euclid: Euclid
+    gamma: float
+    diameter: float
+
+    @property
+    def scale(self) -> float:
+        return self.euclid.scale
+
+    @property
+    def n_nearest(self) -> int:
+        return self.euclid.n_nearest
+
+    @property
+    def n_farthest(self) -> int:
+        return self.euclid.n_farthest
+
+    def screened(self, points: Points, dtype: Any) -> Screened:
+        """The screen of the search in memory."""
+        index = np.arange(len(points.rows))
+        alone = Collapsed(index, index, index, np.arange(len(index) + 1))
+        measured = self.euclid.measured(points.rows)
+        unlinked = np.full(len(index), -1)
+        rows = _MeetingRows(points.rows, points.F, self.gamma, unlinked, alone, measured, index, self.diameter)
+        screen = _MeetingScreen(rows, dtype, points.stands)
+        near = screen.nearest(self.n_nearest) if self.n_nearest else None
+        return Screened(screen.strip, near, screen.euclid.criterion(self.n_farthest), lambda: screen.largest)
+
+
+@dataclass(frozen=True)
+class _MeetingRows(ProjectedRows):
+    """Rows of two chunks, which know what concerns all chunks."""
+
+    _of_all: float
+
+    @property
+    def diameter(self) -> float:
+        return self._of_all
+
+
+class _MeetingScreen(ProjectedScreen):
+    """Those rows for which another one stands, perhaps in a third chunk, are left out of everything near."""
+
+    def __init__(self, rows: ProjectedRows, dtype: Any, stands: NDArray[np.bool_]) -> None:
+        super().__init__(rows, dtype)
+        self.stands = stands
+
+    def _watch(self, near: NDArray[np.floating], rows: slice | Index, cols: slice | Index) -> None:
+        near[~self.stands[rows]] = -np.inf
+        near[:, ~self.stands[cols]] = -np.inf
+        super()._watch(near, rows, cols)
+
+
+def look(block: Block, euclid: Euclid, space: Span) -> tuple[Float64, Float64, float]:
+    """For the rows of a chunk: a number that identical ones share, the projected kernel, the largest distance."""
+    weight = np.random.default_rng(0).standard_normal(block.shape[1])
+    # Unlike a product with a vector, np.sum treats every row in the same way.
+    mark = (np.ascontiguousarray(block, dtype=np.float64) * weight).sum(axis=1)
+    F = space.coordinates(block)
+    return mark, 1 - np.einsum("ij,ij->i", F, F), float(euclid.measured(block).square.max())
+
+
+def coordinates(block: Block, space: Span) -> Float64:
+    """F of a chunk."""
+    return space.coordinates(block)
+
+
+def place(block: Block, start: int, stands: NDArray[np.bool_], space: Span) -> Points:
+    """The rows of a chunk with their F."""
+    return Points(block, start, stands, space.coordinates(block))
+
+
+def _first_identical(X: DaskRows, mark: Float64) -> Index:
+    """For each row the first row that is identical to it; :func:`pairlens.engines.local.collapse.first_identical`."""
+    _, first, inverse = np.unique(mark, return_index=True, return_inverse=True)
+    candidate = first[inverse].astype(np.int64)
+    repeated = np.flatnonzero(candidate != np.arange(len(mark)))
+    same = equal_pairs(X, np.column_stack([repeated, candidate[repeated]]))
+    candidate[repeated[~same]] = repeated[~same]
+    return candidate
+
+
+def _shared(space: Span) -> Any:
+    """One copy for all tasks of a pass."""
+    return require("dask", extra="dask", purpose="working with dask arrays").delayed(space, pure=False, traverse=False)

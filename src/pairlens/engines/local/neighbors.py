@@ -1,0 +1,299 @@
+"""The exact k nearest and k farthest rows of every row, in one blocked pass and without an n x n array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import issparse
+
+from pairlens._threads import blas_threads
+from pairlens.engines.dispatch import dispatched
+from pairlens.engines.local.selection import Criterion, Selected, Tile, blocks, crowding, self_join, spread_sample
+
+__all__ = ["Neighbors", "check_counts", "neighbors"]
+
+Float64 = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Squared distances, in units of the rows' mean squared distance from their mean (to the nearest power of four), are
+# equal if they agree to this: far above rounding in float64, far below what tells rows apart.
+QUANTUM = 2.0**-33
+# With more than this part of the pairs in doubt, single precision costs more in refinements than it saves in products.
+TOLERABLE_CROWDING = 0.01
+# Identical rows are compared once if at most this part of the rows is left, and lists are short enough to sort k
+# times k rows.
+WORTHWHILE_GROUPS = 0.8
+LARGEST_GROUPED_K = 32
+# Larger tiles leave the cache, and gain nothing in the product.
+LARGEST_BLOCK = 1024
+DEFAULT_BLOCK_BYTES = 576 * 2**20
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """Nearest and farthest rows of each row, best first; None for a side that was not asked for.
+
+    Attributes
+    ----------
+    nearest : ndarray of int64 of shape (n, n_nearest) or None
+        Indices of the nearest rows, in ascending order of distance.
+    nearest_distance : ndarray of float64 of shape (n, n_nearest) or None
+        Their Euclidean distances.
+    farthest : ndarray of int64 of shape (n, n_farthest) or None
+        Indices of the farthest rows, in descending order of distance.
+    farthest_distance : ndarray of float64 of shape (n, n_farthest) or None
+        Their Euclidean distances.
+    """
+
+    nearest: Index | None
+    nearest_distance: Float64 | None
+    farthest: Index | None
+    farthest_distance: Float64 | None
+
+
+@dispatched
+def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: int | None = None) -> Neighbors:
+    """Find the exact nearest and farthest rows of every row in Euclidean distance.
+
+    Both come from one pass over the blocks of the upper triangle of the distance matrix, so that one product of two
+    blocks of rows serves four searches.
+
+    Parameters
+    ----------
+    X : ndarray or sparse CSR matrix of shape (n, n_features)
+        Finite values in float32 or float64. Rows of a sparse matrix are made dense a block at a time.
+    n_nearest, n_farthest : int
+        How many rows to find for each row, at most n - 1; 0 leaves that side out. A row is not its own neighbour,
+        but its duplicates are.
+    block_bytes : int, optional
+        Working memory at worst, 576 MiB by default; the usual course of things needs a tenth of it. It is shared by
+        the threads, as many as BLAS may use: with many of them a larger value keeps the blocks from getting small.
+        The result depends on neither.
+
+    Returns
+    -------
+    Neighbors
+        Indices and distances, best first.
+
+    Notes
+    -----
+    Squared distances are computed in float64 from differences of rows, and compared to a resolution of about 1e-10 of
+    the mean squared distance of the rows from their mean. Rows at equal distance in this sense come in ascending order
+    of index, and where only some of them find a place, those with the smallest indices do. The distances returned
+    are not rounded, hence sorted only up to that resolution.
+
+    Candidates are screened by matrix products: in float32, or, where float32 leaves too many in doubt (masses of
+    near-duplicates), in float64. The bound on the error of a screened squared distance of centred rows is
+    ``(n_features + 16) u (|x| + |y|)**2`` with the unit roundoff u. It holds for any order of summation, so the result
+    is exact. See :mod:`pairlens.engines.local.selection` for how pairs are decided and why ties are harmless. Where at
+    least a fifth of the rows repeat others, each group of identical rows is compared once.
+
+    Memory beyond X and the result is at most ``block_bytes + 16 n (n_nearest + n_farthest + 20)`` bytes, as long as
+    ``block_bytes`` is enough for blocks of 16 rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairlens.engines.local.neighbors import neighbors
+    >>> found = neighbors(np.array([[0.0], [1.0], [3.0], [7.0]]), n_nearest=1, n_farthest=1)
+    >>> found.nearest.ravel(), found.farthest_distance.ravel()
+    (array([1, 0, 1, 2]), array([7., 6., 4., 7.]))
+    """
+    n, n_features = X.shape
+    check_counts(n, n_nearest, n_farthest)
+    if block_bytes is None:
+        block_bytes = DEFAULT_BLOCK_BYTES
+    if block_bytes <= 0:
+        raise ValueError(f"block_bytes={block_bytes} must be positive.")
+    if not (n_nearest or n_farthest):
+        return Neighbors(None, None, None, None)
+
+    rows = _Rows.of(X, max(n_nearest, n_farthest))
+    threads = blas_threads()
+    screen = _Screen(rows, _screen_dtype(rows, n_nearest, n_farthest))
+    near, far = self_join(
+        rows.n,
+        screen.strip,
+        nearest=screen.criterion(n_nearest) if n_nearest else None,
+        farthest=screen.criterion(n_farthest) if n_farthest else None,
+        block=_block_rows(block_bytes // threads, n_features),
+        n_threads=threads,
+    )
+    return Neighbors(*_per_row(rows, near, +1), *_per_row(rows, far, -1))
+
+
+def check_counts(n: int, n_nearest: int, n_farthest: int) -> None:
+    """Refuse to list more rows than there are others."""
+    for name, value in (("n_nearest", n_nearest), ("n_farthest", n_farthest)):
+        if not 0 <= index(value) < max(n, 1):
+            raise ValueError(f"{name}={value} must lie between 0 and {n - 1}, one less than the {n} rows of X.")
+
+
+def _per_row(rows: _Rows, selected: Selected | None, sign: int) -> tuple[Index | None, Float64 | None]:
+    if selected is None:
+        return None, None
+    indices, squared = selected if rows.groups is None else rows.groups.expand(*selected, sign)
+    return indices, rows.scale * np.sqrt(squared)
+
+
+def _block_rows(n_bytes: int, n_features: int) -> int:
+    """The b that solves ``256 b**2 + 24 (n_features + 2) b = n_bytes``, what a thread needs at worst."""
+    half = 12 * (n_features + 2)
+    side = int((np.sqrt(half**2 + 256 * n_bytes) - half) / 256)
+    return min(max(side, 16), LARGEST_BLOCK)
+
+
+def _screen_dtype(rows: _Rows, n_nearest: int, n_farthest: int) -> DTypeLike:
+    if not 1e-15 < rows.scale < 1e15:  # so that squares stay clear of float32's range
+        return np.float64
+    screen = _Screen(rows, np.float32)
+    sample = spread_sample(rows.n, LARGEST_BLOCK // 2)
+    squared, _ = screen.strip(sample)(sample)
+    doubt = [
+        crowding(screen.criterion(k), sample, squared, sign) for k, sign in ((n_nearest, +1), (n_farthest, -1)) if k
+    ]
+    return np.float32 if max(doubt) <= TOLERABLE_CROWDING else np.float64
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The rows to compare, each once: the rows of X or, where many are identical, one of each group.
+
+    They are seen from the centre of all rows and in units of their spread, rounded to a power of two so that dividing
+    by it rounds nothing.
+    """
+
+    X: Any
+    groups: _Groups | None
+    center: NDArray[np.floating]
+    scale: float
+    square: Float64
+
+    @classmethod
+    def of(cls, X: Any, k: int) -> _Rows:
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        n = X.shape[0]
+        center = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel().astype(X.dtype)
+        weights = np.random.default_rng(0).standard_normal(X.shape[1])
+        square, mark = np.empty(n), np.empty(n)
+        for part in blocks(n, 256):
+            centred = np.subtract(_dense(X, part), center, dtype=np.float64)
+            square[part] = np.einsum("ij,ij->i", centred, centred)
+            mark[part] = (centred * weights).sum(axis=1)
+        spread = np.sqrt(square.mean())
+        scale = float(2.0 ** np.rint(np.log2(spread))) if spread > 0 else 1.0
+        groups = _Groups.of(X, mark, k)
+        square = square if groups is None else square[groups.first]
+        return cls(X, groups, center, scale, square / scale**2)
+
+    @property
+    def n(self) -> int:
+        return self.square.size
+
+    def __getitem__(self, rows: slice | Index) -> NDArray[np.floating]:
+        return _dense(self.X, rows if self.groups is None else self.groups.first[rows])
+
+    def squared_distances(self, rows: Index, cols: Index) -> Float64:
+        """Squared distances of pairs from differences; np.sum, unlike a product, sums every row in the same way."""
+        squared = np.empty(rows.size)
+        for part in blocks(rows.size, max(1, 2**18 // self.X.shape[1])):
+            difference = self[rows[part]].astype(np.float64)
+            difference -= self[cols[part]]
+            difference /= self.scale
+            difference *= difference
+            squared[part] = difference.sum(axis=1)
+        return squared
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Groups of identical rows, in ascending order of their first row.
+
+    The k best groups of a group, ties by first row, hold its k best rows besides its own: every other row has k rows
+    before it, the first ones of these groups.
+    """
+
+    first: Index
+    group: Index
+
+    @classmethod
+    def of(cls, X: Any, mark: Float64, k: int) -> _Groups | None:
+        """Group rows that have the same ``mark``; None if that would not pay."""
+        _, first, group = np.unique(mark, return_index=True, return_inverse=True)
+        if k > LARGEST_GROUPED_K or not k < first.size <= WORTHWHILE_GROUPS * mark.size:
+            return None
+        order = np.argsort(first)
+        first, group = first[order], np.argsort(order)[group]
+        same = (np.array_equal(_dense(X, part), _dense(X, first[group[part]])) for part in blocks(mark.size, 256))
+        return cls(first, group) if all(same) else None
+
+    def expand(self, indices: Index, squared: Float64, sign: int) -> Selected:
+        """The k best rows of every row, from the k best groups of every group."""
+        n, k = self.group.size, indices.shape[1]
+        members = self._members(k + 1)
+        best = np.empty((self.first.size, k + 1), dtype=np.int64)
+        best_squared = np.empty(best.shape)
+        for part in blocks(self.first.size, 512):
+            own = np.arange(part.start, part.stop)
+            rows = members[np.column_stack((own, indices[part]))]
+            values = np.broadcast_to(np.column_stack((np.zeros(own.size), squared[part]))[:, :, None], rows.shape)
+            keys = np.where(rows < n, sign * np.rint(values / QUANTUM), np.inf) + 1j * rows
+            order = np.argsort(keys.reshape(own.size, -1), axis=1)[:, : k + 1]
+            best[part] = np.take_along_axis(rows.reshape(own.size, -1), order, axis=1)
+            best_squared[part] = np.take_along_axis(values.reshape(own.size, -1), order, axis=1)
+        found = best[self.group]
+        keep = found != np.arange(n)[:, None]
+        keep[keep.all(axis=1), k] = False
+        return found[keep].reshape(n, k), best_squared[self.group][keep].reshape(n, k)
+
+    def _members(self, size: int) -> Index:
+        """The first ``size`` rows of each group, filled up with n."""
+        order = np.argsort(self.group, kind="stable")
+        counts = np.bincount(self.group)
+        place = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        early = place < size
+        members = np.full((counts.size, size), order.size)
+        members[self.group[order[early]], place[early]] = order[early]
+        return members
+
+
+@dataclass(frozen=True)
+class _Screen:
+    """Squared distances of blocks of rows by one matrix product: [-2x, |x|², 1] [y, 1, |y|²]'."""
+
+    rows: _Rows
+    dtype: DTypeLike
+
+    def criterion(self, k: int) -> Criterion:
+        unit = (self.rows.X.shape[1] + 16) * float(np.finfo(self.dtype).eps) / 2
+        return Criterion(k, self.rows.squared_distances, np.sqrt(self.rows.square), unit, QUANTUM)
+
+    def strip(self, rows: slice) -> Tile:
+        left = self._augmented(rows)
+        left[:, :-2] *= np.asarray(-2.0 / self.rows.scale**2, left.dtype)
+        left[:, [-2, -1]] = left[:, [-1, -2]]
+
+        def tile(cols: slice) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+            squared = left @ self._augmented(cols).T
+            return squared, squared
+
+        return tile
+
+    def _augmented(self, rows: slice) -> NDArray[np.floating]:
+        x = self.rows[rows]
+        block = np.empty((x.shape[0], x.shape[1] + 2), self.dtype)
+        # Differences are taken in the finer precision of the two and rounded once.
+        wide = np.result_type(x.dtype, block.dtype)
+        np.subtract(x, self.rows.center, out=block[:, :-2], dtype=wide, casting="same_kind")
+        block[:, -2] = 1
+        block[:, -1] = self.rows.square[rows]
+        return block
+
+
+def _dense(X: Any, rows: slice | Index) -> NDArray[np.floating]:
+    return X[rows].toarray() if issparse(X) else X[rows]

@@ -1,0 +1,1 @@
+"""Rows in a torch tensor, on whatever device it is."""
