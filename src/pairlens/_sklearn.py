@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -10,6 +11,7 @@ from sklearn.utils.validation import validate_data as _validate_data
 from pairlens.engines import collected
 
 __all__ = [
+    "DTYPES",
     "BaseEstimator",
     "ClassNamePrefixFeaturesOutMixin",
     "Interval",
@@ -22,6 +24,9 @@ __all__ = [
 ]
 
 fit_context = _fit_context
+
+DTYPES = [np.float64, np.float32]
+"""The types that rows keep; others become the first."""
 
 
 def validate_data(estimator: Any, X: Any, **checks: Any) -> Any:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import warnings
 
-__all__ = ["warn_user"]
+from pairlens.exceptions import SupervisionWarning
+
+__all__ = ["warn_fallback", "warn_user"]
 
 OURS = ("pairlens", "sklearn")
 
@@ -16,3 +18,12 @@ def warn_user(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level + 1)
+
+
+def warn_fallback(method: object, why: str) -> None:
+    """Say that a method had too little supervision and did PCA instead."""
+    warn_user(
+        f"{type(method).__name__}: {why}, so the result is that of PCA. Give must-links and cannot-links by "
+        "constraints=, or labels by y.",
+        SupervisionWarning,
+    )

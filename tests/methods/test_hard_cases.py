@@ -15,7 +15,8 @@ import pairlens
 from pairlens import BWDR, LFDA, SDA, SSDR, WBDR, Constraints, KernelBWDR, KernelLPPSI
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.methods import _supervision
-from pairlens.methods._supervision import class_codes, held_out_auc
+from pairlens.judging import pair_auc
+from pairlens.supervision.combined import class_codes
 from tests.estimators import linear_methods
 from tests.oracles import subspace_angle
 
@@ -98,19 +99,19 @@ def test_score_by_labels_keeps_the_rare_kind():
     y[7] = y[5]
     Z = rng.standard_normal((3000, 3))
     Z[7] = Z[5]
-    assert held_out_auc(Z, Constraints.from_labels(y)) == pytest.approx(1.0)
+    assert pair_auc(Z, Constraints.from_labels(y)) == pytest.approx(1.0)
 
 
 def test_score_counts_explicit_pairs_and_weights_beside_very_many_labels(monkeypatch):
     monkeypatch.setattr(_supervision, "MAX_SCORED_PAIRS", 100)
     Z = np.arange(40.0)[:, None]
     labels = np.where(np.arange(40) < 30, np.arange(40) // 15, -1)
-    alone = held_out_auc(Z, Constraints.from_labels(labels))
+    alone = pair_auc(Z, Constraints.from_labels(labels))
     more = Constraints([(30, 39)], n_samples=40, must_link_weight=1e9)
-    together = held_out_auc(Z, Constraints.from_labels(labels).merge(more))
+    together = pair_auc(Z, Constraints.from_labels(labels).merge(more))
     assert together == pytest.approx(alone, abs=0.35)
     weighted = Constraints([(0, 1), (0, 39)], [(0, 20)], n_samples=40, must_link_weight=[1.0, 3.0])
-    assert held_out_auc(Z, weighted) == pytest.approx(0.25)
+    assert pair_auc(Z, weighted) == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("n_pairs", [50, 178])

@@ -14,8 +14,8 @@ from sklearn.datasets import load_wine
 
 from pairlens import Constraints, KernelBWDR, LinearPairLens, PairLens
 from pairlens.exceptions import SupervisionWarning
-from pairlens.methods import _held_out, _stages
-from pairlens.methods._suspicion import suspicious_pairs
+from pairlens.judging import HeldOutDistances, auc_standard_error, folds, suspicious_pairs
+from pairlens.methods import _stages
 from pairlens.spectral.pairproblem import near_graph, spread_over
 from tests.oracles import pairlens as oracle
 from tests.oracles import subspace_angle
@@ -215,7 +215,7 @@ def test_the_guard_decides_as_the_oracle(case, n_components, request):
     taken = oracle.guard_takes_kernel_bwdr(ours, other, pairs.n_must_link, pairs.n_cannot_link)
     assert (model.chosen_ == "kernel-bwdr") == taken == (case == "shells")
     assert model.auc_ == pytest.approx(other if taken else ours, abs=1e-3)
-    assert model.auc_error_ == pytest.approx(np.sqrt(1 / (12 * pairs.n_must_link) + 1 / (12 * pairs.n_cannot_link)))
+    assert model.auc_error_ == auc_standard_error(model.auc_, pairs.n_must_link, pairs.n_cannot_link)
 
 
 def test_the_guards_choice_is_kernel_bwdr_of_the_z_scores(shells):
@@ -262,7 +262,7 @@ def test_auto_takes_the_fewest_directions_within_one_standard_error(wine):
             must.extend(oracle.pair_distances(Z, pairs.must_link[held_must]))
             cannot.extend(oracle.pair_distances(Z, pairs.cannot_link[held_cannot]))
         scores.append(oracle.pair_auc(np.array(must), np.array(cannot)))
-    expected = 1 + int(np.argmax(np.array(scores) >= max(scores) - model.auc_error_))
+    expected = 1 + int(np.argmax(np.array(scores) >= max(scores) - auc_standard_error(0.5, pairs.n_must_link, pairs.n_cannot_link)))
     assert model.n_components_ == expected == len(model.components_) == len(model.eigenvalues_)
     assert model.auc_ == pytest.approx(scores[expected - 1], abs=1e-9)
     asked = LinearPairLens(expected, random_state=0).fit(X, constraints=pairs)
@@ -372,7 +372,7 @@ def test_attributes_say_what_was_done(wine, cls):
     assert 0 < model.purity_ <= 1
     assert model.prior_strength_ == pytest.approx(2 / max(model.purity_, 0.1))
     assert 0.9 < model.auc_ <= 1
-    assert model.auc_error_ == pytest.approx(np.sqrt(1 / (12 * pairs.n_must_link) + 1 / (12 * pairs.n_cannot_link)))
+    assert model.auc_error_ == auc_standard_error(model.auc_, pairs.n_must_link, pairs.n_cannot_link)
     assert model.get_feature_names_out().tolist() == [f"{cls.__name__.lower()}{k}" for k in range(2)]
 
 
@@ -413,7 +413,7 @@ def test_each_pair_is_judged_by_a_view_that_did_not_see_it(wine):
 
 def test_where_distance_misleads_pairs_are_judged_by_the_other_kind():
     known = Constraints([(0, 1), (0, 2)], [(3, 4), (3, 5)], 6)
-    held_out = _held_out.HeldOut(np.array([[1.0], [4.0]]), np.array([[2.0], [0.5]]), known)
+    held_out = HeldOutDistances(np.array([[1.0], [4.0]]), np.array([[2.0], [0.5]]), known)
     found = suspicious_pairs(held_out)
     assert found.pairs.tolist() == [[0, 2], [3, 5], [0, 1], [3, 4]]
     assert found.suspicion.tolist() == [1.0, 1.0, 0.5, 0.5]
@@ -437,7 +437,7 @@ def test_pairs_that_labels_imply_are_judged_too(wine, cls):
 
 def test_of_many_implied_pairs_some_are_judged(wine, monkeypatch):
     X, y, _ = wine
-    monkeypatch.setattr(_held_out, "MAX_PAIRS", 500)
+    monkeypatch.setattr(folds, "MAX_PAIRS", 500)
     found = LinearPairLens(random_state=0).fit(X, y).suspicious_pairs()
     assert len(found) == 500
     np.testing.assert_array_equal(y[found.pairs[:, 0]] == y[found.pairs[:, 1]], found.link > 0)

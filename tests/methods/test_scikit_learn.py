@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pairlens import WBDR, Constraints
-from pairlens.methods._supervision import MAX_SCORED_PAIRS, held_out_auc
+from pairlens.judging.auc import MAX_SCORED_PAIRS, pair_auc
 from tests.estimators import pipelines_route_scores
 
 
@@ -64,9 +64,9 @@ def test_score_is_the_auc_over_pairs():
     must = [np.linalg.norm(Z[i] - Z[j]) for i, j in pairs.must_link]
     cannot = [np.linalg.norm(Z[i] - Z[j]) for i, j in pairs.cannot_link]
     expected = np.mean([[(m < c) + 0.5 * (m == c) for c in cannot] for m in must])
-    assert held_out_auc(Z, pairs) == pytest.approx(expected)
+    assert pair_auc(Z, pairs) == pytest.approx(expected)
     without_some = np.repeat([1.0, 0.0], [15, 5])
-    assert held_out_auc(Z, pairs, without_some) == pytest.approx(held_out_auc(Z[:15], pairs[np.arange(15)]))
+    assert pair_auc(Z, pairs, without_some) == pytest.approx(pair_auc(Z[:15], pairs[np.arange(15)]))
 
 
 def test_score_by_labels_of_many_rows_draws_pairs():
@@ -75,5 +75,5 @@ def test_score_by_labels_of_many_rows_draws_pairs():
     Z = rng.standard_normal((3000, 2)) + 3 * y[:, None]
     known = Constraints.from_labels(y)
     assert known.n_must_link + known.n_cannot_link > MAX_SCORED_PAIRS
-    part = held_out_auc(Z[:1000], known[np.arange(1000)])
-    assert held_out_auc(Z, known) == pytest.approx(part, abs=0.01)
+    part = pair_auc(Z[:1000], known[np.arange(1000)])
+    assert pair_auc(Z, known) == pytest.approx(part, abs=0.01)

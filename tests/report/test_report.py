@@ -27,7 +27,7 @@ from pairlens.report import Report, _pairs, _points, build_report, write_report
 from pairlens.report._markup import Markup, joined, number, plain, tag
 from pairlens.report._views import feature_weights, look
 from pairlens.selection.fitting import fit_model, learns_from
-from pairlens.selection.held_out import HeldOutAUC, held_out_auc
+from pairlens.selection import HeldOutScore, held_out_auc
 from tests.report.pages import HOSTILE, Page, unpacked
 
 pytest.importorskip("plotly", reason="the report needs plotly: pip install 'pairlens[report]'")
@@ -143,7 +143,7 @@ def test_controls_without_folds_are_judged_by_all_pairs():
 def test_a_held_out_auc_that_is_known_is_not_found_again(monkeypatch):
     monkeypatch.setattr("pairlens.report._parts.held_out_auc", lambda *_, **__: pytest.fail("it was"))
     model = WBDR(2).fit(X, constraints=PAIRS)
-    shown = page(model, constraints=PAIRS, held_out=HeldOutAUC(0.875, 0.031, (0.9, 0.85)))
+    shown = page(model, constraints=PAIRS, held_out=HeldOutScore(0.875, 0.031, (0.9, 0.85)))
     assert "held-out pair AUC 0.88 ± 0.03" in shown.words
     assert "held-out pairs, 2 folds" in shown.words
     assert "held-out" not in page(model, constraints=PAIRS, n_splits=0).words.replace("held-out AUC", "")

@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pairlens import WBDR, WSDR, Constraints, PairLens, Preferences, RankSVM
+from pairlens.judging import auc_standard_error, share_standard_error
 from pairlens.metrics import pairwise_accuracy
 from pairlens.selection import compare, held_out_accuracy, held_out_auc
 from pairlens.selection.fitting import fit_model, learns_from
-from pairlens.selection.held_out import auc_standard_error, share_standard_error
 from pairlens.selection.measure import measured, peak_memory
 from pairlens.selection.registry import build, cli_name, finds_dimension, method_class, method_names
 

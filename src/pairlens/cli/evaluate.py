@@ -77,14 +77,13 @@ def evaluate(
 def _as_it_is(fitted: Any, X: Any, known: Known) -> dict[str, tuple[float, float]]:
     import numpy as np
 
-    from pairlens.methods._supervision import held_out_auc
+    from pairlens.judging import auc_standard_error, pair_auc, share_standard_error
     from pairlens.metrics import pairwise_accuracy
-    from pairlens.selection.held_out import auc_standard_error, share_standard_error
 
     result = {}
     pairs, preferences = known.constraints, known.preferences
     if min(pairs.n_must_link, pairs.n_cannot_link) > 0 and hasattr(fitted, "transform"):
-        auc = held_out_auc(np.asarray(fitted.transform(X), dtype=np.float64), pairs)
+        auc = pair_auc(np.asarray(fitted.transform(X), dtype=np.float64), pairs)
         result["pair_auc"] = (auc, auc_standard_error(auc, pairs.n_must_link, pairs.n_cannot_link))
     if preferences.n_pairs and hasattr(fitted, "decision_function"):
         accuracy = pairwise_accuracy(fitted.decision_function(X), preferences)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pairlens.cli._work import Known
     from pairlens.io.tables import Table
-    from pairlens.selection import HeldOutAUC
+    from pairlens.selection import HeldOutScore
 
 __all__ = ["fit"]
 
@@ -153,7 +153,7 @@ def _check_folder(out: Path, kind: str, overwrite: bool) -> None:
 
 def _judged(
     view: Any, values: NDArray[Any], known: Known, folds: int, seed: int, update: Callable[..., None]
-) -> HeldOutAUC:
+) -> HeldOutScore:
     from pairlens.selection import held_out_accuracy, held_out_auc
     from pairlens.selection.fitting import learns_from
 
@@ -181,7 +181,7 @@ def _record(
     table: Table,
     known: Known,
     model: Any,
-    score: HeldOutAUC,
+    score: HeldOutScore,
     parameters: dict[str, Any],
     seed: int,
     timings: dict[str, float],
@@ -222,7 +222,7 @@ def _report(
     known: Known,
     features: list[str],
     run: dict[str, Any],
-    score: HeldOutAUC,
+    score: HeldOutScore,
     seed: int,
     ids: str | None,
     colour: str | None,

@@ -11,17 +11,24 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import ClusterMixin
 
-from pairlens._sklearn import BaseEstimator, Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens._sklearn import (
+    DTYPES,
+    BaseEstimator,
+    Interval,
+    StrOptions,
+    check_is_fitted,
+    fit_context,
+    validate_data,
+)
 from pairlens._warnings import warn_user
 from pairlens.cluster.lloyd import assign, weighted_kmeans
 from pairlens.engines import Rows, column_means, group_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.kernels.features import ANCHORS, kernel_features
 from pairlens.kernels.nullspace import delta_to_gamma, feature_null_space, median_delta
-from pairlens.methods._base import DTYPES
-from pairlens.methods._supervision import combine
 from pairlens.supervision import Constraints
 from pairlens.supervision._sampling import as_generator
+from pairlens.supervision.combined import combine
 
 __all__ = ["SKKMeans"]
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import (
+    DTYPES,
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
@@ -23,18 +24,18 @@ from pairlens._sklearn import (
     validate_data,
 )
 from pairlens._threads import threads_for
-from pairlens._warnings import warn_user
+from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import EngineRows, IntArray, Rows, column_means, engine_rows, project, read_ahead
 from pairlens.exceptions import SupervisionWarning
+from pairlens.judging import pair_auc
 from pairlens.methods._memory import into_memory
-from pairlens.methods._supervision import combine, held_out_auc
 from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
 from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.spectral.scatters import unsupervised
 from pairlens.supervision import Constraints
+from pairlens.supervision.combined import combine
 
-__all__ = ["LinearPairTransformer", "PairTransformer", "PairView", "finite", "unsupervised", "warn_fallback"]
-
-DTYPES = [np.float64, np.float32]
+__all__ = ["LinearPairTransformer", "PairTransformer", "PairView", "finite"]
 
 
 class PairView(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -80,7 +81,7 @@ class PairView(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
         rows: Rows = engine_rows(embedded, fitting=True)
         if rows is None:
             rows = np.asarray(embedded)
-        return held_out_auc(rows, combine(y, constraints, rows.shape[0]), sample_weight)
+        return pair_auc(rows, combine(y, constraints, rows.shape[0]), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -307,17 +308,3 @@ def finite(scatter: Matrix) -> Matrix:
     if not np.isfinite(scatter).all():
         raise FloatingPointError
     return scatter
-
-
-def unsupervised(space: RowSpace) -> tuple[Matrix, Matrix]:
-    """What attracts and what repels when nothing is known: the identity and the covariance, which makes PCA."""
-    return np.eye(space.dim), space.covariance()
-
-
-def warn_fallback(method: object, why: str) -> None:
-    """Say that a method had too little supervision and did PCA instead."""
-    warn_user(
-        f"{type(method).__name__}: {why}, so the result is that of PCA. Give must-links and cannot-links by "
-        "constraints=, or labels by y.",
-        SupervisionWarning,
-    )

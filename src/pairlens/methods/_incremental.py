@@ -11,11 +11,11 @@ from pairlens._sklearn import fit_context
 from pairlens._warnings import warn_user
 from pairlens.engines import Moments, Rows
 from pairlens.methods._base import LinearPairTransformer
-from pairlens.methods._supervision import combine
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import SUMS
 from pairlens.spectral.seen import Seen, SeenPairs
 from pairlens.supervision import Constraints
+from pairlens.supervision.combined import combine
 
 __all__ = ["Incremental"]
 

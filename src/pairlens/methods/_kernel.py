@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted, validate_data
+from pairlens._sklearn import DTYPES, Interval, StrOptions, check_is_fitted, validate_data
 from pairlens.engines import Rows, column_means
 from pairlens.kernels.features import kernel_features
-from pairlens.methods._base import DTYPES, PairTransformer
+from pairlens.methods._base import PairTransformer
 from pairlens.spectral.eigen import fix_signs
 from pairlens.spectral.rowspace import RowSpace, row_space
 from pairlens.supervision import Constraints

@@ -12,8 +12,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pairlens._threads import one_blas_thread
 from pairlens.engines import Rows, column_means
+from pairlens.judging.folds import PairFolds
+from pairlens.judging.held_out import DEFAULT_PURITY, FEWEST_FOR_PURITY, HeldOutDistances, held_out_distances
 from pairlens.kernels.features import KernelFeatures, kernel_features
-from pairlens.methods._held_out import DEFAULT_PURITY, FEWEST_FOR_PURITY, HeldOut, PairFolds, held_out_distances
 from pairlens.spectral.eigen import Pencil, fix_signs, symmetric
 from pairlens.spectral.pairproblem import NearGraph, PairField, near_graph, pair_field, solve_pairs
 from pairlens.spectral.rowspace import RowSpace, row_space
@@ -151,7 +152,7 @@ class FirstStage:
         """The k leading directions for these pairs."""
         return solve_pairs(self.field, known, self.strength, k)
 
-    def held_out(self, k: int) -> HeldOut | None:
+    def held_out(self, k: int) -> HeldOutDistances | None:
         """Distances of held-out pairs in the k leading directions; None with fewer than two pairs of a kind."""
         return None if self.folds is None else _held_out(self.field, self.folds, self.strength, k)
 
@@ -175,7 +176,7 @@ def first_stage(
     return FirstStage(field, folds, purity, 2.0 / max(purity, 0.1) if prior == "auto" else float(prior))
 
 
-def _held_out(field: PairField, folds: PairFolds, strength: float, k: int) -> HeldOut:
+def _held_out(field: PairField, folds: PairFolds, strength: float, k: int) -> HeldOutDistances:
     return held_out_distances(lambda train: field.rows @ solve_pairs(field, train, strength, k)[1], folds)
 
 

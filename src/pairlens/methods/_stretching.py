@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairlens._sklearn import Interval, StrOptions
-from pairlens._warnings import warn_user
+from pairlens._warnings import warn_fallback, warn_user
 from pairlens.exceptions import SupervisionWarning
-from pairlens.methods._base import warn_fallback
 from pairlens.spectral.eigen import Matrix, Pencil
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter

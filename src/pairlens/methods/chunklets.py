@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairlens.methods._base import unsupervised, warn_fallback
+from pairlens._warnings import warn_fallback
 from pairlens.methods._incremental import Incremental
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
-from pairlens.spectral.scatters import chunklet_covariance
+from pairlens.spectral.scatters import chunklet_covariance, unsupervised
 from pairlens.supervision import Constraints
 
 __all__ = ["CFLD", "RCA"]

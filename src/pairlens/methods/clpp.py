@@ -6,11 +6,11 @@ import numpy as np
 from scipy import sparse
 
 from pairlens.engines import graph_scatter
-from pairlens.methods._supervision import listed
 from pairlens.methods.lpp import LocalityPreserving, degrees
 from pairlens.spectral.eigen import Matrix
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
+from pairlens.supervision.combined import written_pairs
 
 __all__ = ["CLPP"]
 
@@ -66,7 +66,7 @@ class CLPP(LocalityPreserving):
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         neighbours = self._heat_graph(space)
-        changed = pass_on(neighbours, listed(known).to_sparse())
+        changed = pass_on(neighbours, written_pairs(known).to_sparse())
         return graph_scatter(space.rows, changed), space.total_scatter(degrees(neighbours))
 
 

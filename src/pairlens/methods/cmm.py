@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pairlens._warnings import warn_fallback
 from pairlens.engines import IntArray
-from pairlens.methods._base import warn_fallback
 from pairlens.methods._incremental import Incremental
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pairlens._warnings import warn_fallback
 from pairlens.engines import IntArray
-from pairlens.methods._base import unsupervised, warn_fallback
 from pairlens.methods._incremental import Incremental
 from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened
 from pairlens.spectral.rowspace import RowSpace
-from pairlens.spectral.scatters import between_chunklets, chunklet_covariance
+from pairlens.spectral.scatters import between_chunklets, chunklet_covariance, unsupervised
 from pairlens.supervision import Constraints
 
 __all__ = ["DCA"]

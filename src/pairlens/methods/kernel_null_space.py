@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import (
+    DTYPES,
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
@@ -20,9 +21,8 @@ from pairlens._sklearn import (
 )
 from pairlens.engines import Rows
 from pairlens.kernels.nullspace import TOLERANCE, delta_to_gamma, median_delta, must_link_null_space, projected_kernel
-from pairlens.methods._base import DTYPES
-from pairlens.methods._supervision import combine
 from pairlens.supervision import Constraints
+from pairlens.supervision.combined import combine
 
 __all__ = ["KernelNullSpace"]
 

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairlens._sklearn import Interval
+from pairlens._warnings import warn_fallback
 from pairlens.engines import FloatArray, IntArray, group_scatter, neighbors, row_blocks, take_rows
-from pairlens.methods._base import LinearPairTransformer, unsupervised, warn_fallback
-from pairlens.methods._supervision import class_codes
+from pairlens.methods._base import LinearPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
-from pairlens.spectral.scatters import between_scatter
+from pairlens.spectral.scatters import between_scatter, unsupervised
 from pairlens.supervision import Constraints
+from pairlens.supervision.combined import class_codes
 
 __all__ = ["LFDA"]
 

@@ -13,11 +13,11 @@ from pairlens.engines import Rows, graph_scatter
 from pairlens.graphs.edges import nearest_edges, weight_matrix
 from pairlens.graphs.weights import default_theta, heat
 from pairlens.methods._kernel import KernelPairTransformer
-from pairlens.methods._supervision import listed
 from pairlens.methods.lpp import LocalityPreserving, degrees
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
+from pairlens.supervision.combined import written_pairs
 
 __all__ = ["LPPSI", "KernelLPPSI"]
 
@@ -29,7 +29,7 @@ def side_information_graphs(
     n = X.shape[0]
     if theta is None:
         theta = default_theta(X)
-    known = listed(known)
+    known = written_pairs(known)
     must, cannot = known.must_link, known.cannot_link
     near = nearest_edges(X, n_neighbors)
     paired = np.concatenate([must, cannot])

@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens._sklearn import DTYPES, Interval, StrOptions, check_is_fitted, fit_context, validate_data
 from pairlens._threads import threads_for
 from pairlens._warnings import warn_user
 from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
-from pairlens.methods._base import DTYPES, LinearPairTransformer, PairView
-from pairlens.methods._held_out import HeldOut, PairFolds, auc_error, held_out_distances
+from pairlens.judging import HeldOutDistances, PairFolds, SuspiciousPairs, held_out_distances, suspicious_pairs
+from pairlens.judging.auc import CHANCE
+from pairlens.methods._base import LinearPairTransformer, PairView
 from pairlens.methods._stages import (
     FEWEST_FOR_FOLDS,
     FirstStage,
@@ -26,13 +27,12 @@ from pairlens.methods._stages import (
     principal_rows,
     second_stage,
 )
-from pairlens.methods._supervision import combine
-from pairlens.methods._suspicion import SuspiciousPairs, suspicious_pairs
 from pairlens.methods.kernel_bwdr import KernelBWDR
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.pairproblem import pair_matrices
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
+from pairlens.supervision.combined import combine
 
 __all__ = ["LinearPairLens", "PairLens"]
 
@@ -48,7 +48,7 @@ FEWEST_FOR_GUARD = 5
 class _Judged(PairView):
     """What both estimators know of themselves from held-out pairs."""
 
-    _held_out: HeldOut | None
+    _held_out: HeldOutDistances | None
     _fewest_judged: ClassVar[int]
     """Pairs of a kind below which none is held out."""
 
@@ -79,17 +79,17 @@ class _Judged(PairView):
                 SupervisionWarning,
             )
 
-    def _judge(self, held_out: HeldOut | None, n_dims: int) -> None:
+    def _judge(self, held_out: HeldOutDistances | None, n_dims: int) -> None:
         """Keep the AUC of held-out pairs and its standard error."""
         self._held_out = held_out
         self.auc_ = self.auc_error_ = float("nan")
         if held_out is not None:
             self.auc_ = held_out.auc(min(n_dims, held_out.must.shape[1]))
-            self.auc_error_ = held_out.error
+            self.auc_error_ = held_out.standard_error(self.auc_)
 
     def _warn_of_contradiction(self) -> None:
-        """Say so if held-out pairs are told apart worse than by chance, by more than the noise of so few."""
-        if self.auc_ < 0.5 - 2 * self.auc_error_:
+        """Say so if held-out pairs are told apart worse than by chance, by more than the noise of few pairs."""
+        if self._held_out is not None and self.auc_ < CHANCE - 2 * self._held_out.margin:
             warn_user(
                 f"{type(self).__name__}: held-out must-links are longer than held-out cannot-links (AUC "
                 f"{self.auc_:.2f}, where chance is 0.50). Many answers are wrong, or must_link and cannot_link are "
@@ -422,8 +422,7 @@ class PairLens(_Judged):
 
             rival = held_out_distances(kernel_bwdr, folds)
             n_dims = min(self.n_components_, rival.must.shape[1])
-            error = auc_error(len(rival.must), len(rival.cannot))
-            if rival.auc(n_dims) <= self.auc_ + error:
+            if rival.auc(n_dims) <= self.auc_ + rival.margin:
                 return
             self._other, self._standardised = other.fit(Z, constraints=known), standardised
         self.chosen_, self.eigenvalues_ = "kernel-bwdr", other.eigenvalues_

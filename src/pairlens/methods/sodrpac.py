@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairlens._sklearn import Interval, StrOptions
-from pairlens._warnings import warn_user
+from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.weights import default_theta
-from pairlens.methods._base import LinearPairTransformer, finite, warn_fallback
+from pairlens.methods._base import LinearPairTransformer, finite
 from pairlens.methods._subclass import Terms, held_out_scores
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace

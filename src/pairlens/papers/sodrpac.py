@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from sklearn.decomposition import PCA
 
-from pairlens.methods._supervision import held_out_auc
+from pairlens.judging import pair_auc
 from pairlens.methods.clpp import CLPP
 from pairlens.methods.cmm import CMM
 from pairlens.methods.npssdr import NPSSDR
@@ -157,7 +157,7 @@ def dimension(unit: Unit) -> Iterator[Result]:
     auc = np.zeros(most)
     for known, held_out in pairs.split(5, random_state=seed):
         Z = data.X @ SODRPaC(most).fit(data.X, constraints=known).components_.T
-        auc += [held_out_auc(Z[:, : k + 1], held_out) for k in range(most)]
+        auc += [pair_auc(Z[:, : k + 1], held_out) for k in range(most)]
     for rule, k in (("all", most), ("auto", int(auto)), ("score", int(auc.argmax()) + 1)):
         yield Result(rule, float(k), "directions")
         yield Result(rule, data.accuracy(W, k), "accuracy")

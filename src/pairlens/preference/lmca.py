@@ -19,16 +19,18 @@ from pairlens._sklearn import (
     validate_data,
 )
 from pairlens._threads import fitting_threads
+from pairlens._warnings import warn_fallback
 from pairlens.engines import IntArray, Rows, column_means, neighbors, project, row_blocks
-from pairlens.methods._base import unsupervised, warn_fallback
-from pairlens.methods._supervision import class_codes, combine, held_out_auc
+from pairlens.judging import pair_auc
 from pairlens.preference._base import DTYPES
 from pairlens.preference.linear import minimize
 from pairlens.preference.objective import smoothed_hinge
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.spectral.eigen import fix_signs, generalized, symmetric
 from pairlens.spectral.rowspace import row_space
+from pairlens.spectral.scatters import unsupervised
 from pairlens.supervision import Constraints
+from pairlens.supervision.combined import class_codes, combine
 
 __all__ = ["LMCA", "LargeMarginNeighbours", "target_neighbours"]
 
@@ -285,7 +287,7 @@ class LMCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             0.5 is chance.
         """
         embedded = np.asarray(self.transform(X))
-        return held_out_auc(embedded, combine(y, constraints, len(embedded)), sample_weight)
+        return pair_auc(embedded, combine(y, constraints, len(embedded)), sample_weight)
 
     @property
     def _n_features_out(self) -> int:

@@ -20,15 +20,15 @@ from pairlens._atomic import write_atomically
 from pairlens._optional import require
 from pairlens._version import __version__
 from pairlens.engines import IntArray
-from pairlens.methods._supervision import combine
+from pairlens.judging import HeldOutScore
 from pairlens.preference._base import known_preferences
 from pairlens.report import _sections as sections
 from pairlens.report._markup import Markup, count, joined, packed, plain, script_data, tag
 from pairlens.report._parts import ConstraintPart, Material, Part, Places, PreferencePart
 from pairlens.report._points import choose_rows, colours, names
 from pairlens.report._views import MAX_AXES, feature_weights, look, pca_view
-from pairlens.selection.held_out import HeldOutAUC
 from pairlens.supervision import Constraints, Preferences
+from pairlens.supervision.combined import combine
 
 __all__ = ["Report", "build_report", "write_report"]
 
@@ -53,7 +53,7 @@ def build_report(
     title: str = "",
     run: Mapping[str, Any] | None = None,
     random_state: int = 0,
-    held_out: HeldOutAUC | None = None,
+    held_out: HeldOutScore | None = None,
     n_splits: int = 5,
 ) -> str:
     """One self-contained HTML page about a fitted model: its view beside PCA's, the pairs, the features.
@@ -82,7 +82,7 @@ def build_report(
         What was run, to be shown: versions, parameters, seeds, timings. Mappings in it become tables of their own.
     random_state : int, default=0
         For the folds over pairs, and for the samples of what is too much to draw.
-    held_out : HeldOutAUC, optional
+    held_out : HeldOutScore, optional
         The held-out score of the model if it is known already: the pair AUC or, without constraints, the accuracy on
         preferences. By default it is found here, by `n_splits` more fits.
     n_splits : int, default=5

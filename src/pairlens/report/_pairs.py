@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import IntArray, Rows, pair_squared_distances
-from pairlens.methods._held_out import PairFolds
-from pairlens.methods._supervision import held_out_auc as auc_of
-from pairlens.selection.held_out import HeldOutAUC, auc_standard_error
+from pairlens.judging import HeldOutScore, PairFolds, auc_standard_error, pair_auc
 from pairlens.supervision import Constraints, Preferences
 
 __all__ = [
@@ -120,7 +118,7 @@ def _best_threshold(must: NDArray[np.float64], cannot: NDArray[np.float64]) -> f
     return float(between[best]) if short[best] + long[best] > 1 else None
 
 
-def auc_unlearnt(Z: Rows, constraints: Constraints, n_splits: int, seed: int) -> HeldOutAUC:
+def auc_unlearnt(Z: Rows, constraints: Constraints, n_splits: int, seed: int) -> HeldOutScore:
     """The AUC of a view that learns from no pair, over the same folds as a model that does.
 
     Parameters
@@ -135,8 +133,8 @@ def auc_unlearnt(Z: Rows, constraints: Constraints, n_splits: int, seed: int) ->
     n_splits = min(n_splits, constraints.n_must_link, constraints.n_cannot_link)
     draw = PairFolds.draw(constraints, max(2, n_splits), seed)
     parts = [rest for _, rest in draw] if n_splits >= 2 else [draw.known]
-    value = float(np.mean([auc_of(Z, part) for part in parts]))
-    return HeldOutAUC(value, auc_standard_error(value, draw.known.n_must_link, draw.known.n_cannot_link), ())
+    value = float(np.mean([pair_auc(Z, part) for part in parts]))
+    return HeldOutScore(value, auc_standard_error(value, draw.known.n_must_link, draw.known.n_cannot_link), ())
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import IntArray
+from pairlens.judging import HeldOutScore
 from pairlens.report import _sections as sections
 from pairlens.report._markup import Markup, joined, tag
 from pairlens.report._pairs import (
@@ -22,7 +23,7 @@ from pairlens.report._pairs import (
 )
 from pairlens.report._points import Colours, Names
 from pairlens.report._views import Seen
-from pairlens.selection.held_out import HeldOutAUC, held_out_accuracy, held_out_auc
+from pairlens.selection import held_out_accuracy, held_out_auc
 from pairlens.supervision import Constraints, Preferences
 
 __all__ = ["ConstraintPart", "Lines", "Material", "Part", "Places", "PreferencePart"]
@@ -47,7 +48,7 @@ class Material:
         What PCA makes of them.
     names : Names
     colours : Colours
-    held_out : HeldOutAUC or None
+    held_out : HeldOutScore or None
         The held-out score, if it is known already.
     n_splits, seed : int
     """
@@ -58,7 +59,7 @@ class Material:
     pca: NDArray[np.float64]
     names: Names
     colours: Colours
-    held_out: HeldOutAUC | None
+    held_out: HeldOutScore | None
     n_splits: int
     seed: int
 
@@ -128,7 +129,7 @@ class ConstraintPart:
 
     def _all_scores(
         self, constraints: Constraints, preferences: Preferences | None
-    ) -> list[tuple[str, HeldOutAUC, str]]:
+    ) -> list[tuple[str, HeldOutScore, str]]:
         """AUC of the model, of PCA and of all features; empty if there is one kind of pair only."""
         material, known = self._material, self._known
         if known.must.all() or not known.must.any():
@@ -194,7 +195,7 @@ class PreferencePart:
     def __init__(self, material: Material, preferences: Preferences) -> None:
         self._material = material
         self._ranked = ranked = rank(material.seen.estimator, material.seen.rows, preferences, material.seed)
-        self._score: HeldOutAUC | None = None
+        self._score: HeldOutScore | None = None
         self.lines: list[Lines] = []
         self.rows: IntArray = np.empty(0, dtype=np.int64)
         self.figures: list[Markup] = []

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens.judging import HeldOutScore
 from pairlens.report._markup import Markup, count, joined, number, plain, tag
 from pairlens.report._pairs import Judged, Known, Ranked, Violations
 from pairlens.report._points import Colours, Names
 from pairlens.report._views import MAX_AXES, Weights
-from pairlens.selection.held_out import HeldOutAUC
 
 __all__ = [
     "eigenvalues_section",
@@ -46,7 +46,7 @@ def figure(name: str, value: Any, beside: Any = None) -> Markup:
     return tag("div", tag("dt", name), tag("dd", inside if beside else tag("span", value, class_="value")))
 
 
-def with_error(score: HeldOutAUC) -> Markup:
+def with_error(score: HeldOutScore) -> Markup:
     """A score and its standard error."""
     if np.isnan(score.mean):
         return Markup("unknown")
@@ -166,7 +166,7 @@ def view_section(
 
 
 def pairs_section(
-    known: Known, view: Judged, pca: Judged, scores: Sequence[tuple[str, HeldOutAUC, str]], name: str
+    known: Known, view: Judged, pca: Judged, scores: Sequence[tuple[str, HeldOutScore, str]], name: str
 ) -> Markup:
     """How many pairs are satisfied, by what rule, and how well held-out ones come out."""
     rows: list[list[Any]] = []
@@ -222,7 +222,7 @@ def _seen(name: str) -> str:
     )
 
 
-def _scores_table(scores: Sequence[tuple[str, HeldOutAUC, str]]) -> Markup:
+def _scores_table(scores: Sequence[tuple[str, HeldOutScore, str]]) -> Markup:
     rows = [[name, with_error(score), how] for name, score, how in scores]
     caption = (
         "Held-out pair AUC: the probability that a must-link is shorter than a cannot-link, ± its standard error; 0.50 "
@@ -304,7 +304,7 @@ def _pair_table(
 
 
 def preferences_section(
-    ranked: Ranked | None, score: HeldOutAUC | None, worst: Sequence[str], names: Names, name: str
+    ranked: Ranked | None, score: HeldOutScore | None, worst: Sequence[str], names: Names, name: str
 ) -> Markup:
     """Which preferences the ranking of the model gets right."""
     if ranked is None:

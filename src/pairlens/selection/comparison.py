@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.base import clone
 
 from pairlens.exceptions import SupervisionWarning
+from pairlens.judging import HeldOutScore
 from pairlens.selection.fitting import fit_model
-from pairlens.selection.held_out import HeldOutAUC, held_out_accuracy, held_out_auc
+from pairlens.selection.held_out import held_out_accuracy, held_out_auc
 from pairlens.selection.measure import Cost, measured
 from pairlens.supervision import Constraints, Preferences
 
@@ -29,7 +30,7 @@ class Entry:
     name : str
     n_components : int or None
         Directions of its view; None for a ranking without a view.
-    score : HeldOutAUC or None
+    score : HeldOutScore or None
         AUC of held-out pairs, or accuracy on held-out preferences; None if the method failed.
     cost : Cost or None
         Time and memory of one fit to all pairs.
@@ -39,7 +40,7 @@ class Entry:
 
     name: str
     n_components: int | None
-    score: HeldOutAUC | None
+    score: HeldOutScore | None
     cost: Cost | None
     error: str | None = None
 

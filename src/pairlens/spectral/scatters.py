@@ -29,9 +29,15 @@ __all__ = [
     "chunklet_covariance",
     "must_link_degrees",
     "must_link_scatter",
+    "unsupervised",
 ]
 
 Matrix = NDArray[np.float64]
+
+
+def unsupervised(space: RowSpace) -> tuple[Matrix, Matrix]:
+    """What attracts and what repels when nothing is known: the identity and the covariance, which makes PCA."""
+    return np.eye(space.dim), space.covariance()
 
 
 def must_link_scatter(space: RowSpace, known: Constraints) -> Matrix:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens.methods._held_out import HeldOut
+from pairlens.judging.held_out import HeldOutDistances
 
 __all__ = ["SuspiciousPairs", "suspicious_pairs"]
 
@@ -50,7 +50,7 @@ class SuspiciousPairs:
         )
 
 
-def suspicious_pairs(held_out: HeldOut) -> SuspiciousPairs:
+def suspicious_pairs(held_out: HeldOutDistances) -> SuspiciousPairs:
     """Rank pairs by how far the distance in a view that did not see them contradicts them.
 
     A logistic model of the kind on the rank of the distance says how likely a pair of that distance is of the other

@@ -1,0 +1,108 @@
+"""Distances of pairs in views that did not see them: their AUC, how pure the must-links look, how many directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens.judging.auc import CHANCE, auc, auc_standard_error
+from pairlens.judging.folds import PairFolds
+from pairlens.supervision import Constraints
+
+__all__ = ["DEFAULT_PURITY", "FEWEST_FOR_PURITY", "HeldOutDistances", "held_out_distances"]
+
+QUANTILES = np.linspace(0.2, 0.8, 13)
+FEWEST_FOR_PURITY = 8
+"""Pairs of a kind below which purity is not estimated."""
+DEFAULT_PURITY = 0.6
+"""What it is taken for then."""
+
+
+@dataclass(frozen=True)
+class HeldOutDistances:
+    """Squared distances of pairs in views that did not see them, over twice the total variance of the view.
+
+    Attributes
+    ----------
+    must, cannot : arrays of shape (n_pairs, n_dims)
+        Column d - 1 holds the distances in the first d directions; the mean over the folds for a pair that was held
+        out more than once.
+    known : Constraints
+        The pairs, in the order of the rows of the two arrays.
+    """
+
+    must: NDArray[np.float64]
+    cannot: NDArray[np.float64]
+    known: Constraints
+
+    def auc(self, n_dims: int) -> float:
+        """AUC with which distance in the first directions tells the two kinds apart."""
+        return auc(self.must[:, n_dims - 1], self.cannot[:, n_dims - 1])
+
+    def standard_error(self, auc: float) -> float:
+        """Standard error of an AUC of these pairs."""
+        return auc_standard_error(auc, len(self.must), len(self.cannot))
+
+    @property
+    def margin(self) -> float:
+        """What an AUC may differ by chance: its standard error where distance says nothing."""
+        return self.standard_error(CHANCE)
+
+    def purity(self) -> float:
+        r"""Estimated share of must-links that behave like must-links.
+
+        Of the wrong ones a share as large as of the cannot-links lies beyond any distance t; so
+        :math:`1 - \min_t P(\text{must} > t) / P(\text{cannot} > t)`, t over the 20 to 80 % quantiles of the
+        cannot-links, shares counted (x + 1) / (N + 2).
+        """
+        must, cannot = self.must[:, -1], self.cannot[:, -1]
+        thresholds = np.quantile(cannot, QUANTILES)
+        beyond = [(np.count_nonzero(d[:, None] > thresholds, axis=0) + 1) / (len(d) + 2) for d in (must, cannot)]
+        return float(1 - np.min(beyond[0] / beyond[1]))
+
+    def smallest_good_dimension(self) -> int:
+        """The fewest directions whose AUC is within the margin of the best."""
+        scores = np.array([self.auc(d) for d in range(1, self.must.shape[1] + 1)])
+        return int(np.argmax(scores >= scores.max() - self.margin)) + 1
+
+
+def held_out_distances(embed: Callable[[Constraints], NDArray[np.float64]], folds: PairFolds) -> HeldOutDistances:
+    """Embed with some of the pairs and measure the others, fold by fold.
+
+    Parameters
+    ----------
+    embed : callable
+        ``embed(pairs)`` gives the embedded rows, best directions first.
+    folds : PairFolds
+    """
+    must: list[NDArray[np.float64]] = []
+    cannot: list[NDArray[np.float64]] = []
+    for train, rest in folds:
+        Z = embed(train)
+        centred = Z - Z.mean(axis=0)
+        variance = np.cumsum(np.einsum("ij,ij->j", centred, centred)) / len(Z)
+        scale = 2 * np.where(variance > 0, variance, 1.0)
+        for pairs, found in ((rest.must_link, must), (rest.cannot_link, cannot)):
+            found.append(np.cumsum((Z[pairs[:, 0]] - Z[pairs[:, 1]]) ** 2, axis=1) / scale)
+    return HeldOutDistances(
+        _in_order(must, [rest.must_link for _, rest in folds]),
+        _in_order(cannot, [rest.cannot_link for _, rest in folds]),
+        folds.known,
+    )
+
+
+def _in_order(distances: list[NDArray[np.float64]], pairs: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+    """The distances of all folds in the order of the pairs, which is lexicographic; of several of a pair the mean."""
+    width = min(part.shape[1] for part in distances)
+    everything = np.concatenate([part[:, :width] for part in distances])
+    distinct, place, count = np.unique(np.concatenate(pairs), axis=0, return_inverse=True, return_counts=True)
+    if len(distinct) == len(everything):
+        ordered = np.empty_like(everything)
+        ordered[place.ravel()] = everything
+        return ordered
+    total = np.zeros((len(distinct), width))
+    np.add.at(total, place.ravel(), everything)
+    return np.asarray(total / count[:, None])
