@@ -116,7 +116,8 @@ def test_held_out_distances_are_those_of_the_folds(draw):
             for train, rest in folds:
                 if (a, b) in map(tuple, getattr(rest, kind)):
                     Z = embed(train)
-                    expected.append([((Z[a, :d] - Z[b, :d]) ** 2).sum() / (2 * Z[:, :d].var(axis=0).sum()) for d in (1, 2, 3)])
+                    squared, variance = (Z[a] - Z[b]) ** 2, Z.var(axis=0)
+                    expected.append([squared[:d].sum() / (2 * variance[:d].sum()) for d in (1, 2, 3)])
             np.testing.assert_allclose(values, np.mean(expected, axis=0))
     assert found.auc(2) == pytest.approx(pair_auc(X[:, :2], PAIRS))
 

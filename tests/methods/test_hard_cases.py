@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 import pairlens
 from pairlens import BWDR, LFDA, SDA, SSDR, WBDR, Constraints, KernelBWDR, KernelLPPSI
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
-from pairlens.methods import _supervision
-from pairlens.judging import pair_auc
+from pairlens.judging import pair_auc, scores
+from pairlens.supervision import combined
 from pairlens.supervision.combined import class_codes
 from tests.estimators import linear_methods
 from tests.oracles import subspace_angle
@@ -103,7 +103,7 @@ def test_score_by_labels_keeps_the_rare_kind():
 
 
 def test_score_counts_explicit_pairs_and_weights_beside_very_many_labels(monkeypatch):
-    monkeypatch.setattr(_supervision, "MAX_SCORED_PAIRS", 100)
+    monkeypatch.setattr(scores, "MAX_SCORED_PAIRS", 100)
     Z = np.arange(40.0)[:, None]
     labels = np.where(np.arange(40) < 30, np.arange(40) // 15, -1)
     alone = pair_auc(Z, Constraints.from_labels(labels))
@@ -129,7 +129,7 @@ def test_cross_validation_with_few_pairs_gives_numbers(n_pairs):
 
 @pytest.mark.parametrize("cls", [pairlens.CLPP, pairlens.LPPSI, KernelLPPSI])
 def test_methods_that_list_pairs_draw_from_very_many(cls, monkeypatch):
-    monkeypatch.setattr(_supervision, "MAX_LISTED_PAIRS", 500)
+    monkeypatch.setattr(combined, "MAX_WRITTEN_PAIRS", 500)
     X, y = load_wine(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     with pytest.warns(ApproximationWarning, match="500 are drawn"):

@@ -26,8 +26,8 @@ from pairlens.metrics import pairwise_accuracy
 from pairlens.report import Report, _pairs, _points, build_report, write_report
 from pairlens.report._markup import Markup, joined, number, plain, tag
 from pairlens.report._views import feature_weights, look
-from pairlens.selection.fitting import fit_model, learns_from
 from pairlens.selection import HeldOutScore, held_out_auc
+from pairlens.selection.fitting import fit_model, learns_from
 from tests.report.pages import HOSTILE, Page, unpacked
 
 pytest.importorskip("plotly", reason="the report needs plotly: pip install 'pairlens[report]'")

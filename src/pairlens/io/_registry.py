@@ -18,7 +18,7 @@ PUBLIC = "pairlens."
 
 HOMES = {
     "diffusion": "pairlens.methods._stages.Diffusion",
-    "held-out-pairs": "pairlens.methods._held_out.HeldOut",
+    "held-out-pairs": "pairlens.judging.held_out.HeldOutDistances",
     "kernel-features": "pairlens.kernels.features.KernelFeatures",
     "null-space": "pairlens.kernels.nullspace.NullSpace",
     "pair-table": "pairlens.supervision._pairs.PairTable",

@@ -1,8 +1,8 @@
 """Judging a view by pairs that it did not see: folds, the AUC of distances with its standard error, suspicion."""
 
-from pairlens.judging.auc import HeldOutScore, auc, auc_standard_error, pair_auc, share_standard_error
 from pairlens.judging.folds import PairFolds
 from pairlens.judging.held_out import HeldOutDistances, held_out_distances
+from pairlens.judging.scores import HeldOutScore, auc, auc_standard_error, pair_auc, share_standard_error
 from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
 
 __all__ = [

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.judging.auc import CHANCE, auc, auc_standard_error
 from pairlens.judging.folds import PairFolds
+from pairlens.judging.scores import CHANCE, auc, auc_standard_error
 from pairlens.supervision import Constraints
 
 __all__ = ["DEFAULT_PURITY", "FEWEST_FOR_PURITY", "HeldOutDistances", "held_out_distances"]

@@ -15,7 +15,7 @@ from pairlens._warnings import warn_user
 from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import HeldOutDistances, PairFolds, SuspiciousPairs, held_out_distances, suspicious_pairs
-from pairlens.judging.auc import CHANCE
+from pairlens.judging.scores import CHANCE
 from pairlens.methods._base import LinearPairTransformer, PairView
 from pairlens.methods._stages import (
     FEWEST_FOR_FOLDS,
