@@ -88,6 +88,7 @@ def test_rooms_depend_one_way():
     floors = [
         {"engines"},
         {"supervision", "graphs", "kernels", "spectral"},
+        {"judging"},
         {"methods", "preference", "cluster", "datasets"},
         {"selection", "io"},
         {"papers", "report", "studio", "cli"},
