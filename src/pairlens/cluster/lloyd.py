@@ -38,15 +38,34 @@ def assign(points: Float64, centers: Float64, scale: float) -> tuple[Labels, Flo
 def weighted_kmeans(
     points: Float64, weight: Float64, n_clusters: int, *, n_init: int, max_iter: int, rng: np.random.Generator
 ) -> Clustering:
-    """The best of `n_init` runs of Lloyd's iterations from k-means++ seeds.
+    """The best of `n_init` runs of Lloyd's iterations from k-means++ seeds; clusters are numbered by their first point.
 
     There are fewer clusters than asked for if there are fewer distinct points.
     """
     scale = float(np.average((points**2).sum(axis=1), weights=weight))
-    runs = (
-        _lloyd(points, weight, _seeds(points, weight, n_clusters, scale, rng), max_iter, scale) for _ in range(n_init)
-    )
-    return min(runs, key=lambda run: run.inertia)
+    best: Clustering | None = None
+    for _ in range(n_init):
+        found = _lloyd(points, weight, _seeds(points, weight, n_clusters, scale, rng), max_iter, scale)
+        # Runs that end in the same optimum differ by rounding, which must not choose among them.
+        if best is None or found.inertia < best.inertia - TIE * scale * weight.sum():
+            best = found
+    assert best is not None
+    return _numbered(points, weight, best, scale)
+
+
+def _numbered(points: Float64, weight: Float64, found: Clustering, scale: float) -> Clustering:
+    """Number the clusters by their first point, so that neither seeds nor rounding show in the labels."""
+    labels, centers, inertia = found.labels, found.centers, found.inertia
+    for _ in range(len(centers)):
+        used, first = np.unique(labels, return_index=True)
+        order = used[np.argsort(first)]
+        if np.array_equal(order, np.arange(len(order))):
+            break
+        centers = centers[np.concatenate([order, np.setdiff1d(np.arange(len(centers)), order)])]
+        # Of centres at the same distance the first gets the point, and another one may be first now.
+        labels, squared = assign(points, centers, scale)
+        inertia = float(weight @ squared)
+    return Clustering(labels, centers, inertia, found.n_iter)
 
 
 def _seeds(points: Float64, weight: Float64, n_clusters: int, scale: float, rng: np.random.Generator) -> Float64:

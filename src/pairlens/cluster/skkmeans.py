@@ -68,7 +68,7 @@ class SKKMeans(ClusterMixin, BaseEstimator):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of each row.
+        Cluster of each row. Clusters are numbered by their first row.
     inertia_ : float
         Sum of the squared distances of the rows to the centre of their cluster in the projected kernel space.
     n_iter_ : int
@@ -102,7 +102,7 @@ class SKKMeans(ClusterMixin, BaseEstimator):
     >>> from pairlens import SKKMeans, Constraints
     >>> X = np.array([[0.0], [0.1], [1.0], [1.1], [3.0], [3.1]])
     >>> SKKMeans(2, random_state=0).fit_predict(X, constraints=Constraints([(2, 4)], n_samples=6))
-    array([1, 1, 0, 0, 0, 0])
+    array([0, 0, 1, 1, 1, 1])
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -173,14 +173,18 @@ class SKKMeans(ClusterMixin, BaseEstimator):
 
     def _cluster(self, features: NDArray[np.float64], chunklets: NDArray[np.int64], residual: float) -> None:
         """Cluster the points: the groups of must-linked rows, and the other rows."""
+        linked = np.flatnonzero(chunklets >= 0)
         free = np.flatnonzero(chunklets < 0)
-        groups = group_means(features, chunklets) if len(free) < len(features) else features[:0]
+        groups = group_means(features, chunklets) if len(linked) else features[:0]
         points = np.concatenate([groups, features[free]])
-        weight = np.concatenate([np.bincount(chunklets[chunklets >= 0], minlength=len(groups)), np.ones(len(free))])
+        weight = np.concatenate([np.bincount(chunklets[linked], minlength=len(groups)), np.ones(len(free))])
+        _, first = np.unique(chunklets[linked], return_index=True)
+        # In the order of their first row, by which clusters are numbered.
+        order = np.argsort(np.concatenate([linked[first], free]))
         self._scale = float(np.average((points**2).sum(axis=1), weights=weight))
         found = weighted_kmeans(
-            points,
-            weight,
+            points[order],
+            weight[order],
             self.n_clusters,
             n_init=self.n_init,
             max_iter=self.max_iter,
@@ -193,11 +197,11 @@ class SKKMeans(ClusterMixin, BaseEstimator):
                 SupervisionWarning,
             )
         self._centers, self._groups = found.centers, groups
-        self._group_labels = found.labels[: len(groups)]
+        labels = found.labels[np.argsort(order)]
+        self._group_labels = labels[: len(groups)]
         self._reach = 4 * residual + 1e-12 * self._scale
         self.labels_ = np.empty(len(features), dtype=np.int64)
-        self.labels_[free] = self._with_their_group(features[free], found.labels[len(groups) :])
-        linked = chunklets >= 0
+        self.labels_[free] = self._with_their_group(features[free], labels[len(groups) :])
         self.labels_[linked] = self._group_labels[chunklets[linked]]
         self.inertia_, self.n_iter_ = found.inertia, found.n_iter
 

@@ -48,6 +48,9 @@ MAX_LINKED = 2000
 TOLERANCE = 1e-10
 """Eigenvalues of W up to this share of the largest are dropped."""
 
+ROUNDING = 16 * float(np.finfo(np.float64).eps)
+"""And those up to this share, for each linked row, of the largest term that the entries of W are sums of."""
+
 
 def delta_to_gamma(delta: float) -> float:
     r"""The gamma for which :math:`\exp(-\gamma d^2) = \exp(-d^2 / 2 \delta^2)`."""
@@ -98,7 +101,22 @@ class NullSpace:
 
     def _similarity(self, rows: Rows) -> NDArray[np.float64]:
         shifted = rows if self.shift is None else rows - self.shift
-        return kernel_matrix(shifted, self.points, self.kernel, self.gamma)
+        return contrasted_kernel(shifted, self.points, self.kernel, self.gamma)
+
+
+def contrasted_kernel(X: Rows, Y: Rows, kernel: Kernel, gamma: float | None) -> NDArray[np.float64]:
+    r"""The kernel for use with contrasts: the Gaussian one less 1, which they do not feel, without loss of digits.
+
+    Of a kernel much wider than the data, all entries of which are nearly 1, :math:`\mathrm{expm1}(-\gamma d^2)` keeps
+    the digits that tell rows apart.
+    """
+    if kernel != "rbf" or gamma is None:
+        return kernel_matrix(X, Y, kernel, gamma)
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    squared: NDArray[np.float64] = euclidean_distances(X.astype(np.float64), Y.astype(np.float64), squared=True)
+    squared *= -gamma
+    return np.expm1(squared, out=squared)
 
 
 def must_link_null_space(
@@ -114,7 +132,7 @@ def must_link_null_space(
     kernel, gamma
         As for :func:`sklearn.metrics.pairwise.pairwise_kernels`.
     tol : float
-        Eigenvalues of W up to this share of the largest are dropped.
+        Eigenvalues of W up to this share of the largest are dropped, and those that rounding of K may have made.
     """
     rows = linked_sample(chunklets)
     points = X[rows]
@@ -125,10 +143,21 @@ def must_link_null_space(
     if len(rows) == 0:
         return NullSpace(points, np.empty((0, 0)), kernel, gamma, shift, 0.0)
     H = contrasts(chunklets[rows])
-    W = H @ (H @ kernel_matrix(points, points, kernel, gamma)).T
-    values, vectors = range_basis((W + W.T) / 2, tol)
+    K = contrasted_kernel(points, points, kernel, gamma)
+    W = H @ (H @ K).T
+    # Must-linked rows that are identical differ by rounding alone, which is no direction.
+    rounding = ROUNDING * len(rows) * _largest_term(points, K, kernel, gamma)
+    values, vectors = range_basis((W + W.T) / 2, tol, rounding=rounding)
     combination = np.asarray(H.T @ (vectors / np.sqrt(values)))
-    return NullSpace(points, combination, kernel, gamma, shift, tol * float(values.max(initial=0.0)))
+    return NullSpace(points, combination, kernel, gamma, shift, max(tol * float(values.max(initial=0.0)), rounding))
+
+
+def _largest_term(points: Rows, K: NDArray[np.float64], kernel: Kernel, gamma: float | None) -> float:
+    """The largest number that is added up to a difference of kernels, and whose rounding is hence left in it."""
+    if kernel != "rbf" or gamma is None:
+        return float(np.abs(K).max())
+    square = points.multiply(points) if sparse.issparse(points) else points.astype(np.float64) ** 2
+    return min(1.0, gamma * float(square.sum(axis=1).max()))
 
 
 def feature_null_space(features: NDArray[np.float64], chunklets: IntArray) -> tuple[NDArray[np.float64], float]:

@@ -37,7 +37,7 @@ def null_space_of(X: Tensor, chunklets: IntArray, gamma: float) -> NullSpace:
 def null_space_coordinates(X: Tensor, space: NullSpace) -> Tensor:
     """F of all rows of X in float64, on their device: :meth:`pairlens.kernels.nullspace.NullSpace.coordinates`.
 
-    The kernel is exp(-gamma d²).
+    The kernel is exp(-gamma d²), less 1, which the contrasts of the null space do not feel.
     """
     assert space.gamma is not None
     result = torch.empty((X.shape[0], space.rank), dtype=torch.float64, device=X.device)
@@ -50,7 +50,7 @@ def null_space_coordinates(X: Tensor, space: NullSpace) -> Tensor:
     for part in chunks(X.shape[0], row_step(X, max(X.shape[1], len(points)))):
         rows = X[part].double() - shift
         squared = torch.addmm(own, rows, points.T, alpha=-2).add_(rows.square().sum(dim=1)[:, None])
-        result[part] = squared.clamp_(min=0).mul_(-space.gamma).exp_() @ combination
+        result[part] = squared.clamp_(min=0).mul_(-space.gamma).expm1_() @ combination
     return result
 
 

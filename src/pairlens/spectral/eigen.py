@@ -45,10 +45,15 @@ def symmetric(A: Matrix, at_most: int | None = None) -> Pencil:
     return values[::-1], vectors[:, ::-1]
 
 
-def range_basis(A: Matrix, tol: float = RELATIVE_TOLERANCE, *, at_most: int | None = None) -> Pencil:
-    """Eigenvalues and eigenvectors of a positive semi-definite matrix without its null space, largest first."""
+def range_basis(
+    A: Matrix, tol: float = RELATIVE_TOLERANCE, *, at_most: int | None = None, rounding: float = 0.0
+) -> Pencil:
+    """Eigenvalues and eigenvectors of a positive semi-definite matrix without its null space, largest first.
+
+    `rounding` is the size of the errors that A was computed with, where it may be nothing but these.
+    """
     values, vectors = symmetric(A, at_most)
-    keep = values > tol * values.max(initial=0.0)
+    keep = values > max(tol * values.max(initial=0.0), rounding)
     return values[keep], vectors[:, keep]
 
 

@@ -35,11 +35,11 @@ Tiles = tuple[NDArray[np.floating], NDArray[np.floating]]
 
 # Halved squared projected distances, in units of what is usual for the kernel, are compared to this, above rounding.
 QUANTUM = 2.0**-44
+# However wide the kernel, so that quotients stay finite.
+SMALLEST_QUANTUM = 2.0**-1000
 # Those that agree to about this are ordered by input distance: its square, as a share of the largest possible one, is
 # added with this weight.
 TIE = 2.0**-31
-# Rounding of halved squared distances of a kernel so wide that all of them are small.
-SMALLEST_QUANTUM = 2.0**-50
 # Pairs of one tile whose precise distance is asked for when they may hold the largest of all.
 LARGEST_CANDIDATES = 256
 
