@@ -148,6 +148,17 @@ def test_sparse_pickle_and_seeds():
         SKKMeans(3, random_state=state).fit(X)
 
 
+def test_clusters_are_numbered_by_their_first_row():
+    """Whatever the seeds, equal clusterings have equal labels."""
+    X, y = make_blobs(80, 4, centers=5, cluster_std=0.3, random_state=0)
+    known = Constraints.from_labels(y, per_class=3, random_state=0)
+    expected = np.argsort(np.argsort(np.unique(y, return_index=True)[1]))[y]
+    for seed in range(10):
+        model = SKKMeans(5, random_state=seed).fit(X, constraints=known)
+        np.testing.assert_array_equal(model.labels_, expected)
+        np.testing.assert_array_equal(model.predict(X), expected)
+
+
 def test_routing():
     X, y = load_wine(return_X_y=True)
     known = Constraints.from_labels(y, per_class=5, random_state=0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import pytest
 import sklearn
@@ -13,6 +15,7 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
 from pairlens import Constraints
+from pairlens.engines.projected import ProjectedRows
 from pairlens.exceptions import ApproximationWarning
 from pairlens.kernels import nullspace
 from pairlens.kernels.features import kernel_features
@@ -44,6 +47,55 @@ def test_agrees_with_one_column_for_each_pair(table):
     X, must = table
     expected = oracle.projected_kernel(oracle.gaussian(X, 0.8), must)
     np.testing.assert_allclose(khat(X, must), expected, atol=1e-12)
+
+
+def decimal_distance(X, must, gamma, i, j):
+    """The squared projected distance in fifty digits: that of two images, less its part along must-links."""
+    with localcontext() as context:
+        context.prec = 50
+        exact = [[Decimal(float(value)) for value in row] for row in X]
+
+        def kernel(a, b):
+            return (-Decimal(gamma) * sum((s - t) ** 2 for s, t in zip(exact[a], exact[b]))).exp()
+
+        def product(first, second):
+            return sum(u * v * kernel(a, b) for a, u in first for b, v in second)
+
+        directions = []
+        for a, b in must:  # Gram-Schmidt
+            direction = {a: Decimal(1), b: Decimal(-1)}
+            for other in directions:
+                share = product([(a, Decimal(1)), (b, Decimal(-1))], other.items()) / product(
+                    other.items(), other.items()
+                )
+                for row, value in other.items():
+                    direction[row] = direction.get(row, Decimal(0)) - share * value
+            directions.append(direction)
+        difference = [(i, Decimal(1)), (j, Decimal(-1))]
+        squared = product(difference, difference)
+        for other in directions:
+            squared -= product(difference, other.items()) ** 2 / product(other.items(), other.items())
+        return float(squared)
+
+
+@pytest.mark.parametrize("gamma", [1e-8, 1e-4, 0.3])
+def test_a_kernel_much_wider_than_the_data_keeps_its_digits(table, gamma):
+    """All entries of K are nearly 1, and three must-links leave of the distances what is of second order."""
+    X, must = table[0] + 3, [(0, 1), (10, 20), (30, 31)]
+    chunklets = Constraints(must, n_samples=len(X)).chunklets()
+    F = must_link_null_space(X, chunklets, gamma=gamma).coordinates(X)
+    rows = ProjectedRows.of(X, F, gamma, chunklets)
+    pairs = np.random.default_rng(1).integers(0, len(X), (10, 2))
+    expected = [decimal_distance(X, must, gamma, i, j) for i, j in pairs]
+    np.testing.assert_allclose(rows.squared_distances(*pairs.T), expected, rtol=1e-5, atol=1e-15 * gamma)
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("row", [[1 / 3, 0.7], [1e6, 1 / 3]])
+def test_must_links_between_identical_rows_are_no_direction(as_rows, row):
+    X = np.array([row] * 7 + [[0.2, 0.1], [0.5, 0.9]])
+    space = must_link_null_space(as_rows(X), np.array([0] * 4 + [1] * 3 + [-1] * 2), gamma=0.5)
+    assert space.rank == 0
 
 
 def test_spanning_tree_and_all_pairs_give_the_same_kernel(table):

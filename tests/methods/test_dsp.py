@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import load_wine, make_blobs
@@ -63,6 +63,7 @@ def test_agrees_with_dense_matrices(name, per_class, real_data):
     n_must=st.integers(0, 30),
     k=st.integers(1, 7),
 )
+@example(seed=51207, n=8, f=1, grid=True, n_must=4, k=1)  # must-links between identical rows only
 @settings(max_examples=60, deadline=None)
 def test_agrees_on_ties_duplicates_and_large_chunklets(seed, n, f, grid, n_must, k):
     """Integer grids are full of equal distances and equal rows, many must-links of groups larger than k."""

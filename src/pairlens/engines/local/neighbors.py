@@ -120,7 +120,8 @@ def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: i
         screen.strip,
         nearest=screen.criterion(n_nearest) if n_nearest else None,
         farthest=screen.criterion(n_farthest) if n_farthest else None,
-        block=_block_rows(block_bytes // threads, n_features),
+        # One tile more than there are threads is in memory: the one that is merged.
+        block=_block_rows(block_bytes // (threads + 1), n_features),
         n_threads=threads,
     )
     return Neighbors(*_per_row(rows, near, +1), *_per_row(rows, far, -1))
@@ -141,7 +142,7 @@ def _per_row(rows: _Rows, selected: Selected | None, sign: int) -> tuple[Index |
 
 
 def _block_rows(n_bytes: int, n_features: int) -> int:
-    """The b that solves ``256 b**2 + 24 (n_features + 2) b = n_bytes``, what a thread needs at worst."""
+    """The b that solves ``256 b**2 + 24 (n_features + 2) b = n_bytes``, what a tile needs at worst."""
     half = 12 * (n_features + 2)
     side = int((np.sqrt(half**2 + 256 * n_bytes) - half) / 256)
     return min(max(side, 16), LARGEST_BLOCK)

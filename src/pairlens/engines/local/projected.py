@@ -163,7 +163,8 @@ class ProjectedRows:
             screen.strip,
             nearest=screen.nearest(n_listed) if n_listed else None,
             farthest=screen.euclid.criterion(k),
-            block=_block_rows((block_bytes or DEFAULT_BLOCK_BYTES) // threads, self.X.shape[1] + self.F.shape[1]),
+            # One tile more than there are threads is in memory: the one that is merged.
+            block=_block_rows((block_bytes or DEFAULT_BLOCK_BYTES) // (threads + 1), self.X.shape[1] + self.F.shape[1]),
             n_threads=threads,
         )
         assert far is not None
@@ -288,7 +289,7 @@ class ProjectedScreen:
 
 
 def _block_rows(n_bytes: int, n_features: int) -> int:
-    """The b that solves ``288 b**2 + 24 (n_features + 4) b = n_bytes``, what a thread needs at worst."""
+    """The b that solves ``288 b**2 + 24 (n_features + 4) b = n_bytes``, what a tile needs at worst."""
     half = 12 * (n_features + 4)
     side = int((np.sqrt(half**2 + 288 * n_bytes) - half) / 288)
     return min(max(side, 16), LARGEST_BLOCK)

@@ -119,8 +119,8 @@ def self_join(
 
     Notes
     -----
-    Memory in bytes beyond what ``strip`` and ``refine`` take: about ``16 n (k + 8)`` for each side, and for each thread
-    at most ``256 block**2``, of which the usual course of things needs a tenth.
+    Memory in bytes beyond what ``strip`` and ``refine`` take: about ``16 n (k + 8)`` for each side, and at most
+    ``256 block**2`` for each thread and for the tile that is merged meanwhile. The usual course needs a tenth of it.
     """
     sides: dict[int, _Best] = {}
     if nearest is not None:
