@@ -15,7 +15,7 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
 from pairlens import Constraints
-from pairlens.engines.projected import ProjectedRows
+from pairlens.engines.local.projected import ProjectedRows
 from pairlens.exceptions import ApproximationWarning
 from pairlens.kernels import nullspace
 from pairlens.kernels.features import kernel_features
