@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pairlens.preference.lmca import LMCA
     from pairlens.preference.ranksvm import RankSVM
     from pairlens.preference.wsdr import WSDR
-    from pairlens.supervision import Constraints, Preferences
+    from pairlens.supervision import Constraints, Preferences, read_answers
 
 # Names are imported when they are first used, so that `import pairlens` costs next to nothing.
 _HOMES = {
@@ -65,6 +65,7 @@ _HOMES = {
     "WSDR": "preference.wsdr",
     "config_context": "engines",
     "load": "io.models",
+    "read_answers": "supervision",
     "save": "io.models",
     "transform_constraints": "graphs.transformation",
 }
@@ -102,6 +103,7 @@ __all__ = [
     "__version__",
     "config_context",
     "load",
+    "read_answers",
     "save",
     "transform_constraints",
 ]

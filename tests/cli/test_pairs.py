@@ -136,6 +136,21 @@ def test_ids_that_the_table_does_not_have(table, cli):
     )
 
 
+@pytest.mark.parametrize("line", ["zzz,1,must-link", "0,99,must-link"])
+def test_rows_that_are_no_numbers_or_too_large(line, table, cli):
+    (table / "pairs.csv").write_text(f"a,b,kind\n{line}\n")
+    error = cli("fit", "data.csv", "--pairs", "pairs.csv", "--drop", "class", "--drop", "id", "--out", "result").error
+    assert "line 2 of pairs.csv has" in error
+    assert "if the lines name rows by an id, say which column of the data holds it with --id" in error
+    assert "give ids" not in error
+
+
+def test_preferences_among_other_kinds(table, cli):
+    (table / "mixed.csv").write_text(f"a,b,kind\n{IDS[0]},{IDS[1]},prefer\n{IDS[0]},{IDS[1]},must\n")
+    error = cli("fit", "data.csv", "--prefer", "mixed.csv", "--id", "id", "--drop", "class", "--out", "result").error
+    assert "mixed.csv has 1 lines of other kinds than prefer: give it by --pairs" in error
+
+
 def test_there_and_back(table, cli):
     (table / "weighted.csv").write_text("b;a;link;weight\n001;000;same;2\n002;000;different;\n003;004;prefer;0.5\n")
     assert cli("pairs", "convert", "weighted.csv", "--out", "one.jsonl").code == 0

@@ -213,13 +213,13 @@ EVALUATE = ("evaluate", MODEL, "data.csv", "--id", "id")
 
 def test_evaluate_agrees_with_score(fitted, cli):
     from pairlens.io.models import load
-    from pairlens.io.pairs import read_raw, resolve
+    from pairlens.supervision import read_answers
 
     outcome = cli(*EVALUATE, "--pairs", "pairs.csv", "--json")
     assert outcome.code == 0, outcome.err
     pd = pytest.importorskip("pandas")
     frame = pd.read_csv(fitted / "data.csv", dtype={"id": str})
-    pairs = resolve(read_raw(fitted / "pairs.csv"), frame["id"].to_numpy(), 60).constraints
+    pairs = read_answers(fitted / "pairs.csv", ids=frame["id"].to_numpy()).constraints
     model = load(fitted / MODEL)
     expected = model[-1].score(model[:-1].transform(frame), constraints=pairs)
     assert json.loads(outcome.out)["pair_auc"][0] == pytest.approx(expected)

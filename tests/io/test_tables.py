@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from pairlens._atomic import atomic_path
-from pairlens.io.pairs import read_preferences, read_raw, resolve
 from pairlens.io.tables import label_values, read_columns, read_table
 
 pytest.importorskip("pandas")
@@ -116,50 +115,6 @@ def test_labels_that_are_unknown():
     assert label_values(np.array(["1", "-1", "", "NA", None], dtype=object)).tolist() == ["1", None, None, None, None]
     assert label_values(np.array(["a", "-1"], dtype=object)).tolist() == ["a", "-1"]
     assert label_values(np.array([1, -1])).tolist() == [1, -1]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "is empty"),
-        ("0,1,must-link\n", "must start with the header a,b,kind"),
-        ("0,1,1\n", "must start with the header a,b,kind"),
-        ("a,b\n0,1\n", "must start with the header a,b,kind"),
-        ("a,b,kind\n0,1,maybe\n", "line 2 of pairs.csv has 'maybe' as kind: expected must-link, cannot-link or prefer"),
-        ("a,b,kind\nmust-link,0,1\n", "has '1' as kind|has 'must-link' as a"),
-        ("a,b,kind\n0,0,must-link\n", "a row cannot be paired with itself$"),
-        ("a,b,kind\n0,1\n", "2 fields, but the header has 3"),
-        ("a,b,kind,weight\n0,1,must-link,-1\n", "a weight must be a finite number of at least 0"),
-        ("a,b,kind\nx,1,must-link\n", "say which column of the data holds it with --id"),
-        (b"a,b,kind\n0,1,\xe9\n", "not UTF-8"),
-    ],
-)
-def test_pairs_that_are_none(content, message, tmp_path):
-    path = write(tmp_path, content, "pairs.csv")
-    with pytest.raises(ValueError, match=message):
-        resolve(read_raw(path), None, 5)
-
-
-def test_lines_of_json(tmp_path):
-    path = write(
-        tmp_path, '{"a": 0, "b": 1, "kind": "same"}\n\n{"b": 2, "a": 3, "kind": "prefer", "weight": 2}\n', "p.jsonl"
-    )
-    answers = resolve(read_raw(path), None, 5)
-    assert answers.constraints.to_lists() == ([(0, 1)], [])
-    assert answers.preferences.pairs.tolist() == [[3, 2]]
-    assert answers.preferences.weight.tolist() == [2.0]
-    for text in ("hello\n", "[1, 2]\n", '{"a": 0}\n', ""):
-        with pytest.raises(ValueError, match=r"p\.jsonl"):
-            resolve(read_raw(write(tmp_path, text, "p.jsonl")), None, 5)
-
-
-def test_preferences_of_their_own(tmp_path):
-    ids = np.array(["a", "b", "c"], dtype=object)
-    two = write(tmp_path, "worse,better\na,b\nb,c\n", "p.csv")
-    assert read_preferences(two, ids, 3).pairs.tolist() == [[1, 0], [2, 1]]
-    mixed = write(tmp_path, "a,b,kind\na,b,prefer\na,b,must\n", "q.csv")
-    with pytest.raises(ValueError, match="1 lines of other kinds than prefer"):
-        read_preferences(mixed, ids, 3)
 
 
 def test_files_are_whole_or_not_there(tmp_path):

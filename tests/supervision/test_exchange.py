@@ -390,7 +390,7 @@ class TestForeignFiles:
             ("x.jsonl", "\nnonsense\n", {}, "line 2 of x.jsonl is not JSON"),
             ("x.jsonl", "[1, 2]\n", {}, "line 1 of x.jsonl must be a JSON object"),
             ("x.jsonl", '{"a": [0], "b": [1], "link": [1]}\n', {}, "the column 'a' must hold one plain value"),
-            ("x.txt", "a,b,link\n", {}, r"must end in .csv, .jsonl or .ndjson, got 'x.txt'"),
+            ("x.txt", "a,b,link\n", {}, r"must end in .csv, .jsonl, .ndjson or .tsv, got 'x.txt'"),
         ],
     )
     def test_errors(self, tmp_path, name, text, arguments, message):

@@ -21,13 +21,22 @@ from pairlens.io.tables import Table, label_values, read_table, suspected_ids
 if TYPE_CHECKING:
     from pairlens.supervision import Constraints, Preferences
 
-__all__ = ["Known", "check_new", "describe_pairs", "known_from", "prepared", "read_data", "scaler", "versions"]
+__all__ = [
+    "Supervision",
+    "check_new",
+    "describe_pairs",
+    "prepared",
+    "read_data",
+    "read_supervision",
+    "scaler",
+    "versions",
+]
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "xgboost", "plotly")
 
 
 @dataclass(frozen=True)
-class Known:
+class Supervision:
     """What the files and labels say about the rows of a table."""
 
     constraints: Constraints
@@ -59,18 +68,17 @@ def read_data(
     return table
 
 
-def known_from(
+def read_supervision(
     table: Table,
     pairs: Path | None,
     prefer: Path | None,
     labels: str | None,
     ids: str | None,
     conflict: Conflict | None,
-) -> Known:
+) -> Supervision:
     """All that is known about the rows; ValueError if that is nothing."""
     # Imported here, because it takes a second in which mistakes in the table can be told already.
-    from pairlens.io.pairs import read_preferences, read_raw, resolve
-    from pairlens.supervision import Constraints, Preferences
+    from pairlens.supervision import Constraints, Preferences, read_answers
 
     if pairs is None and prefer is None and labels is None:
         raise ValueError("nothing to learn from: give --pairs, --labels or --prefer")
@@ -79,18 +87,18 @@ def known_from(
     known = Constraints(n_samples=table.n_rows)
     preferences = Preferences(n_samples=table.n_rows)
     if pairs is not None:
-        answers = resolve(read_raw(pairs), names, table.n_rows, policy)  # type: ignore[arg-type]
+        answers = read_answers(pairs, ids=names, n_samples=table.n_rows, on_conflict=policy)  # type: ignore[arg-type]
         known, preferences = answers.constraints, answers.preferences
     if labels is not None:
         given = label_values(table.asked[labels])
         known = Constraints.from_labels(given).merge(known, on_conflict=policy)  # type: ignore[arg-type]
     if prefer is not None:
-        more = read_preferences(prefer, names, table.n_rows, policy)  # type: ignore[arg-type]
+        more = Preferences.from_file(prefer, ids=names, n_samples=table.n_rows, on_conflict=policy)  # type: ignore[arg-type]
         preferences = preferences.merge(more, on_conflict=policy)  # type: ignore[arg-type]
     if known.n_pairs + preferences.n_pairs == 0:
         source = pairs or prefer
         raise ValueError(f"{source.name if source else f'the column {labels!r}'} holds no pairs to learn from")
-    return Known(known, preferences)
+    return Supervision(known, preferences)
 
 
 def prepared(table: Table, impute: bool) -> tuple[list[tuple[str, Any]], NDArray[Any], list[str]]:

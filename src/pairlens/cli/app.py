@@ -15,7 +15,7 @@ import typer
 from pairlens._version import __version__
 from pairlens.cli import compare, demo, evaluate, export, fit, pairs, transform
 from pairlens.cli._console import tell
-from pairlens.exceptions import ConflictError
+from pairlens.exceptions import AnswerError, ConflictError
 
 __all__ = ["app", "run"]
 
@@ -114,17 +114,30 @@ def _explained(error: Exception) -> int:
         _say(f"error: {error.filename}: {error.strerror}")
         return BAD_INPUT
     if isinstance(error, (ValueError, ImportError, OSError)):
-        text = _line(str(error))
-        if isinstance(error, ConflictError):
-            text = text.replace("on_conflict='warn' or on_conflict='drop'", "--on-conflict warn or drop")
-            text += " pairlens pairs check shows all."
-        _say(f"error: {text}")
+        _say(f"error: {_line(_in_options(error))}")
         return BAD_INPUT
     if isinstance(error, MemoryError):
         _say("error: not enough memory")
         return FAILURE
     _say(f"internal error: {type(error).__name__}: {_line(str(error))} (set {TRACEBACK}=1 to see where)")
     return FAILURE
+
+
+def _in_options(error: Exception) -> str:
+    """The text of an error, with the options of the command in place of the arguments of a function."""
+    if isinstance(error, ConflictError):
+        remedy = "Take back one of the statements, or choose --on-conflict warn or drop"
+        return f"{error.statement}. {remedy}. pairlens pairs check shows all."
+    if isinstance(error, AnswerError):
+        if error.problem == "unknown-id":
+            return error.phrased(reason="the data has no such id")
+        if error.problem == "other-kinds":
+            return error.phrased(reason="give it by --pairs")
+        if error.problem in ("not-a-row", "out-of-range"):
+            return error.phrased(
+                remedy="if the lines name rows by an id, say which column of the data holds it with --id"
+            )
+    return str(error)
 
 
 def _text(warning: Any) -> str:

@@ -11,7 +11,7 @@ from pairlens.cli._console import print_json, progress, said, tell
 from pairlens.cli.transform import Model
 
 if TYPE_CHECKING:
-    from pairlens.cli._work import Known
+    from pairlens.cli._work import Supervision
 
 __all__ = ["evaluate"]
 
@@ -39,7 +39,7 @@ def evaluate(
 
     The pairs should be others than those the model was fitted to; with --cross-validate they may be the same.
     """
-    from pairlens.cli._work import describe_pairs, known_from
+    from pairlens.cli._work import describe_pairs, read_supervision
     from pairlens.io.models import load
     from pairlens.io.streams import read_for
     from pairlens.selection.fitting import last_step
@@ -47,7 +47,7 @@ def evaluate(
     fitted = load(model)
     with progress(f"reading {data.name}") as update:
         table = read_for(fitted, data, ids=id_column, labels=[] if labels is None else [labels])
-        known = known_from(table, pairs, prefer, labels, id_column, on_conflict)
+        known = read_supervision(table, pairs, prefer, labels, id_column, on_conflict)
 
         def step(done: int, total: int) -> None:
             update(done / total, f"judging by held-out pairs, {done + 1} of {total}")
@@ -74,7 +74,7 @@ def evaluate(
             tell(f"{words.replace('of ', 'of ' + held).replace('on ', 'on ' + held)}: {said(*result[name])}")
 
 
-def _as_it_is(fitted: Any, X: Any, known: Known) -> dict[str, tuple[float, float]]:
+def _as_it_is(fitted: Any, X: Any, known: Supervision) -> dict[str, tuple[float, float]]:
     import numpy as np
 
     from pairlens.judging import auc_standard_error, pair_auc, share_standard_error
@@ -95,7 +95,7 @@ def _as_it_is(fitted: Any, X: Any, known: Known) -> dict[str, tuple[float, float
     return result
 
 
-def _cross_validated(fitted: Any, X: Any, known: Known, chosen: dict[str, Any]) -> dict[str, tuple[float, float]]:
+def _cross_validated(fitted: Any, X: Any, known: Supervision, chosen: dict[str, Any]) -> dict[str, tuple[float, float]]:
     from pairlens.selection import held_out_accuracy, held_out_auc
     from pairlens.selection.fitting import learns_from
 

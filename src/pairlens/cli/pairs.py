@@ -38,7 +38,7 @@ class Naming(StrEnum):
 @app.command("sample")
 def sample(
     data: options.Data,
-    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .jsonl or .ndjson.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .tsv, .jsonl or .ndjson.")],
     labels: Annotated[
         str | None, typer.Option("--labels", help="Column of classes: draws must-links and cannot-links.")
     ] = None,
@@ -49,12 +49,14 @@ def sample(
     n_pairs: Annotated[
         int | None,
         typer.Option(
-            "--n-pairs", min=1, help=f"Draw so many of all pairs of labelled rows; {DEFAULT_PAIRS} by default."
+            "--n-pairs",
+            min=1,
+            help=f"Number of pairs to draw from those of labelled rows; {DEFAULT_PAIRS} by default.",
         ),
     ] = None,
     per_class: Annotated[
         int | None,
-        typer.Option("--per-class", min=1, help="Draw so many must-links and so many cannot-links for every class."),
+        typer.Option("--per-class", min=1, help="Number of must-links, and of cannot-links, to draw for every class."),
     ] = None,
     fraction: Annotated[
         float | None, typer.Option("--fraction", help="Draw this share of all pairs of labelled rows.")
@@ -68,13 +70,13 @@ def sample(
     import numpy as np
 
     from pairlens.cli._work import check_new
-    from pairlens.io.pairs import KINDS, write_pairs
     from pairlens.io.tables import label_values, read_columns
     from pairlens.supervision import Constraints, Preferences
+    from pairlens.supervision.answers import ANSWER_KINDS, file_format, write_answers
 
     if (labels is None) == (scores is None):
         raise ValueError("give --labels for must-links and cannot-links, or --scores for preferences")
-    _check_pairs_name(out)
+    file_format(out)
     check_new(out, overwrite)
     column = labels if labels is not None else scores
     assert column is not None
@@ -91,19 +93,19 @@ def sample(
             warnings.simplefilter("ignore")
             drawn = drawn.sample(drawn.n_pairs).flip(flip, random_state=seed)
         pairs = np.concatenate([drawn.must_link, drawn.cannot_link])
-        kind = np.repeat(KINDS[:2], [len(drawn.must_link), len(drawn.cannot_link)])
+        kind = np.repeat(ANSWER_KINDS[:2], [len(drawn.must_link), len(drawn.cannot_link)])
     else:
         if set(given) != {"n_pairs"}:
             raise ValueError("preferences are drawn by --n-pairs only")
         numbers = np.array([_number(value, column) for value in values.tolist()])
         preferred = Preferences.from_scores(numbers, random_state=seed, **given).flip(flip, random_state=seed)
-        pairs, kind = preferred.pairs, np.repeat(KINDS[2], preferred.n_pairs)
+        pairs, kind = preferred.pairs, np.repeat(ANSWER_KINDS[2], preferred.n_pairs)
     # In the order drawn, all of one kind would come first, and people stop in the middle.
     order = np.random.default_rng(seed).permutation(len(pairs))
     pairs, kind = pairs[order], kind[order]
     names = np.arange(len(values)) if id_column is None else _distinct(columns[id_column], id_column)
-    write_pairs(out, names[pairs[:, 0]], names[pairs[:, 1]], kind)
-    found = {name: int((kind == name).sum()) for name in KINDS if (kind == name).any()}
+    write_answers(out, names[pairs[:, 0]], names[pairs[:, 1]], kind)
+    found = {name: int((kind == name).sum()) for name in ANSWER_KINDS if (kind == name).any()}
     if as_json:
         print_json({"out": str(out), "pairs": found, "seed": seed})
     else:
@@ -129,11 +131,6 @@ def _distinct(names: NDArray[Any], column: str) -> NDArray[Any]:
     return names
 
 
-def _check_pairs_name(path: Path) -> None:
-    if path.suffix.lower() not in (".csv", ".jsonl", ".ndjson"):
-        raise ValueError(f"{path.name} must end in .csv, .jsonl or .ndjson")
-
-
 @app.command("check")
 def check(
     pairs: PairsFile,
@@ -152,33 +149,32 @@ def check(
 
     from pairlens.cli._work import describe_pairs
     from pairlens.exceptions import ConflictWarning
-    from pairlens.io.pairs import read_raw, resolve
     from pairlens.io.tables import label_values
     from pairlens.supervision import Constraints
+    from pairlens.supervision.answers import ANSWER_KINDS, AnswerFile
 
     if data is None and (id_column is not None or labels is not None):
         raise ValueError("--id and --labels are columns of a table: give it by --data")
-    raw = read_raw(pairs)
+    file = AnswerFile.read(pairs)
     columns: dict[str, NDArray[Any]] = {}
     if data is None:
-        names, n_rows = raw.names, len(raw.names)
+        names, n_rows = file.names, len(file.names)
     else:
         columns, n_rows = _columns(data, id_column, labels)
         names = np.arange(n_rows) if id_column is None else columns[id_column]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConflictWarning)
         ids = names if data is None or id_column is not None else None
-        answers = resolve(raw, ids, n_rows, "warn")
+        answers = file.answers(ids, n_rows, "warn")
         known = answers.constraints
         if labels is not None:
             known = Constraints.from_labels(label_values(columns[labels])).merge(known, on_conflict="warn")
     conflicts = known.conflicts()
     cycles = answers.preferences.cycles()
-    kinds = [(raw.kind == kind).sum() for kind in ("must-link", "cannot-link", "prefer")]
     result: dict[str, Any] = {
         "file": pairs.name,
-        "lines": {"must_link": int(kinds[0]), "cannot_link": int(kinds[1]), "prefer": int(kinds[2])},
-        "rows": int(n_rows) if data is not None else len(raw.names),
+        "lines": {kind.replace("-", "_"): int((file.kind == kind).sum()) for kind in ANSWER_KINDS},
+        "rows": int(n_rows),
         "conflicts": [
             {
                 "pair": [_plain(names[row]) for row in conflict.pair],
@@ -228,7 +224,7 @@ def _columns(data: Path, id_column: str | None, labels: str | None) -> tuple[dic
 @app.command("convert")
 def convert(
     pairs: PairsFile,
-    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .jsonl or .ndjson.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write: .csv, .tsv, .jsonl or .ndjson.")],
     data: DataOption = None,
     id_column: options.IdColumn = None,
     to: Annotated[
@@ -240,22 +236,21 @@ def convert(
 ) -> None:
     """Convert a file of pairs: CSV to JSON lines and back, ids to row numbers and back."""
     from pairlens.cli._work import check_new
-    from pairlens.io.pairs import read_raw, write_pairs
-    from pairlens.supervision import _tables as tables
+    from pairlens.supervision.answers import AnswerFile, file_format, write_answers
 
-    _check_pairs_name(out)
+    file_format(out)
     check_new(out, overwrite)
-    raw = read_raw(pairs)
-    a, b = raw.table.columns["a"], raw.table.columns["b"]
+    file = AnswerFile.read(pairs)
+    a, b = file.ends
     if to is not None:
         if data is None or id_column is None:
             raise ValueError("--to needs the table and its column of ids: give --data and --id")
         columns, n_rows = _columns(data, id_column, None)
         ids = _distinct(columns[id_column], id_column)
-        ends, _ = tables.read_ends(raw.table, ("a", "b"), ids if to is Naming.rows else None, n_rows)
-        a, b = ends.T if to is Naming.rows else (ids[ends[:, 0]], ids[ends[:, 1]])
-    write_pairs(out, a, b, raw.kind, tables.read_weights(raw.table, "weight"))
+        rows = file.rows(ids if to is Naming.rows else None, n_rows)
+        a, b = rows.T if to is Naming.rows else (ids[rows[:, 0]], ids[rows[:, 1]])
+    write_answers(out, a, b, file.kind, file.weight)
     if as_json:
-        print_json({"out": str(out), "lines": len(raw.kind)})
+        print_json({"out": str(out), "lines": len(file.kind)})
     else:
-        tell(f"wrote {out}: {len(raw.kind)} pairs")
+        tell(f"wrote {out}: {len(file.kind)} pairs")

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import ClusterMixin
 
+from pairlens._random import as_generator
 from pairlens._sklearn import (
     DTYPES,
     BaseEstimator,
@@ -27,7 +28,6 @@ from pairlens.exceptions import SupervisionWarning
 from pairlens.kernels.features import ANCHORS, kernel_features
 from pairlens.kernels.nullspace import delta_to_gamma, feature_null_space, median_delta
 from pairlens.supervision import Constraints
-from pairlens.supervision._sampling import as_generator
 from pairlens.supervision.combined import combine
 
 __all__ = ["SKKMeans"]

@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
+from pairlens._random import as_generator
 from pairlens._threads import blas_threads, one_blas_thread
 from pairlens.engines import Rows, column_means, pair_squared_distances, row_blocks, take_rows
 from pairlens.engines.local.projected import ProjectedNeighbors, ProjectedRows, ProjectedScreen
 from pairlens.kernels.features import KernelFeatures, evenly_spaced, kernel_features
 from pairlens.kernels.nullspace import feature_null_space, linked_sample
-from pairlens.supervision._sampling import as_generator
 
 __all__ = ["approximate_neighbors"]
 

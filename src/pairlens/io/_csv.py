@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pairlens._optional import require
+from pairlens._text import cells_of, delimiter_of, not_utf8
 
 __all__ = ["MISSING", "Dialect", "csv_reader", "numeric_column", "sniff"]
 
@@ -42,23 +42,15 @@ def sniff(path: Path) -> Dialect:
     lines = [line for line in sample.decode("utf-8-sig", "replace").splitlines() if line.strip()]
     if not lines:
         raise ValueError(f"{path.name} is empty")
-    candidates = "\t" if path.suffix.lower() == ".tsv" else ",;\t|"
-    delimiter = max(candidates, key=lambda mark: len(_cells(lines[0], mark)))
-    names = [name.strip() for name in _cells(lines[0], delimiter)]
+    delimiter = delimiter_of(lines[0], path.suffix)
+    names = [name.strip() for name in cells_of(lines[0], delimiter)]
     if names[0] == "" and len(names) > 1:
         names[0] = UNNAMED
     _check_names(names, path.name)
-    cells = [cell.strip() for line in lines[1:50] for cell in _cells(line, delimiter)]
+    cells = [cell.strip() for line in lines[1:50] for cell in cells_of(line, delimiter)]
     comma = any(re.fullmatch(r"[-+]?\d+,\d+", cell) for cell in cells)
     point = any(re.fullmatch(r"[-+]?\d+\.\d+", cell) for cell in cells)
     return Dialect(delimiter, "," if delimiter != "," and comma and not point else ".", tuple(names))
-
-
-def _cells(line: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader([line], delimiter=delimiter), [""])
-    except csv.Error:
-        return [line]
 
 
 def _check_names(names: list[str], source: str) -> None:
@@ -147,8 +139,7 @@ def _not_utf8(path: Path, error: UnicodeDecodeError) -> str:
             try:
                 line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as found:
-                byte = found.object[found.start]
-                return f"{path.name} is not UTF-8 text: line {number} has the byte {byte:#04x}; save the file as UTF-8"
+                return not_utf8(path.name, number, found.object[found.start])
     return f"{path.name} is not UTF-8 text: {error}"
 
 

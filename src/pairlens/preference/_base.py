@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens._random import as_generator
 from pairlens._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -27,8 +28,7 @@ from pairlens.preference.pairs import Floats, Pairs, largest_differences
 from pairlens.spectral.eigen import generalized
 from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, row_space
 from pairlens.supervision import Preferences
-from pairlens.supervision._labels import factorise
-from pairlens.supervision._sampling import as_generator
+from pairlens.supervision.labels import factorise
 
 __all__ = ["C_PATH", "DTYPES", "MarginTransformer", "PreferenceEstimator", "known_preferences"]
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens._random import as_generator
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
 from pairlens._threads import fitting_threads
 from pairlens.engines import IntArray, Rows
@@ -16,7 +17,6 @@ from pairlens.preference._base import DTYPES, PreferenceEstimator, known_prefere
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.preference.ranking import folds, rank_svm, select
 from pairlens.supervision import Preferences
-from pairlens.supervision._sampling import as_generator
 
 __all__ = ["RankSVM"]
 

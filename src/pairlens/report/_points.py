@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens.engines import IntArray
 from pairlens.report._markup import number, packed, plain
-from pairlens.supervision._labels import factorise, one_per_row
+from pairlens.supervision.labels import factorise, one_per_row
 
 __all__ = ["MAX_POINTS", "Colours", "Names", "choose_rows", "colours", "names"]
 

@@ -169,7 +169,7 @@ def _without_conflicts(
 def raise_or_warn(message: str, *, error: bool) -> None:
     if error:
         raise ConflictError(
-            f"{message}. Take back one of the statements, or choose on_conflict='warn' or on_conflict='drop'."
+            message, "Take back one of the statements, or choose on_conflict='warn' or on_conflict='drop'."
         )
     warn_user(f"{message}. on_conflict='drop' leaves them out, on_conflict='raise' stops at them.", ConflictWarning)
 

@@ -9,11 +9,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from pairlens.supervision._algebra import symmetric
-from pairlens.supervision._aligned import RowAligned
 from pairlens.supervision._chains import component_ids
 from pairlens.supervision._conflicts import OnConflict, settle
 from pairlens.supervision._inputs import PairsLike
-from pairlens.supervision._labels import renumber
 from pairlens.supervision._pairs import (
     MAX_MATERIALISED,
     FloatArray,
@@ -33,6 +31,8 @@ from pairlens.supervision._pairs import (
     parse_pairs,
     take_rows,
 )
+from pairlens.supervision._tabular import TabularAnswers
+from pairlens.supervision.labels import renumber
 
 __all__ = ["WEIGHT_NAME", "StoredPairs"]
 
@@ -40,7 +40,7 @@ __all__ = ["WEIGHT_NAME", "StoredPairs"]
 WEIGHT_NAME = {True: "must_link_weight", False: "cannot_link_weight"}
 
 
-class StoredPairs(RowAligned):
+class StoredPairs(TabularAnswers):
     """Must-links and cannot-links: what is stored, counted and cut to fewer rows.
 
     Pairs that labels imply stay implicit: ``_codes`` holds the labels, and a pair weighs what the labels give it

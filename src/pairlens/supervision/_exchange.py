@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from pairlens.supervision import _tables as tables
 from pairlens.supervision._algebra import symmetric, table_of
 from pairlens.supervision._conflicts import OnConflict
 from pairlens.supervision._core import StoredPairs
-from pairlens.supervision._inputs import PairsLike, listed, refuse_set, regular_array
+from pairlens.supervision._entries import KIND_COLUMNS, name_rows, read_kinds, read_rows, read_weights
+from pairlens.supervision._inputs import PairsLike, materialised, refuse_set, regular_array
 from pairlens.supervision._pairs import IntArray, row_array
+from pairlens.supervision._tables import Source
 
 __all__ = ["ExchangedPairs"]
 
@@ -23,6 +23,7 @@ class ExchangedPairs(StoredPairs):
     """Conversions of constraints to and from what other tools use."""
 
     __slots__ = ()
+    _COLUMNS: ClassVar[tuple[str, ...]] = ("a", "b", "link")
 
     def to_sparse(self) -> sparse.csr_array:
         """A symmetric sparse matrix with the weights of the must-links, and of the cannot-links negated.
@@ -121,11 +122,11 @@ class ExchangedPairs(StoredPairs):
         Constraints(1 must-link, 1 cannot-link over 3 rows)
         """
         refuse_set(pairs, name="pairs", beside="y")
-        given = regular_array(listed(pairs), name="pairs")
+        given = regular_array(materialised(pairs), name="pairs")
         if given.ndim == 3:
             raise ValueError("pairs must hold row numbers, shape (n_pairs, 2), and not the rows of X themselves")
         rows = row_array(given, name="pairs")
-        signs = regular_array(listed(y), name="y")
+        signs = regular_array(materialised(y), name="y")
         if signs.shape != (len(rows),):
             raise ValueError(f"y must hold one sign per pair: expected {len(rows)}, got the shape {signs.shape}")
         wrong = ~np.isin(signs, (1, -1))
@@ -150,25 +151,28 @@ class ExchangedPairs(StoredPairs):
         must, cannot = self._table(must=True), self._table(must=False)
         first, second = np.concatenate([must.pairs, cannot.pairs]).T
         return {
-            "a": tables.name_rows(first, ids, self._n_rows),
-            "b": tables.name_rows(second, ids, self._n_rows),
+            "a": name_rows(first, ids, self._n_rows),
+            "b": name_rows(second, ids, self._n_rows),
             "link": np.repeat(np.array(["must", "cannot"]), [must.size, cannot.size]),
             "weight": np.concatenate([must.weights, cannot.weights]),
         }
 
     @classmethod
-    def _from_table(
+    def _from_source(
         cls,
-        table: tables.Table,
-        names: tuple[str, str, str, str | None],
+        source: Source,
+        named: dict[str, str],
+        weight: str | None,
         ids: ArrayLike | None,
         n_samples: int | None,
         on_conflict: OnConflict,
     ) -> Self:
-        a, b, link, weight = names
-        pairs, size = tables.read_ends(table, (a, b), ids, n_samples)
-        must = tables.read_links(table, link)
-        weights = tables.read_weights(table, weight)
+        a, b = named.get("a", "a"), named.get("b", "b")
+        link = named.get("link") or source.find(*KIND_COLUMNS) or "link"
+        table = source.table((a, b, link), weight)
+        pairs, size = read_rows(table, (a, b), ids, n_samples)
+        must = read_kinds(table, link, preferences=False) == "must-link"
+        weights = read_weights(table, weight)
         return cls(
             pairs[must],
             pairs[~must],
@@ -177,117 +181,3 @@ class ExchangedPairs(StoredPairs):
             cannot_link_weight=None if weights is None else weights[~must],
             on_conflict=on_conflict,
         )
-
-    def to_frame(self, ids: ArrayLike | None = None) -> Any:
-        """A pandas DataFrame with the columns a, b, link ("must" or "cannot") and weight.
-
-        Parameters
-        ----------
-        ids : array-like of shape (n_samples,), default=None
-            Names of the rows of X, to stand in a and b in place of row numbers.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Constraints
-        >>> Constraints([(0, 1)], [(1, 2)], n_samples=3).to_frame(ids=["x", "y", "z"])
-           a  b    link  weight
-        0  x  y    must     1.0
-        1  y  z  cannot     1.0
-        """
-        return tables.to_dataframe(self._columns(ids), purpose="Constraints.to_frame")
-
-    @classmethod
-    def from_frame(
-        cls,
-        frame: Any,
-        *,
-        ids: ArrayLike | None = None,
-        n_samples: int | None = None,
-        a: str = "a",
-        b: str = "b",
-        link: str = "link",
-        weight: str | None = "weight",
-        on_conflict: OnConflict = None,
-    ) -> Self:
-        """Constraints from a table of answers.
-
-        Parameters
-        ----------
-        frame : DataFrame or mapping
-            A pandas, polars or other table with named columns.
-        ids : array-like of shape (n_samples,), default=None
-            Names of the rows of X, in order, where `a` and `b` hold names. They hold row numbers if None.
-        n_samples : int, default=None
-            Number of rows of X, ``len(ids)`` where `ids` is given.
-        a, b : str, default="a" and "b"
-            The columns of the two rows.
-        link : str, default="link"
-            The column of the answer: must or cannot, must-link or cannot-link, same or different, 1 or -1, true or
-            false.
-        weight : str or None, default="weight"
-            The column of the weights; all weigh 1 where the table does not have it.
-        on_conflict : {"raise", "warn", "drop"}, default=None
-            See :class:`Constraints`.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Constraints
-        >>> answers = {"a": ["x", "y"], "b": ["y", "z"], "link": ["same", "different"]}
-        >>> Constraints.from_frame(answers, ids=["x", "y", "z"]).to_lists()
-        ([(0, 1)], [(1, 2)])
-        """
-        table = tables.read_frame(frame, (a, b, link), weight)
-        return cls._from_table(table, (a, b, link, weight), ids, n_samples, on_conflict)
-
-    def to_file(self, path: str | PathLike[str], ids: ArrayLike | None = None) -> None:
-        """Write a CSV (.csv) or JSON-lines (.jsonl, .ndjson) file with the columns of :meth:`to_frame`.
-
-        Parameters
-        ----------
-        path : str or path
-            Where to; the ending of the name says which kind.
-        ids : array-like of shape (n_samples,), default=None
-            Names of the rows of X, to stand in a and b in place of row numbers.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> from pairlens.supervision import Constraints
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = os.path.join(folder, "answers.csv")
-        ...     Constraints([(0, 1)], n_samples=3).to_file(path)
-        ...     Constraints.from_file(path, n_samples=3)
-        Constraints(1 must-link, 0 cannot-links over 3 rows)
-        """
-        tables.write_file(path, self._columns(ids))
-
-    @classmethod
-    def from_file(
-        cls,
-        path: str | PathLike[str],
-        *,
-        ids: ArrayLike | None = None,
-        n_samples: int | None = None,
-        a: str = "a",
-        b: str = "b",
-        link: str = "link",
-        weight: str | None = "weight",
-        on_conflict: OnConflict = None,
-    ) -> Self:
-        """Constraints from a CSV file with a header (.csv) or a JSON-lines file (.jsonl, .ndjson).
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        ids, n_samples, a, b, link, weight, on_conflict
-            As for :meth:`from_frame`. Ids that are numbers in `ids` and text in the file, or the other way round,
-            are compared as text. A pair weighs 1 where its line has no weight: an empty cell in a CSV file, none or
-            null in a JSON line.
-
-        Examples
-        --------
-        See :meth:`to_file`.
-        """
-        table = tables.read_file(path, (a, b, link), weight)
-        return cls._from_table(table, (a, b, link, weight), ids, n_samples, on_conflict)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["PairsLike", "listed", "refuse_set", "regular_array"]
+__all__ = ["PairsLike", "materialised", "refuse_set", "regular_array"]
 
 PairsLike = ArrayLike | Iterable[Iterable[int]]
 
 
-def listed(values: Any) -> Any:
+def materialised(values: Any) -> Any:
     """The list of what an iterable gives (a generator, a zip, a set); what NumPy reads by itself stays as it is."""
     readable = isinstance(values, (Sequence, Mapping)) or any(
         hasattr(values, protocol) for protocol in ("__array__", "__array_interface__")

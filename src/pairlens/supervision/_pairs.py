@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens.supervision._inputs import PairsLike, listed, refuse_set, regular_array
+from pairlens.supervision._inputs import PairsLike, materialised, refuse_set, regular_array
 
 __all__ = [
     "MAX_MATERIALISED",
@@ -200,7 +200,7 @@ def check_sums(table: PairTable, *, weight_name: str) -> PairTable:
 
 def row_array(rows: Any, *, name: str) -> IntArray:
     """Whole row numbers as int64, of whatever shape; empty input has no type of its own and passes."""
-    array = regular_array(listed(rows), name=name)
+    array = regular_array(materialised(rows), name=name)
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.int64)
     if array.dtype == object:
@@ -271,7 +271,7 @@ def check_fits(pairs: IntArray, n_samples: int | None, *, name: str) -> None:
 
 
 def _weight_array(weight: ArrayLike, *, name: str) -> FloatArray:
-    values = regular_array(listed(weight), name=name)
+    values = regular_array(materialised(weight), name=name)
     try:
         return values.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:

@@ -9,19 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
-from sklearn.utils import check_random_state
 
 from pairlens.supervision._pairs import IntArray, canonical, contains, distinct, group_rows
 
-__all__ = ["as_generator", "check_count", "check_fraction", "draw_distinct", "draw_per_class", "triangle"]
-
-
-def as_generator(random_state: Any) -> np.random.Generator:
-    """A Generator from all that scikit-learn takes as random_state, or a Generator itself."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    seeds = check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
-    return np.random.default_rng(seeds)
+__all__ = ["check_count", "check_fraction", "draw_distinct", "draw_per_class", "triangle"]
 
 
 def check_fraction(fraction: Any, *, zero: bool = False) -> float:

@@ -1,4 +1,4 @@
-"""Answers in tables: data frames, CSV and JSON-lines files, with rows named by position or by id."""
+"""Tables of answers as columns: data frames, CSV and JSON-lines files, there and back."""
 
 from __future__ import annotations
 
@@ -6,168 +6,250 @@ import csv
 import io
 import json
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from pairlens._optional import require
+from pairlens._text import delimiter_of, read_text
+from pairlens.exceptions import AnswerError
 from pairlens.supervision._inputs import regular_array
-from pairlens.supervision._pairs import MAX_ROWS, FloatArray, IntArray, as_n_samples
 
-__all__ = [
-    "Table",
-    "name_rows",
-    "read_ends",
-    "read_file",
-    "read_frame",
-    "read_links",
-    "read_weights",
-    "to_dataframe",
-    "write_file",
-]
+__all__ = ["Source", "Table", "file_format", "read_file", "read_frame", "to_dataframe", "write_file"]
 
-_MUST = ("must", "must-link", "must_link", "same", "true", "1", "+1", "1.0")
-_CANNOT = ("cannot", "cannot-link", "cannot_link", "different", "false", "-1", "-1.0")
-_SUFFIXES = ".csv, .jsonl or .ndjson"
+FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".tsv": "csv"}
 
 
-class Table(NamedTuple):
-    """The columns asked for, and how to tell a person where the entry at a position stands."""
+@dataclass(frozen=True)
+class Table:
+    """Some columns of a data frame or of a file, and where each entry stands.
+
+    Attributes
+    ----------
+    columns : dict of arrays
+        One plain value for each entry.
+    lines : sequence of int or None
+        The line of each entry in the file, counted from 1; None for a data frame, whose rows count from 0.
+    file : str or None
+        Name of the file, None for a data frame.
+    decimal_comma : bool
+        Whether numbers may have a comma in place of the point, because something else separates the cells.
+    """
 
     columns: dict[str, NDArray[Any]]
-    place: Callable[[int], str]
+    lines: Sequence[int] | None
+    file: str | None
+    decimal_comma: bool
+
+    def refuse(
+        self,
+        wrong: NDArray[np.bool_],
+        values: NDArray[Any],
+        column: str,
+        problem: str,
+        reason: str,
+        remedy: str = "",
+    ) -> None:
+        """AnswerError about the first entry that is wrong, if there is one."""
+        if not wrong.any():
+            return
+        entry = int(wrong.argmax())
+        value = values[entry : entry + 1].tolist()[0]
+        line = entry if self.lines is None else int(self.lines[entry])
+        raise AnswerError(
+            f"{_place(line, self.file)} has {value!r} as {column}",
+            reason,
+            remedy,
+            problem=problem,
+            file=self.file,
+            line=line,
+            column=column,
+            value=value,
+        )
 
 
-def read_frame(frame: Any, required: tuple[str, ...], weight: str | None) -> Table:
-    """Columns of a data frame of any library, or of a mapping from names to columns."""
+@dataclass(frozen=True)
+class Source:
+    """A data frame or a file whose columns have not been looked at yet.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns.
+    read : callable
+        ``read(name, default)`` gives the values of a column. Entries that are empty in a file take the default; without
+        one they stay as they are, or are an error in a file of JSON lines.
+    lines, file, decimal_comma
+        See :class:`Table`.
+    """
+
+    names: tuple[str, ...]
+    read: Callable[[str, str | None], Any]
+    lines: Sequence[int] | None = None
+    file: str | None = None
+    decimal_comma: bool = False
+
+    @property
+    def title(self) -> str:
+        """What to call it in errors."""
+        return "the frame" if self.file is None else self.file
+
+    def find(self, *alternatives: str) -> str | None:
+        """The first of these columns that is there, or None."""
+        return next((name for name in alternatives if name in self.names), None)
+
+    def table(self, required: Sequence[str], weight: str | None) -> Table:
+        """Columns that have to be there, and that of the weights if it is."""
+        for name in required:
+            self._check_has(name, required)
+        columns = {name: self._column(name, None) for name in required}
+        if weight is not None and weight in self.names:
+            columns[weight] = self._column(weight, "1")
+        first = required[0]
+        for name, values in columns.items():
+            if len(values) != len(columns[first]):
+                raise ValueError(
+                    f"the columns must be equally long, but {first!r} has {len(columns[first])} entries and "
+                    f"{name!r} has {len(values)}"
+                )
+        return Table(columns, self.lines, self.file, self.decimal_comma)
+
+    def _column(self, name: str, default: str | None) -> NDArray[Any]:
+        column = regular_array(self.read(name, default), name=f"the column {name!r}")
+        if column.ndim != 1:
+            raise ValueError(f"the column {name!r} must hold one plain value per row, got the shape {column.shape}")
+        return column
+
+    def _check_has(self, name: str, required: Sequence[str]) -> None:
+        # In JSON lines every line has names of its own, and reading finds the first that lacks one.
+        if name in self.names or (self.file is not None and file_format(Path(self.file)) == "json"):
+            return
+        found = ", ".join(map(repr, self.names)) or "none"
+        header = f"the file must start with the header {','.join(required)} (and perhaps weight)"
+        raise AnswerError(
+            f"{self.title} has no column {name!r}; it has {found}",
+            "" if self.file is None else header if self.names else f"it is empty; {header}",
+            problem="no-column",
+            file=self.file,
+            column=name,
+        )
+
+
+def _place(line: int, file: str | None) -> str:
+    return f"row {line} of the frame" if file is None else f"line {line} of {file}"
+
+
+def read_frame(frame: Any) -> Source:
+    """A data frame of any library, or a mapping from names to columns."""
     if isinstance(frame, Mapping):
-        available = list(frame)
+        names = list(frame)
     else:
         found = getattr(frame, "column_names", None)
         found = getattr(frame, "columns", None) if found is None else found
         if found is None:
             raise ValueError(f"frame must be a table with named columns, got {type(frame).__name__}")
-        available = list(found)
-    names = _wanted(available, required, weight, source="the frame")
-    columns = {name: _column(frame[name], name) for name in names}
-    for name, values in columns.items():
-        if len(values) != len(columns[names[0]]):
-            raise ValueError(
-                f"the columns must be equally long, but {names[0]!r} has {len(columns[names[0]])} entries and "
-                f"{name!r} has {len(values)}"
-            )
-    return Table(columns, lambda row: f"row {row} of the frame")
+        names = list(found)
+    return Source(tuple(names), lambda name, _: frame[name])
 
 
-def read_file(path: str | PathLike[str], required: tuple[str, ...], weight: str | None) -> Table:
-    """Columns of a CSV file with a header, or of a file of one JSON object per line."""
+def read_file(path: str | PathLike[str]) -> Source:
+    """A CSV or TSV file with a header, whatever separates its cells, or a file of one JSON object per line."""
     path = Path(path)
-    read = _read_csv if _kind(path) == "csv" else _read_json_lines
-    lines, columns = read(_text(path), path.name, required, weight)
-    return Table(
-        {name: _column(values, name) for name, values in columns.items()},
-        lambda row: f"line {lines[row]} of {path.name}",
-    )
+    return (_read_csv if file_format(path) == "csv" else _read_json_lines)(read_text(path), path)
 
 
-def _text(path: Path) -> str:
-    try:
-        # "utf-8-sig" because spreadsheets put a byte-order mark in front.
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = error.object[: error.start].count(b"\n") + 1
+def file_format(path: Path) -> str:
+    """Whether a file is "csv" or "json" (lines of it), by its ending."""
+    kind = FORMATS.get(path.suffix.lower())
+    if kind is None:
+        endings = list(FORMATS)
         raise ValueError(
-            f"{path.name} is not UTF-8 text: line {line} has the byte {error.object[error.start]:#04x}; "
-            "save the file as UTF-8"
-        ) from None
+            f"the name of the file must end in {', '.join(endings[:-1])} or {endings[-1]}, got {path.name!r}"
+        )
+    return kind
 
 
-def _read_csv(
-    text: str, source: str, required: tuple[str, ...], weight: str | None
-) -> tuple[list[int], dict[str, list[Any]]]:
-    """The line number of every record, and its fields by column."""
-    reader = csv.reader(io.StringIO(text, newline=""))
+def _read_csv(text: str, path: Path) -> Source:
+    first = next((line for line in io.StringIO(text) if line.strip()), "")
+    delimiter = delimiter_of(first, path.suffix)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         numbered = [(reader.line_num, record) for record in reader if len(record) > 1 or "".join(record).strip()]
     except csv.Error as error:
-        raise ValueError(f"line {reader.line_num} of {source} is not CSV: {error}") from error
+        line = reader.line_num
+        raise AnswerError(f"line {line} of {path.name} is not CSV", str(error), file=path.name, line=line) from error
     header = [name.strip() for name in numbered.pop(0)[1]] if numbered else []
-    names = _wanted(header, required, weight, source=source)
     for line, record in numbered:
         if len(record) != len(header):
-            raise ValueError(f"line {line} of {source} has {len(record)} fields, but the header has {len(header)}")
-    columns = {name: [record[header.index(name)] for _, record in numbered] for name in names}
-    if weight in columns:
-        columns[weight] = [cell if cell.strip() else "1" for cell in columns[weight]]
-    return [line for line, _ in numbered], columns
+            raise AnswerError(
+                f"line {line} of {path.name} has {len(record)} fields, but the header has {len(header)}",
+                file=path.name,
+                line=line,
+            )
+
+    def read(name: str, default: str | None) -> NDArray[Any]:
+        if header.count(name) > 1:
+            raise AnswerError(f"{path.name} has {header.count(name)} columns named {name!r}", file=path.name)
+        cells = [record[header.index(name)] for _, record in numbered]
+        return np.array(cells if default is None else [cell if cell.strip() else default for cell in cells], dtype=str)
+
+    return Source(tuple(header), read, [line for line, _ in numbered], path.name, decimal_comma=delimiter != ",")
 
 
-def _read_json_lines(
-    text: str, source: str, required: tuple[str, ...], weight: str | None
-) -> tuple[list[int], dict[str, list[Any]]]:
-    """The line number of every object, and its entries by name."""
+def _read_json_lines(text: str, path: Path) -> Source:
     numbered = [(line, part) for line, part in enumerate(io.StringIO(text, newline=None), start=1) if part.strip()]
-    lines = [line for line, _ in numbered]
-    objects = [_json_object(part, line, source) for line, part in numbered]
-    for line, entry in zip(lines, objects):
-        _wanted(list(entry), required, None, source=f"line {line} of {source}")
-    columns = {name: [entry[name] for entry in objects] for name in required}
-    if weight is not None and any(weight in entry for entry in objects):
-        columns[weight] = [1 if entry.get(weight) is None else entry[weight] for entry in objects]
-    for name, values in columns.items():
-        for line, value in zip(lines, values):
-            if isinstance(value, (list, dict)):
-                raise ValueError(
-                    f"line {line} of {source} has {reprlib.repr(value)} as {name}: "
-                    f"the column {name!r} must hold one plain value per row"
-                )
-    return lines, columns
+    entries = [(line, _json_object(part, line, path.name)) for line, part in numbered]
+
+    def read(name: str, default: str | None) -> list[Any]:
+        return [_json_value(entry, name, default, line, path.name) for line, entry in entries]
+
+    names = tuple(dict.fromkeys(name for _, entry in entries for name in entry))
+    return Source(names, read, [line for line, _ in entries], path.name)
 
 
-def _wanted(available: list[Any], required: tuple[str, ...], weight: str | None, *, source: str) -> list[str]:
-    for name in required:
-        if name not in available:
-            raise ValueError(f"{source} has no column {name!r}; it has {', '.join(map(repr, available)) or 'none'}")
-    return [*required, weight] if weight is not None and weight in available else list(required)
-
-
-def _column(values: Any, name: str) -> NDArray[Any]:
-    column = regular_array(values, name=f"the column {name!r}")
-    if column.ndim != 1:
-        raise ValueError(f"the column {name!r} must hold one plain value per row, got the shape {column.shape}")
-    return column
+def _json_value(entry: dict[str, Any], name: str, default: str | None, line: int, file: str) -> Any:
+    value = entry.get(name)
+    if value is None and default is not None:
+        return float(default)
+    if name not in entry:
+        statement = f"{_place(line, file)} has no column {name!r}"
+        raise AnswerError(statement, problem="no-column", file=file, line=line, column=name)
+    if isinstance(value, (list, dict)):
+        raise AnswerError(
+            f"{_place(line, file)} has {reprlib.repr(value)} as {name}",
+            f"the column {name!r} must hold one plain value per row",
+            file=file,
+            line=line,
+            column=name,
+            value=value,
+        )
+    return value
 
 
 def _json_object(text: str, line: int, source: str) -> dict[str, Any]:
     try:
         entry = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"line {line} of {source} is not JSON: {error}") from error
+        raise AnswerError(f"line {line} of {source} is not JSON", str(error), file=source, line=line) from error
     if not isinstance(entry, dict):
-        raise ValueError(f"line {line} of {source} must be a JSON object, got {text.strip()[:40]!r}")
+        statement = f"line {line} of {source} must be a JSON object, got {text.strip()[:40]!r}"
+        raise AnswerError(statement, file=source, line=line, value=entry)
     return entry
 
 
-def _kind(path: Path) -> str:
-    suffix = path.suffix.lower()
-    if suffix == ".csv":
-        return "csv"
-    if suffix in (".jsonl", ".ndjson"):
-        return "json"
-    raise ValueError(f"the name of the file must end in {_SUFFIXES}, got {path.name!r}")
-
-
 def write_file(path: str | PathLike[str], columns: dict[str, NDArray[Any]]) -> None:
+    """Write columns as CSV, TSV or JSON lines, by the ending of the name."""
     path = Path(path)
-    kind = _kind(path)
+    kind = file_format(path)
     records = zip(*(column.tolist() for column in columns.values()))
     with path.open("w", newline="", encoding="utf-8") as file:
         if kind == "csv":
-            writer = csv.writer(file, lineterminator="\n")
+            writer = csv.writer(file, lineterminator="\n", delimiter=delimiter_of("", path.suffix))
             writer.writerow(columns)
             writer.writerows(records)
         else:
@@ -178,146 +260,5 @@ def write_file(path: str | PathLike[str], columns: dict[str, NDArray[Any]]) -> N
 
 
 def to_dataframe(columns: dict[str, NDArray[Any]], *, purpose: str) -> Any:
+    """The columns as a pandas DataFrame."""
     return require("pandas", extra="io", purpose=purpose).DataFrame(columns)
-
-
-def name_rows(rows: IntArray, ids: ArrayLike | None, n_rows: int) -> NDArray[Any]:
-    """The ids of rows, or the row numbers themselves where there are no ids."""
-    if ids is None:
-        return rows
-    names = _as_ids(ids)
-    if len(names) < n_rows:
-        raise ValueError(f"ids must name every row of X: expected {n_rows}, got {len(names)}")
-    chosen = names[rows]
-    # Dates have no JSON and no unambiguous CSV form of their own.
-    return chosen.astype(str) if chosen.dtype.kind in "mM" else chosen
-
-
-def read_ends(
-    table: Table, names: tuple[str, str], ids: ArrayLike | None, n_samples: int | None
-) -> tuple[IntArray, int | None]:
-    """The two rows of every pair, and the number of rows of X if `ids` tells it."""
-    size = as_n_samples(n_samples)
-    if ids is None:
-        ends = [_positions(table.columns[name], name, table.place) for name in names]
-    else:
-        index = _IdIndex(ids)
-        if size is not None and size != len(index):
-            raise ValueError(f"n_samples={size}, but ids names {len(index)} rows")
-        size = len(index)
-        ends = [index.rows_of(table.columns[name], name, table.place) for name in names]
-    first, second = ends
-    if size is not None:
-        for name, rows in zip(names, ends):
-            _refuse(rows >= size, rows, name, table.place, f"row numbers go from 0 to {size - 1}")
-    itself = "a row cannot be paired with itself"
-    _refuse(first == second, table.columns[names[0]], f"{names[0]} and {names[1]}", table.place, itself)
-    return np.column_stack([first, second]), size
-
-
-def _positions(values: NDArray[Any], name: str, place: Callable[[int], str]) -> IntArray:
-    right = "expected a row number from 0 on; to name rows otherwise, give ids"
-    if values.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if values.dtype.kind == "f":
-        _refuse(~(np.isfinite(values) & (values == np.floor(values))), values, name, place, right)
-    elif values.dtype.kind not in "iu":
-        values = np.char.strip(values.astype(str))
-        _refuse(~np.char.isdecimal(values), values, name, place, right)
-    numbers = values.astype(np.float64)
-    _refuse(numbers < 0, values, name, place, right)
-    _refuse(numbers >= MAX_ROWS, values, name, place, "row numbers must be below 2**31")
-    return values.astype(np.int64)
-
-
-def _refuse(wrong: NDArray[np.bool_], values: NDArray[Any], name: str, place: Callable[[int], str], why: str) -> None:
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise ValueError(f"{place(row)} has {values[row : row + 1].tolist()[0]!r} as {name}: {why}")
-
-
-def _as_ids(ids: ArrayLike) -> NDArray[Any]:
-    names = regular_array(ids, name="ids")
-    if names.ndim != 1:
-        raise ValueError(f"ids must be one-dimensional, one id per row of X; got the shape {names.shape}")
-    return names
-
-
-class _IdIndex:
-    """Looks up the rows of many ids at once."""
-
-    def __init__(self, ids: ArrayLike) -> None:
-        self._names = _as_ids(ids)
-        if self._names.dtype == object:
-            self._names = self._names.astype(str)
-        self._sorted, self._row, count = np.unique(self._names, return_index=True, return_counts=True)
-        if len(self._sorted) < len(self._names):
-            twice = int((count > 1).argmax())
-            raise ValueError(f"ids must be distinct, but {self._sorted.tolist()[twice]!r} comes {count[twice]} times")
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def rows_of(self, values: NDArray[Any], name: str, place: Callable[[int], str]) -> IntArray:
-        wanted, names = _comparable(values, self._sorted)
-        row = self._row
-        if names is not self._sorted:
-            order = np.argsort(names)
-            names, row = names[order], row[order]
-        if not len(names):
-            _refuse(np.ones(len(wanted), dtype=bool), values, name, place, "ids has no such id")
-            return np.empty(0, dtype=np.int64)
-        position = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
-        _refuse(names[position] != wanted, values, name, place, "ids has no such id")
-        return row[position]
-
-
-def _comparable(values: NDArray[Any], names: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Both as one kind: as they are, or as numbers if one holds fractions, or else as text."""
-    kinds = values.dtype.kind + names.dtype.kind
-    # int64 and uint64 would meet as floats, where large ids blur.
-    same = np.result_type(values, names).kind in "iu" if set(kinds) <= set("iu") else kinds[0] == kinds[1] != "O"
-    if same:
-        return values, names
-    if "f" in kinds:
-        try:
-            return values.astype(np.float64), names.astype(np.float64)
-        except (TypeError, ValueError):
-            pass
-    return values.astype(str), names.astype(str)
-
-
-def read_links(table: Table, name: str) -> NDArray[np.bool_]:
-    """Whether each pair is a must-link, from any of the usual words for it."""
-    values = table.columns[name]
-    words, position = np.unique(np.char.lower(np.char.strip(values.astype(str))), return_inverse=True)
-    is_must = np.isin(words, _MUST)
-    unknown = ~(is_must | np.isin(words, _CANNOT))
-    _refuse(
-        unknown[position],
-        values,
-        name,
-        table.place,
-        "expected must or cannot (or must-link / cannot-link, same / different, 1 / -1, true / false)",
-    )
-    return is_must[position]
-
-
-def read_weights(table: Table, name: str | None) -> FloatArray | None:
-    if name is None or name not in table.columns:
-        return None
-    values = table.columns[name]
-    try:
-        weights = values.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        weights = np.array([_number(value) for value in values.tolist()])
-    wrong = ~(np.isfinite(weights) & (weights >= 0))
-    _refuse(wrong, values, name, table.place, "a weight must be a finite number of at least 0")
-    return weights
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return float("nan")

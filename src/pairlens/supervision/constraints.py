@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pairlens._random import as_generator
 from pairlens._warnings import warn_user
 from pairlens.exceptions import ConflictWarning
 from pairlens.supervision._algebra import check_n_splits, close_cannot, close_must, folds
@@ -15,7 +16,6 @@ from pairlens.supervision._aligned import common_n_samples
 from pairlens.supervision._conflicts import Conflicts, OnConflict, counted, find_conflicts, settle
 from pairlens.supervision._core import WEIGHT_NAME, same_codes
 from pairlens.supervision._exchange import ExchangedPairs
-from pairlens.supervision._labels import encode_labels
 from pairlens.supervision._pairs import (
     MAX_ROWS,
     IntArray,
@@ -33,13 +33,13 @@ from pairlens.supervision._pairs import (
     row_array,
 )
 from pairlens.supervision._sampling import (
-    as_generator,
     check_count,
     check_fraction,
     draw_distinct,
     draw_per_class,
     triangle,
 )
+from pairlens.supervision.labels import encode_labels
 
 __all__ = ["Constraints"]
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens.supervision import _tables as tables
+from pairlens._random import as_generator
+from pairlens.exceptions import AnswerError
 from pairlens.supervision._algebra import check_n_splits, folds
-from pairlens.supervision._aligned import RowAligned, common_n_samples
+from pairlens.supervision._aligned import common_n_samples
 from pairlens.supervision._conflicts import OnConflict, check_policy, counted, raise_or_warn
 from pairlens.supervision._cycles import find_cycles
+from pairlens.supervision._entries import KIND_COLUMNS, name_rows, read_kinds, read_rows, read_weights
 from pairlens.supervision._inputs import PairsLike
-from pairlens.supervision._labels import factorise, one_per_row
 from pairlens.supervision._pairs import (
     FloatArray,
     IntArray,
@@ -31,12 +31,15 @@ from pairlens.supervision._pairs import (
     parse_pairs,
     take_rows,
 )
-from pairlens.supervision._sampling import as_generator, check_count, check_fraction, draw_distinct
+from pairlens.supervision._sampling import check_count, check_fraction, draw_distinct
+from pairlens.supervision._tables import Source
+from pairlens.supervision._tabular import TabularAnswers
+from pairlens.supervision.labels import factorise, one_per_row
 
 __all__ = ["Preferences"]
 
 
-class Preferences(RowAligned):
+class Preferences(TabularAnswers):
     """Pairs of rows of which the first is better than the second.
 
     Immutable. The order of the pairs does not matter; a pair that is given more than once is kept once, and its
@@ -74,6 +77,7 @@ class Preferences(RowAligned):
     """
 
     __slots__ = ("_table",)
+    _COLUMNS: ClassVar[tuple[str, ...]] = ("better", "worse")
     _table: PairTable
 
     def __init__(
@@ -300,130 +304,39 @@ class Preferences(RowAligned):
     def _columns(self, ids: ArrayLike | None) -> dict[str, NDArray[Any]]:
         better, worse = self._table.pairs.T
         return {
-            "better": tables.name_rows(better, ids, self._n_rows),
-            "worse": tables.name_rows(worse, ids, self._n_rows),
+            "better": name_rows(better, ids, self._n_rows),
+            "worse": name_rows(worse, ids, self._n_rows),
             "weight": self.weight,
         }
 
-    def to_frame(self, ids: ArrayLike | None = None) -> Any:
-        """A pandas DataFrame with the columns better, worse and weight.
-
-        Parameters
-        ----------
-        ids : array-like of shape (n_samples,), default=None
-            Names of the rows of X, to stand in better and worse in place of row numbers.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Preferences
-        >>> Preferences([(2, 0)], n_samples=3).to_frame(ids=["x", "y", "z"])
-          better worse  weight
-        0      z     x     1.0
-        """
-        return tables.to_dataframe(self._columns(ids), purpose="Preferences.to_frame")
-
     @classmethod
-    def from_frame(
+    def _from_source(
         cls,
-        frame: Any,
-        *,
-        ids: ArrayLike | None = None,
-        n_samples: int | None = None,
-        better: str = "better",
-        worse: str = "worse",
-        weight: str | None = "weight",
-        on_conflict: OnConflict = None,
-    ) -> Self:
-        """Preferences from a table of answers.
-
-        Parameters
-        ----------
-        frame : DataFrame or mapping
-            A pandas, polars or other table with named columns.
-        ids : array-like of shape (n_samples,), default=None
-            Names of the rows of X, in order, where `better` and `worse` hold names. They hold row numbers if None.
-        n_samples : int, default=None
-            Number of rows of X, ``len(ids)`` where `ids` is given.
-        better, worse : str, default="better" and "worse"
-            The columns of the two rows.
-        weight : str or None, default="weight"
-            The column of the weights; all weigh 1 where the table does not have it.
-        on_conflict : {"raise", "warn", "drop"}, default=None
-            See :class:`Preferences`.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Preferences
-        >>> Preferences.from_frame({"better": ["z"], "worse": ["x"]}, ids=["x", "y", "z"]).pairs
-        array([[2, 0]])
-        """
-        table = tables.read_frame(frame, (better, worse), weight)
-        return cls._from_table(table, (better, worse, weight), ids, n_samples, on_conflict)
-
-    @classmethod
-    def _from_table(
-        cls,
-        table: tables.Table,
-        names: tuple[str, str, str | None],
+        source: Source,
+        named: dict[str, str],
+        weight: str | None,
         ids: ArrayLike | None,
         n_samples: int | None,
         on_conflict: OnConflict,
     ) -> Self:
-        better, worse, weight = names
-        pairs, size = tables.read_ends(table, (better, worse), ids, n_samples)
-        return cls(pairs, size, weight=tables.read_weights(table, weight), on_conflict=on_conflict)
-
-    def to_file(self, path: str | PathLike[str], ids: ArrayLike | None = None) -> None:
-        """Write a CSV (.csv) or JSON-lines (.jsonl, .ndjson) file with the columns of :meth:`to_frame`.
-
-        Parameters
-        ----------
-        path : str or path
-            Where to; the ending of the name says which kind.
-        ids : array-like of shape (n_samples,), default=None
-            Names of the rows of X, to stand in better and worse in place of row numbers.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> from pairlens.supervision import Preferences
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = os.path.join(folder, "answers.jsonl")
-        ...     Preferences([(2, 0)], n_samples=3).to_file(path)
-        ...     Preferences.from_file(path, n_samples=3)
-        Preferences(1 pair over 3 rows)
-        """
-        tables.write_file(path, self._columns(ids))
-
-    @classmethod
-    def from_file(
-        cls,
-        path: str | PathLike[str],
-        *,
-        ids: ArrayLike | None = None,
-        n_samples: int | None = None,
-        better: str = "better",
-        worse: str = "worse",
-        weight: str | None = "weight",
-        on_conflict: OnConflict = None,
-    ) -> Self:
-        """Preferences from a CSV file with a header (.csv) or a JSON-lines file (.jsonl, .ndjson).
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        ids, n_samples, better, worse, weight, on_conflict
-            As for :meth:`from_frame`. Ids that are numbers in `ids` and text in the file, or the other way round,
-            are compared as text. A pair weighs 1 where its line has no weight: an empty cell in a CSV file, none or
-            null in a JSON line.
-
-        Examples
-        --------
-        See :meth:`to_file`.
-        """
-        table = tables.read_file(path, (better, worse), weight)
-        return cls._from_table(table, (better, worse, weight), ids, n_samples, on_conflict)
+        ends = (named.get("better", "better"), named.get("worse", "worse"))
+        kind = source.find(*KIND_COLUMNS)
+        if not named and kind is not None and not set(ends) <= set(source.names):
+            ends = ("a", "b")
+            table = source.table((*ends, kind), weight)
+            others = int((read_kinds(table, kind, preferences=True) != "prefer").sum())
+            if others:
+                raise AnswerError(
+                    f"{source.title} has {others} lines of other kinds than prefer",
+                    "read_answers reads all kinds",
+                    problem="other-kinds",
+                    file=source.file,
+                    column=kind,
+                )
+        else:
+            table = source.table(ends, weight)
+        pairs, size = read_rows(table, ends, ids, n_samples)
+        return cls(pairs, size, weight=read_weights(table, weight), on_conflict=on_conflict)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Preferences):
