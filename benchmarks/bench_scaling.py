@@ -44,7 +44,7 @@ from pairlens import (
     SKKMeans,
     SODRPaC,
 )
-from pairlens.methods._base import LinearPairTransformer
+from pairlens.methods.base import LinearPairTransformer
 from pairlens.selection.measure import peak_memory
 
 MIB = 1 << 20

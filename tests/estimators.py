@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.fixes import parse_version
 
 import pairlens
-from pairlens.methods._base import LinearPairTransformer
+from pairlens.methods.base import LinearPairTransformer
 
 pipelines_route_scores = pytest.mark.skipif(
     parse_version(sklearn.__version__) < parse_version("1.8"),

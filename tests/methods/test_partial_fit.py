@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,10 +15,10 @@ from sklearn.base import clone
 import pairlens
 from pairlens import Constraints
 from pairlens.exceptions import SupervisionWarning
-from pairlens.methods._incremental import Incremental
+from pairlens.methods.incremental import IncrementalPairTransformer
 from tests.estimators import linear_methods
 
-INCREMENTAL = [cls for cls in linear_methods() if issubclass(cls, Incremental)]
+INCREMENTAL = [cls for cls in linear_methods() if issubclass(cls, IncrementalPairTransformer)]
 MODELS = [cls() for cls in INCREMENTAL] + [
     pairlens.BWDR(shrinkage=0.0),
     pairlens.WBDR(shrinkage=0.0, threshold=0.9),
@@ -170,3 +172,22 @@ def test_batches_of_other_kinds():
     for (rows, pairs), kind in zip(parts, kinds):
         learner.partial_fit(kind(rows), constraints=pairs)
     assert_same(learner, reference)
+
+
+@pytest.mark.parametrize("cls", INCREMENTAL)
+def test_memory_does_not_depend_on_how_many_rows_have_gone_by(cls):
+    """A trillion rows with the mean and covariance of the first batch, then one more batch."""
+    X, y, _, parts = batches()
+    first = cls().partial_fit(X, constraints=Constraints.from_labels(y, n_pairs=200, random_state=0))
+    learner = pickle.loads(pickle.dumps(first))
+    moments = learner._batches.moments
+    many = replace(moments, n=10**12, scatter=moments.scatter * (10**12 / moments.n))
+    learner._batches = replace(learner._batches, moments=many)
+    empty = Constraints(n_samples=len(parts[0][0]))
+    tracemalloc.start()
+    learner.partial_fit(parts[0][0], constraints=empty)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 << 20
+    assert learner.n_samples_seen_ == 10**12 + len(parts[0][0])
+    assert_same(learner, first, tol=1e-6)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pairlens.methods.bwdr import compress_within, shrink, stretch_between, threshold_index
 from pairlens.spectral.eigen import attract_whitened, difference, fix_signs, generalized, range_basis
-from pairlens.spectral.stretch import compress_within, shrink, stretch_between, threshold_index
 
 
 def scatter(rng, dim, rank=None):

@@ -115,7 +115,7 @@ def _append(graph: _Graph, step: Any, current: str) -> str:
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-    from pairlens.methods._base import LinearPairTransformer
+    from pairlens.methods.base import LinearPairTransformer
     from pairlens.preference.lmca import LMCA
     from pairlens.preference.wsdr import WSDR
 

@@ -1,38 +1,139 @@
-"""BWDR and WBDR: make one kind of difference equal in all directions, then rank the directions by the other."""
+r"""BWDR and WBDR: make one kind of difference equal in all directions, then rank the directions by the other.
+
+Both start from the scatters of the pairs, :math:`S_W` over the must-links and :math:`S_B` over the cannot-links
+(eqs. 1 and 2 of the paper), shrunk where pairs are few (:func:`shrunk_scatters`). :func:`stretch_between` is
+Algorithm 1, BWDR; :func:`compress_within` Algorithm 2, WBDR. :mod:`pairlens.methods.kernel_bwdr` solves the same in
+kernel principal components.
+"""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens._sklearn import Interval, StrOptions
+from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import IntArray
-from pairlens.methods._incremental import Incremental
-from pairlens.methods._stretching import CompressWithin, ShrunkScatters, StretchBetween
+from pairlens.exceptions import SupervisionWarning
+from pairlens.methods.incremental import IncrementalPairTransformer
+from pairlens.spectral.eigen import Matrix, Pencil, range_basis, symmetric
+from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
 from pairlens.supervision import Constraints
 
-__all__ = ["BWDR", "WBDR"]
+if TYPE_CHECKING:
+    from pairlens.methods.kernel_bwdr import KernelBWDR
+
+__all__ = [
+    "BWDR",
+    "SHRINKAGE_PARAMETERS",
+    "SPECTRUM_FLOOR",
+    "WBDR",
+    "compress_within",
+    "shrink",
+    "shrunk_scatters",
+    "stretch_between",
+    "threshold_index",
+    "warn_if_must_links_are_mute",
+]
+
+SPECTRUM_FLOOR = 1e-8
+"""Smallest within-scatter eigenvalue, relative to the largest: with zeros the printed algorithm divides 0 by 0."""
+
+SHRINKAGE_PARAMETERS: dict[str, list[Any]] = {
+    "threshold": [Interval(Real, 0, 1, closed="right")],
+    "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
+    "shrinkage_factor": [Interval(Real, 0, None, closed="neither")],
+}
+"""What the parameters of the linear and the kernel forms may be."""
 
 
-class _Linear(ShrunkScatters, Incremental):
-    """The linear form: only rows in pairs count, unless a target of the shrinkage asks for all."""
+def shrunk_scatters(
+    space: RowSpace, known: Constraints, shrinkage: float | str, shrinkage_factor: float
+) -> tuple[Matrix, Matrix]:
+    r"""S_W of the must-links and S_B of the cannot-links, shrunk towards the identity and the total scatter.
 
-    _rows_may_be: ClassVar = "anywhere"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Incremental._parameter_constraints,
-        **ShrunkScatters._shrinkage_constraints,
-    }
+    A scatter of pairs of total weight m in p coordinates moves by :math:`\rho = c p / (c p + m)` with the factor c if
+    `shrinkage` is "auto", by `shrinkage` itself otherwise, and all the way where the pairs join equal rows only.
+    """
+    S_W, S_B = must_link_scatter(space, known), cannot_link_scatter(space, known)
 
-    def __init__(self, n_components: int, *, threshold: float, shrinkage: float | str, shrinkage_factor: float) -> None:
-        super().__init__(n_components)
-        self.threshold = threshold
-        self.shrinkage = shrinkage
-        self.shrinkage_factor = shrinkage_factor
+    def weight(scatter: Matrix, total: float) -> float:
+        if not np.trace(scatter) > 0:
+            return 1.0
+        prior = shrinkage_factor * len(scatter)
+        return prior / (prior + total) if shrinkage == "auto" else float(shrinkage)
 
-    def _rows_used(self, known: Constraints) -> IntArray | None:
-        pairs_suffice = self.shrinkage == 0 and known.n_must_link > 0 and known.n_cannot_link > 0
-        return known.rows if pairs_suffice else None
+    weight_W, weight_B = weight(S_W, known.must_link_total), weight(S_B, known.cannot_link_total)
+    if weight_W > 0:
+        S_W = shrink(S_W, np.eye(space.dim), weight_W)
+    if weight_B > 0:
+        S_B = shrink(S_B, space.total_scatter(), weight_B)
+    return S_W, S_B
 
 
-class BWDR(StretchBetween, _Linear):
+def shrink(S: Matrix, target: Matrix, weight: float) -> Matrix:
+    r"""Move a scatter towards a target, :math:`(1 - \rho) [S] + \rho [T]`, both scaled to trace p."""
+    p = len(S)
+    trace = np.trace(S)
+    own = S * (p / trace) if trace > 0 else np.zeros_like(S)
+    return (1 - weight) * own + weight * target * (p / np.trace(target))
+
+
+def threshold_index(values: NDArray[np.float64], threshold: float, at_least: int) -> int:
+    r"""How many leading eigenvalues to treat.
+
+    The largest i with :math:`\sum_{j \le i} \lambda_j / \sum_j \lambda_j \le t_0`, but at least `at_least` and at
+    most all.
+    """
+    share = np.cumsum(values) / values.sum()
+    i = int(np.count_nonzero(share <= threshold + 1e-12))
+    return min(max(i, at_least), len(values))
+
+
+def stretch_between(S_W: Matrix, S_B: Matrix, k: int, threshold: float) -> tuple[Pencil, int]:
+    r"""Algorithm 1: stretch the leading eigenvectors of S_B until the between-scatter is :math:`\lambda_1` in each.
+
+    Then take the k directions of smallest within-scatter. Returns ``(values, vectors)`` and the number i of stretched
+    directions; with i <= k the second step only rotates.
+    """
+    values, vectors = range_basis(S_B)
+    i = threshold_index(values, threshold, k)
+    stretched = vectors[:, :i] * np.sqrt(values[0] / values[:i])
+    within, rotation = symmetric(stretched.T @ S_W @ stretched)
+    return (within[::-1][:k], stretched @ rotation[:, ::-1][:, :k]), i
+
+
+def compress_within(S_W: Matrix, S_B: Matrix, k: int, threshold: float) -> Pencil:
+    r"""Algorithm 2: compress the leading eigenvectors of S_W until the within-scatter is at most :math:`\lambda_i`.
+
+    Then take the k directions of largest between-scatter.
+    """
+    values, vectors = symmetric(S_W)
+    i = threshold_index(np.maximum(values, 0.0), threshold, k)
+    floored = np.maximum(values, SPECTRUM_FLOOR * values[0])
+    scale = np.ones(len(values))
+    scale[:i] = np.sqrt(floored[i - 1] / floored[:i])
+    compressed = vectors * scale
+    between, rotation = symmetric(compressed.T @ S_B @ compressed)
+    return between[:k], compressed @ rotation[:, :k]
+
+
+def warn_if_must_links_are_mute(method: BWDR | KernelBWDR, stretched: int, repel: Matrix) -> None:
+    """Say so where the stretched directions are no more than those asked for, so that S_W only rotates them."""
+    if stretched <= method.n_components < np.linalg.matrix_rank(repel):
+        warn_user(
+            f"{type(method).__name__}: {method.n_components} directions already hold more than "
+            f"threshold={method.threshold} of the between-class difference, so the must-links have no influence. "
+            "Standardise the features, or raise threshold.",
+            SupervisionWarning,
+        )
+
+
+class BWDR(IncrementalPairTransformer):
     r"""Dimensionality reduction by increasing between-class differences.
 
     With :math:`S_B = \sum_{C} (x_i - x_j)(x_i - x_j)'` over the cannot-links and :math:`S_W` likewise over the
@@ -98,6 +199,12 @@ class BWDR(StretchBetween, _Linear):
     (178, 2)
     """
 
+    _rows_may_be: ClassVar = "anywhere"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **IncrementalPairTransformer._parameter_constraints,
+        **SHRINKAGE_PARAMETERS,
+    }
+
     def __init__(
         self,
         n_components: int = 2,
@@ -106,10 +213,28 @@ class BWDR(StretchBetween, _Linear):
         shrinkage: float | str = "auto",
         shrinkage_factor: float = 1.0,
     ) -> None:
-        super().__init__(n_components, threshold=threshold, shrinkage=shrinkage, shrinkage_factor=shrinkage_factor)
+        super().__init__(n_components)
+        self.threshold = threshold
+        self.shrinkage = shrinkage
+        self.shrinkage_factor = shrinkage_factor
+
+    def _rows_used(self, known: Constraints) -> IntArray | None:
+        # The targets of the shrinkage need all rows.
+        pairs_suffice = self.shrinkage == 0 and known.n_must_link > 0 and known.n_cannot_link > 0
+        return known.rows if pairs_suffice else None
+
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
+        if known.n_must_link == known.n_cannot_link == 0:
+            warn_fallback(self, "no pairs were given")
+        return shrunk_scatters(space, known, self.shrinkage, self.shrinkage_factor)
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        solution, stretched = stretch_between(attract, repel, self.n_components, self.threshold)
+        warn_if_must_links_are_mute(self, stretched, repel)
+        return solution
 
 
-class WBDR(CompressWithin, _Linear):
+class WBDR(BWDR):
     r"""Dimensionality reduction by compression of within-class differences.
 
     With :math:`S_W = \sum_{M} (x_i - x_j)(x_i - x_j)'` over the must-links and :math:`S_B` likewise over the
@@ -182,3 +307,6 @@ class WBDR(CompressWithin, _Linear):
         shrinkage_factor: float = 1.0,
     ) -> None:
         super().__init__(n_components, threshold=threshold, shrinkage=shrinkage, shrinkage_factor=shrinkage_factor)
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return compress_within(attract, repel, self.n_components, self.threshold)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from pairlens._warnings import warn_fallback
-from pairlens.methods._incremental import Incremental
+from pairlens.methods.incremental import IncrementalPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import chunklet_covariance, unsupervised
@@ -16,7 +16,7 @@ from pairlens.supervision import Constraints
 __all__ = ["CFLD", "RCA"]
 
 
-class RCA(Incremental):
+class RCA(IncrementalPairTransformer):
     r"""Relevant component analysis: whiten the variation inside chunklets.
 
     Chunklets are the groups of rows that chains of must-links join. With :math:`C_w` the covariance of the rows about

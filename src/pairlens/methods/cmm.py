@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pairlens._warnings import warn_fallback
 from pairlens.engines import IntArray
-from pairlens.methods._incremental import Incremental
+from pairlens.methods.incremental import IncrementalPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
@@ -15,7 +15,7 @@ from pairlens.supervision import Constraints
 __all__ = ["CMM", "mean_differences"]
 
 
-class CMM(Incremental):
+class CMM(IncrementalPairTransformer):
     r"""Constraint margin maximisation.
 
     The orthonormal leading eigenvectors of :math:`S_C / n_C - S_M / n_M`, the mean difference of the cannot-links less

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pairlens._warnings import warn_fallback
 from pairlens.engines import IntArray
-from pairlens.methods._incremental import Incremental
+from pairlens.methods.incremental import IncrementalPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import between_chunklets, chunklet_covariance, unsupervised
@@ -15,7 +15,7 @@ from pairlens.supervision import Constraints
 __all__ = ["DCA"]
 
 
-class DCA(Incremental):
+class DCA(IncrementalPairTransformer):
     r"""Discriminative component analysis.
 
     Chunklets are the groups of rows that chains of must-links join; a cannot-linked row in no must-link is a chunklet

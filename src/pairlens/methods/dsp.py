@@ -22,7 +22,7 @@ from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.graphs.edges import edges_of, weight_matrix
 from pairlens.kernels.features import MEDIAN_ROWS, evenly_spaced
 from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
-from pairlens.methods._base import LinearPairTransformer, finite
+from pairlens.methods.base import LinearPairTransformer, finite
 from pairlens.spectral.eigen import WHITEN_FLOOR, Matrix, Pencil, symmetric
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints

@@ -5,38 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from pairlens.methods._kernel import KernelPairTransformer
-from pairlens.methods._stretching import CompressWithin, ShrunkScatters, StretchBetween
+from pairlens._warnings import warn_fallback
+from pairlens.methods.bwdr import (
+    SHRINKAGE_PARAMETERS,
+    compress_within,
+    shrunk_scatters,
+    stretch_between,
+    warn_if_must_links_are_mute,
+)
+from pairlens.methods.kernel import KernelPairTransformer
+from pairlens.spectral.eigen import Matrix, Pencil
+from pairlens.spectral.rowspace import RowSpace
+from pairlens.supervision import Constraints
 
 __all__ = ["KernelBWDR", "KernelWBDR"]
 
 
-class _Kernel(ShrunkScatters, KernelPairTransformer):
-    """The kernel form, in centred kernel features."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelPairTransformer._parameter_constraints,
-        **ShrunkScatters._shrinkage_constraints,
-    }
-
-    def __init__(
-        self,
-        n_components: int,
-        *,
-        kernel: str | Callable[..., Any],
-        gamma: float | str,
-        rank: int | None,
-        threshold: float,
-        shrinkage: float | str,
-        shrinkage_factor: float,
-    ) -> None:
-        super().__init__(n_components, kernel=kernel, gamma=gamma, rank=rank)
-        self.threshold = threshold
-        self.shrinkage = shrinkage
-        self.shrinkage_factor = shrinkage_factor
-
-
-class KernelBWDR(StretchBetween, _Kernel):
+class KernelBWDR(KernelPairTransformer):
     r"""BWDR in kernel principal components.
 
     The solutions of :class:`BWDR` lie in the span of the mapped rows, so the method in the feature space of a kernel is
@@ -91,6 +76,11 @@ class KernelBWDR(StretchBetween, _Kernel):
     (150, 2)
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **KernelPairTransformer._parameter_constraints,
+        **SHRINKAGE_PARAMETERS,
+    }
+
     def __init__(
         self,
         n_components: int = 2,
@@ -102,18 +92,23 @@ class KernelBWDR(StretchBetween, _Kernel):
         shrinkage: float | str = "auto",
         shrinkage_factor: float = 1.0,
     ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            rank=rank,
-            threshold=threshold,
-            shrinkage=shrinkage,
-            shrinkage_factor=shrinkage_factor,
-        )
+        super().__init__(n_components, kernel=kernel, gamma=gamma, rank=rank)
+        self.threshold = threshold
+        self.shrinkage = shrinkage
+        self.shrinkage_factor = shrinkage_factor
+
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
+        if known.n_must_link == known.n_cannot_link == 0:
+            warn_fallback(self, "no pairs were given")
+        return shrunk_scatters(space, known, self.shrinkage, self.shrinkage_factor)
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        solution, stretched = stretch_between(attract, repel, self.n_components, self.threshold)
+        warn_if_must_links_are_mute(self, stretched, repel)
+        return solution
 
 
-class KernelWBDR(CompressWithin, _Kernel):
+class KernelWBDR(KernelBWDR):
     r"""WBDR in kernel principal components.
 
     The solutions of :class:`WBDR` lie in the span of the mapped rows, so the method in the feature space of a kernel is
@@ -187,3 +182,6 @@ class KernelWBDR(CompressWithin, _Kernel):
             shrinkage=shrinkage,
             shrinkage_factor=shrinkage_factor,
         )
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return compress_within(attract, repel, self.n_components, self.threshold)

@@ -10,7 +10,7 @@ import numpy as np
 from pairlens._sklearn import Interval
 from pairlens._warnings import warn_fallback
 from pairlens.engines import FloatArray, IntArray, group_scatter, neighbors, row_blocks, take_rows
-from pairlens.methods._base import LinearPairTransformer
+from pairlens.methods.base import LinearPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import between_scatter, unsupervised

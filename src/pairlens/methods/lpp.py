@@ -13,7 +13,7 @@ from pairlens._warnings import warn_fallback
 from pairlens.engines import IntArray, graph_scatter
 from pairlens.graphs.edges import nearest_edges, weight_matrix
 from pairlens.graphs.weights import heat
-from pairlens.methods._base import LinearPairTransformer
+from pairlens.methods.base import LinearPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import must_link_degrees, must_link_scatter, unsupervised

@@ -12,7 +12,7 @@ from pairlens._sklearn import Interval
 from pairlens.engines import Rows, graph_scatter
 from pairlens.graphs.edges import nearest_edges, weight_matrix
 from pairlens.graphs.weights import default_theta, heat
-from pairlens.methods._kernel import KernelPairTransformer
+from pairlens.methods.kernel import KernelPairTransformer
 from pairlens.methods.lpp import LocalityPreserving, degrees
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace

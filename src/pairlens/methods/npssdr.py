@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pairlens._sklearn import Interval
 from pairlens.engines import residual_scatter
 from pairlens.graphs.weights import reconstruction_weights
-from pairlens.methods._base import LinearPairTransformer
+from pairlens.methods.base import LinearPairTransformer
 from pairlens.methods.cmm import mean_differences
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace

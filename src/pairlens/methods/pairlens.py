@@ -16,7 +16,6 @@ from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import HeldOutDistances, PairFolds, SuspiciousPairs, held_out_distances, suspicious_pairs
 from pairlens.judging.scores import CHANCE
-from pairlens.methods._base import LinearPairTransformer, PairView
 from pairlens.methods._stages import (
     FEWEST_FOR_FOLDS,
     FirstStage,
@@ -27,6 +26,7 @@ from pairlens.methods._stages import (
     principal_rows,
     second_stage,
 )
+from pairlens.methods.base import LinearPairTransformer, PairTransformer
 from pairlens.methods.kernel_bwdr import KernelBWDR
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.pairproblem import pair_matrices
@@ -45,7 +45,7 @@ GUARD_FOLDS = 3
 FEWEST_FOR_GUARD = 5
 
 
-class _Judged(PairView):
+class _Judged(PairTransformer):
     """What both estimators know of themselves from held-out pairs."""
 
     _held_out: HeldOutDistances | None

@@ -11,7 +11,7 @@ from pairlens._sklearn import Interval
 from pairlens._warnings import warn_fallback
 from pairlens.engines import graph_scatter, group_scatter
 from pairlens.graphs.edges import nearest_edges, weight_matrix
-from pairlens.methods._base import LinearPairTransformer
+from pairlens.methods.base import LinearPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import between_scatter, unsupervised

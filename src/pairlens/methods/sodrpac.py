@@ -12,8 +12,8 @@ from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.weights import default_theta
-from pairlens.methods._base import LinearPairTransformer, finite
 from pairlens.methods._subclass import Terms, held_out_scores
+from pairlens.methods.base import LinearPairTransformer, finite
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints

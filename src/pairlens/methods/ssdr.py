@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairlens._sklearn import Interval, StrOptions
-from pairlens.methods._incremental import Incremental
+from pairlens.methods.incremental import IncrementalPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
@@ -17,7 +17,7 @@ from pairlens.supervision import Constraints
 __all__ = ["SSDR"]
 
 
-class SSDR(Incremental):
+class SSDR(IncrementalPairTransformer):
     r"""Semi-supervised dimensionality reduction.
 
     The orthonormal leading eigenvectors of
@@ -71,7 +71,7 @@ class SSDR(Incremental):
 
     _rows_may_be: ClassVar = "anywhere"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **Incremental._parameter_constraints,
+        **IncrementalPairTransformer._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
         "normalization": [StrOptions({"full", "half"})],

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pairlens.methods._base import LinearPairTransformer
+from pairlens.methods.base import LinearPairTransformer
 from pairlens.papers.experiment import Array, Codes, Method, Unit
 from pairlens.supervision import Constraints
 

@@ -62,19 +62,24 @@ class RowSpace:
         The rows in these coordinates, not centred where the coordinates are the features.
     offset : array of shape (dim,)
         The mean of the data in these coordinates.
-    seen : array or CSR matrix of shape (n_rows, any), optional
+    input_rows : array or CSR matrix of shape (n_rows, any), optional
         The rows whose distances say who is near whom, where the coordinates do not: the input of a kernel method.
     """
 
     rows: Rows
     offset: NDArray[np.float64]
-    seen: Rows | None = None
+    input_rows: Rows | None = None
     _basis: Basis | None = None
 
     @property
     def near_rows(self) -> Rows:
         """The rows whose distances say who is near whom."""
-        return self.rows if self.seen is None else self.seen
+        return self.rows if self.input_rows is None else self.input_rows
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.rows.shape[0])
 
     @property
     def dim(self) -> int:
@@ -87,7 +92,7 @@ class RowSpace:
 
     def covariance(self) -> NDArray[np.float64]:
         """Total scatter divided by the number of rows."""
-        return self.total_scatter() / self.rows.shape[0]
+        return self.total_scatter() / self.n_rows
 
     def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         """Directions in these coordinates (in columns) as components in the features (in rows)."""

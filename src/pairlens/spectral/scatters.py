@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import IntArray, group_means, group_scatter, pair_scatter
+from pairlens.spectral.batches import ScatterSum, SummedSpace
 from pairlens.spectral.rowspace import RowSpace
-from pairlens.spectral.seen import SeenSpace, Sum
 from pairlens.supervision import Constraints
 
 __all__ = [
@@ -42,7 +42,7 @@ def unsupervised(space: RowSpace) -> tuple[Matrix, Matrix]:
 
 def must_link_scatter(space: RowSpace, known: Constraints) -> Matrix:
     """Sum over must-links of weight times the outer product of the difference."""
-    if isinstance(space, SeenSpace):
+    if isinstance(space, SummedSpace):
         return space.sum("must_link").scatter.copy()
     explicit = known.explicit
     scatter = pair_scatter(space.rows, explicit.must_link, explicit.must_link_weight)
@@ -64,7 +64,7 @@ def must_link_degrees(known: Constraints) -> NDArray[np.float64]:
 
 def cannot_link_scatter(space: RowSpace, known: Constraints) -> Matrix:
     """Sum over cannot-links of weight times the outer product of the difference."""
-    if isinstance(space, SeenSpace):
+    if isinstance(space, SummedSpace):
         return space.sum("cannot_link").scatter.copy()
     explicit = known.explicit
     scatter = pair_scatter(space.rows, explicit.cannot_link, explicit.cannot_link_weight)
@@ -85,12 +85,12 @@ def between_scatter(space: RowSpace, codes: IntArray) -> Matrix:
 
 def chunklet_covariance(space: RowSpace, codes: IntArray) -> Matrix:
     """Mean over the grouped rows of the outer product of their deviation from the mean of their group."""
-    inside = space.sum("chunklets") if isinstance(space, SeenSpace) else _inside_chunklets(space, codes)
+    inside = space.sum("chunklets") if isinstance(space, SummedSpace) else _inside_chunklets(space, codes)
     return inside.scatter / max(1, inside.count)
 
 
-def _inside_chunklets(space: RowSpace, codes: IntArray) -> Sum:
-    return Sum(group_scatter(space.rows, codes), int(np.count_nonzero(codes >= 0)))
+def _inside_chunklets(space: RowSpace, codes: IntArray) -> ScatterSum:
+    return ScatterSum(group_scatter(space.rows, codes), int(np.count_nonzero(codes >= 0)))
 
 
 def between_chunklets(space: RowSpace, known: Constraints, chunklets: IntArray) -> Matrix:
@@ -99,12 +99,12 @@ def between_chunklets(space: RowSpace, known: Constraints, chunklets: IntArray) 
     A row in no chunklet is one by itself.
     """
     between = (
-        space.sum("between_chunklets") if isinstance(space, SeenSpace) else _joined_chunklets(space, known, chunklets)
+        space.sum("between_chunklets") if isinstance(space, SummedSpace) else _joined_chunklets(space, known, chunklets)
     )
     return between.scatter / max(1, between.count)
 
 
-def _joined_chunklets(space: RowSpace, known: Constraints, chunklets: IntArray) -> Sum:
+def _joined_chunklets(space: RowSpace, known: Constraints, chunklets: IntArray) -> ScatterSum:
     # Rows in no pair are in no difference of means: a batch may have many of them.
     group = chunklets.copy()
     single = np.setdiff1d(known.rows, np.flatnonzero(group >= 0), assume_unique=True)
@@ -114,7 +114,7 @@ def _joined_chunklets(space: RowSpace, known: Constraints, chunklets: IntArray) 
     joined = np.unique(np.sort(joined, axis=1), axis=0)
     joined = joined[joined[:, 0] != joined[:, 1]]
     difference = means[joined[:, 0]] - means[joined[:, 1]]
-    return Sum(difference.T @ difference, len(joined))
+    return ScatterSum(difference.T @ difference, len(joined))
 
 
 def _label_groups(known: Constraints, group: IntArray) -> IntArray:
@@ -130,9 +130,9 @@ def _sizes(codes: IntArray) -> NDArray[np.float64]:
     return np.bincount(codes[codes >= 0]).astype(np.float64)
 
 
-SUMS: dict[str, Callable[[RowSpace, Constraints], Sum]] = {
-    "must_link": lambda space, known: Sum(must_link_scatter(space, known), known.n_must_link),
-    "cannot_link": lambda space, known: Sum(cannot_link_scatter(space, known), known.n_cannot_link),
+SUMS: dict[str, Callable[[RowSpace, Constraints], ScatterSum]] = {
+    "must_link": lambda space, known: ScatterSum(must_link_scatter(space, known), known.n_must_link),
+    "cannot_link": lambda space, known: ScatterSum(cannot_link_scatter(space, known), known.n_cannot_link),
     "chunklets": lambda space, known: _inside_chunklets(space, known.chunklets()),
     "between_chunklets": lambda space, known: _joined_chunklets(space, known, known.chunklets()),
 }

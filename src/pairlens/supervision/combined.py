@@ -24,14 +24,8 @@ def combine(y: ArrayLike | None, constraints: Constraints | None, n_samples: int
             f"constraints must be a pairlens.Constraints, got {type(constraints).__name__}. Build one with "
             "Constraints(must_link=[(0, 4)], cannot_link=[(0, 9)], n_samples=len(X))."
         )
-    if y is None:
-        known = Constraints(n_samples=n_samples)
-    else:
-        known = Constraints.from_labels(_in_memory(y))
-        if len(known) != n_samples:
-            raise ValueError(f"y has {len(known)} entries but X has {n_samples} rows; there must be one for each.")
     if constraints is None:
-        return known
+        return Constraints(n_samples=n_samples) if y is None else _from_labels(y, n_samples)
     if constraints.n_samples is None:
         constraints = constraints.with_n_samples(n_samples)
     elif len(constraints) != n_samples:
@@ -42,7 +36,15 @@ def combine(y: ArrayLike | None, constraints: Constraints | None, n_samples: int
     if y is None:
         return constraints
     # What was accepted as contradictory when it was built is not refused now.
-    return known.merge(constraints, on_conflict="warn" if len(constraints.conflicts().direct) else None)
+    contradictory = len(constraints.conflicts().direct) > 0
+    return _from_labels(y, n_samples).merge(constraints, on_conflict="warn" if contradictory else None)
+
+
+def _from_labels(y: Any, n_samples: int) -> Constraints:
+    known = Constraints.from_labels(_in_memory(y))
+    if len(known) != n_samples:
+        raise ValueError(f"y has {len(known)} entries but X has {n_samples} rows; there must be one for each.")
+    return known
 
 
 def _in_memory(y: Any) -> ArrayLike:

@@ -1,7 +1,8 @@
-"""What all pair methods share: input, supervision, coordinates, signs, projection and score.
+"""The base classes of the methods, each with one job.
 
-A method adds two things: which scatters attract and repel (:meth:`PairTransformer._scatters`), and which eigenproblem
-turns them into directions (:meth:`PairTransformer._solve`).
+- :class:`PairTransformer`: the contract with scikit-learn: input, supervision, routing, score;
+- :class:`SpectralPairTransformer`: two scatters and an eigenproblem, what to do where they determine too little;
+- :class:`LinearPairTransformer`: directions that are weights of the features, for rows wherever they are.
 """
 
 from __future__ import annotations
@@ -35,19 +36,61 @@ from pairlens.spectral.scatters import unsupervised
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
-__all__ = ["LinearPairTransformer", "PairTransformer", "PairView", "finite"]
+__all__ = ["LinearPairTransformer", "PairTransformer", "SpectralPairTransformer", "finite"]
 
 
-class PairView(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """Base of all that turns rows into a view by what is known about pairs: routing, projection and score."""
+class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """The contract of all methods: what goes into `fit`, how rows are checked, what `score` means.
+
+    A method says in :meth:`_learn` what it makes of rows and pairs, and in :meth:`transform` where rows go.
+    """
 
     # With metadata routing enabled, pipelines and searches hand `constraints` to these methods unasked.
     __metadata_request__fit: ClassVar = {"constraints": True}
     __metadata_request__score: ClassVar = {"constraints": True}
 
     @abstractmethod
+    def _learn(self, rows: Rows, known: Constraints) -> None:
+        """Learn from checked rows and all that is known about them, and set the attributes."""
+
+    @abstractmethod
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Project rows."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
+        """Learn the view.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            All rows, those about which nothing is known too. The linear methods also take dask arrays and data
+            frames, and torch tensors.
+        y : array-like of shape (n_samples,), optional
+            Labels, -1 or missing where unknown. All pairs of labelled rows become constraints.
+        constraints : Constraints, optional
+            Pairs of rows that belong together or do not. Adds to what `y` says.
+
+        Returns
+        -------
+        self : object
+        """
+        rows = self._read(X, fitting=True)
+        self._check_n_components(rows)
+        known = combine(y, constraints, rows.shape[0])
+        with threads_for(rows.shape):
+            self._learn(rows, known)
+        return self
+
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
+        """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
+        return validate_data(
+            self, X, dtype=DTYPES, accept_sparse="csr", reset=fitting, ensure_min_samples=2 if fitting else 1
+        )
+
+    @abstractmethod
+    def _check_n_components(self, X: Rows) -> None:
+        """Refuse more directions than the rows can have."""
 
     def score(
         self,
@@ -90,8 +133,11 @@ class PairView(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
         return tags
 
 
-class PairTransformer(PairView):
-    """Base of the methods that learn directions from pairs of rows.
+class SpectralPairTransformer(PairTransformer):
+    """Methods made of two scatters and an eigenproblem.
+
+    A method adds which scatters attract and repel (:meth:`_scatters`), and which eigenproblem turns them into
+    directions (:meth:`_solve`).
 
     Parameters
     ----------
@@ -125,41 +171,10 @@ class PairTransformer(PairView):
     def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
         """Store what :meth:`transform` needs."""
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
-        """Learn the directions.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            All rows, those about which nothing is known too. The linear methods also take dask arrays and data
-            frames, and torch tensors.
-        y : array-like of shape (n_samples,), optional
-            Labels, -1 or missing where unknown. All pairs of labelled rows become constraints.
-        constraints : Constraints, optional
-            Pairs of rows that belong together or do not. Adds to what `y` says.
-
-        Returns
-        -------
-        self : object
-        """
-        rows = self._read(X, fitting=True)
-        self._check_n_components(rows)
-        known = combine(y, constraints, rows.shape[0])
-        with threads_for(rows.shape):
-            self._learn_safely(rows, known)
-        return self
-
-    def _read(self, X: Any, *, fitting: bool) -> Rows:
-        """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
-        return validate_data(
-            self, X, dtype=DTYPES, accept_sparse="csr", reset=fitting, ensure_min_samples=2 if fitting else 1
-        )
-
-    def _learn_safely(self, rows: Rows, known: Constraints) -> None:
+    def _learn(self, rows: Rows, known: Constraints) -> None:
         """Learn, in float64 where squares leave the range of float32."""
         try:
-            self._learn(rows, known)
+            self._learn_in_dtype(rows, known)
         except FloatingPointError:
             if rows.dtype == np.float64:
                 raise ValueError(
@@ -167,10 +182,10 @@ class PairTransformer(PairView):
                     "X, for example by sklearn.preprocessing.StandardScaler."
                 ) from None
             # Squares leave the range of float32 long before the values do.
-            self._learn(rows.astype(np.float64), known)
+            self._learn_in_dtype(rows.astype(np.float64), known)
             self._store_as(rows.dtype)
 
-    def _learn(self, rows: Rows, known: Constraints) -> None:
+    def _learn_in_dtype(self, rows: Rows, known: Constraints) -> None:
         """Find and store the directions; FloatingPointError if squares overflow or vanish in the dtype of the rows."""
         with np.errstate(over="ignore", invalid="ignore"):
             space, local = self._fit_coordinates(rows, known)
@@ -217,7 +232,7 @@ class PairTransformer(PairView):
             raise ValueError(f"n_components={self.n_components} must be at most the number of features, {X.shape[1]}.")
 
 
-class LinearPairTransformer(PairTransformer):
+class LinearPairTransformer(SpectralPairTransformer):
     """Base of the methods whose directions are weights of the features.
 
     Attributes
@@ -251,13 +266,13 @@ class LinearPairTransformer(PairTransformer):
         validate_data(self, rows.header, reset=fitting, skip_check_array=True)
         return rows
 
-    def _learn_safely(self, rows: Rows, known: Constraints) -> None:
+    def _learn(self, rows: Rows, known: Constraints) -> None:
         if not isinstance(rows, EngineRows):
-            super()._learn_safely(rows, known)
+            super()._learn(rows, known)
             return
-        near, about = into_memory(type(self).__name__, rows, known, self._rows_taken)
-        super()._learn_safely(near, about)
-        if near is not rows:
+        local_rows, local_known = into_memory(type(self).__name__, rows, known, self._rows_taken)
+        super()._learn(local_rows, local_known)
+        if local_rows is not rows:
             self.mean_ = column_means(rows).astype(rows.dtype)
 
     @property

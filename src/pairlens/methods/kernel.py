@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from pairlens._sklearn import DTYPES, Interval, StrOptions, check_is_fitted, validate_data
+from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens.engines import Rows, column_means
 from pairlens.kernels.features import kernel_features
-from pairlens.methods._base import PairTransformer
+from pairlens.methods.base import SpectralPairTransformer
 from pairlens.spectral.eigen import fix_signs
 from pairlens.spectral.rowspace import RowSpace, row_space
 from pairlens.supervision import Constraints
@@ -24,11 +24,11 @@ KERNELS = {"additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "po
 """Those of scikit-learn, named here because asking for its list costs an import."""
 
 
-class KernelPairTransformer(PairTransformer):
+class KernelPairTransformer(SpectralPairTransformer):
     """Base of the methods whose directions are combinations of kernel functions at rows."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PairTransformer._parameter_constraints,
+        **SpectralPairTransformer._parameter_constraints,
         "kernel": [StrOptions(KERNELS), callable],
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
         "rank": [Interval(Integral, 1, None, closed="left"), None],
@@ -51,8 +51,8 @@ class KernelPairTransformer(PairTransformer):
         self._features = kernel_features(X, kernel=self.kernel, gamma=self.gamma, rank=self.rank, center=True)
         coordinates = self._features(X)
         # Distances of wide sparse rows are found in the coordinates of their row space, which need no dense copy.
-        near = row_space(X, column_means(X)).rows if sparse.issparse(X) else X
-        return RowSpace(coordinates, coordinates.mean(axis=0), seen=near), known
+        input_rows = row_space(X, column_means(X)).rows if sparse.issparse(X) else X
+        return RowSpace(coordinates, coordinates.mean(axis=0), input_rows=input_rows), known
 
     def _check_n_components(self, X: Rows) -> None:
         if self.n_components > X.shape[0]:
@@ -77,5 +77,5 @@ class KernelPairTransformer(PairTransformer):
         Z : array of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        rows = self._read(X, fitting=False)
         return (self._features(rows) @ self.components_.T - self._offset).astype(rows.dtype, copy=False)

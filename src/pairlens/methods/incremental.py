@@ -10,17 +10,17 @@ from numpy.typing import ArrayLike
 from pairlens._sklearn import fit_context
 from pairlens._warnings import warn_user
 from pairlens.engines import Moments, Rows
-from pairlens.methods._base import LinearPairTransformer
+from pairlens.methods.base import LinearPairTransformer
+from pairlens.spectral.batches import BatchSums, PairCounts
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import SUMS
-from pairlens.spectral.seen import Seen, SeenPairs
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
-__all__ = ["Incremental"]
+__all__ = ["IncrementalPairTransformer"]
 
 
-class Incremental(LinearPairTransformer):
+class IncrementalPairTransformer(LinearPairTransformer):
     """Base of the methods that can learn from batches of rows which are gone afterwards.
 
     Attributes
@@ -34,13 +34,10 @@ class Incremental(LinearPairTransformer):
     _sums: ClassVar[tuple[str, ...]] = ("must_link", "cannot_link")
     """Names of the scatters, in :data:`pairlens.spectral.scatters.SUMS`, that the method is made of."""
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
-        super().fit(X, y, constraints=constraints)
-        self.__dict__.pop("_seen", None)
-        return self
-
-    fit.__doc__ = LinearPairTransformer.fit.__doc__
+    def _learn(self, rows: Rows, known: Constraints) -> None:
+        super()._learn(rows, known)
+        self.n_samples_seen_ = int(rows.shape[0])
+        self.__dict__.pop("_batches", None)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
@@ -64,7 +61,7 @@ class Incremental(LinearPairTransformer):
         -------
         self : object
         """
-        before: Seen | None = self.__dict__.get("_seen")
+        before: BatchSums | None = self.__dict__.get("_batches")
         if before is None and hasattr(self, "components_"):
             warn_user(
                 f"this {type(self).__name__} was fitted by fit, which keeps no sums to go on from: partial_fit begins "
@@ -73,15 +70,14 @@ class Incremental(LinearPairTransformer):
             )
         rows = self._read(X, fitting=before is None)
         self._check_n_components(rows)
-        seen = self._sum_up(rows, combine(y, constraints, rows.shape[0]))
+        batches = self._sum_up(rows, combine(y, constraints, rows.shape[0]))
         if before is not None:
-            seen = before.merge(seen)
-        self._learn_safely(seen, cast(Constraints, seen.pairs))
-        self._seen = seen
-        self.n_samples_seen_ = seen.moments.n
+            batches = before.merge(batches)
+        self._learn(batches, cast(Constraints, batches.pairs))
+        self._batches = batches
         return self
 
-    def _sum_up(self, rows: Rows, known: Constraints) -> Seen:
+    def _sum_up(self, rows: Rows, known: Constraints) -> BatchSums:
         with np.errstate(over="ignore", invalid="ignore"):
             moments = Moments.of(rows)
             # Squares that leave float32 would be lost to all later batches.
@@ -89,11 +85,10 @@ class Incremental(LinearPairTransformer):
                 return self._sum_up(rows.astype(np.float64), known)
             space = RowSpace(rows, moments.mean)
             sums = {name: SUMS[name](space, known) for name in self._sums}
-        return Seen(moments, SeenPairs.of(known), sums, rows.dtype)
+        return BatchSums(moments, PairCounts.of(known), sums, rows.dtype)
 
     def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
-        if not isinstance(X, Seen):
-            self.n_samples_seen_ = int(X.shape[0])
+        if not isinstance(X, BatchSums):
             return super()._fit_coordinates(X, known)
         self.mean_ = X.moments.mean.astype(X.dtype)
         return X.space(), known

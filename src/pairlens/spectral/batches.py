@@ -16,24 +16,24 @@ from pairlens.engines import FloatArray, Moments
 from pairlens.spectral.eigen import range_basis
 from pairlens.spectral.rowspace import EXACT_LIMIT, GRAM_TOLERANCE, Basis, RowSpace, columns_basis
 
-__all__ = ["Seen", "SeenPairs", "SeenSpace", "Sum"]
+__all__ = ["BatchSums", "PairCounts", "ScatterSum", "SummedSpace"]
 
 Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Sum:
+class ScatterSum:
     """A scatter over pairs or groups of rows, and how many entered it."""
 
     scatter: Matrix
     count: int
 
-    def __add__(self, other: Sum) -> Sum:
-        return Sum(self.scatter + other.scatter, self.count + other.count)
+    def __add__(self, other: ScatterSum) -> ScatterSum:
+        return ScatterSum(self.scatter + other.scatter, self.count + other.count)
 
 
 @dataclass(frozen=True)
-class SeenPairs:
+class PairCounts:
     """How many pairs there were: as much of :class:`pairlens.Constraints` as sums of scatters need."""
 
     n_must_link: int = 0
@@ -45,8 +45,8 @@ class SeenPairs:
     def of(cls, known: Any) -> Self:
         return cls(known.n_must_link, known.n_cannot_link, known.must_link_total, known.cannot_link_total)
 
-    def __add__(self, other: SeenPairs) -> SeenPairs:
-        return SeenPairs(
+    def __add__(self, other: PairCounts) -> PairCounts:
+        return PairCounts(
             self.n_must_link + other.n_must_link,
             self.n_cannot_link + other.n_cannot_link,
             self.must_link_total + other.must_link_total,
@@ -63,45 +63,45 @@ class SeenPairs:
 
 
 @dataclass(frozen=True)
-class Seen:
+class BatchSums:
     """All that is kept of the rows and pairs of some batches.
 
     Attributes
     ----------
     moments : Moments
         Count, mean and scatter of the rows.
-    pairs : SeenPairs
+    pairs : PairCounts
         Numbers and weights of the pairs.
-    sums : dict of Sum
+    sums : dict of ScatterSum
         Scatters by name, in the features.
     dtype : numpy.dtype
         Of the rows; float64 as soon as one batch was.
     """
 
     moments: Moments
-    pairs: SeenPairs
-    sums: dict[str, Sum]
+    pairs: PairCounts
+    sums: dict[str, ScatterSum]
     dtype: np.dtype[Any]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows seen, and of features."""
+        """Number of rows in all batches, and of features."""
         return self.moments.n, len(self.moments.mean)
 
-    def astype(self, _dtype: Any) -> Seen:
+    def astype(self, _dtype: Any) -> BatchSums:
         """Itself: it is in float64."""
         return self
 
-    def merge(self, other: Seen) -> Seen:
+    def merge(self, other: BatchSums) -> BatchSums:
         """What is kept of all batches."""
-        return Seen(
+        return BatchSums(
             self.moments.merge(other.moments),
             self.pairs + other.pairs,
             {name: self.sums[name] + other.sums[name] for name in self.sums},
             np.promote_types(self.dtype, other.dtype),
         )
 
-    def space(self) -> SeenSpace:
+    def space(self) -> SummedSpace:
         """The coordinates that :func:`~pairlens.spectral.rowspace.row_space` would choose for all rows at once."""
         n, f = self.shape
         scatter = self.moments.about(self.moments.mean)
@@ -119,12 +119,13 @@ class Seen:
                 raise FloatingPointError
             _, basis = range_basis(scatter, GRAM_TOLERANCE)
             way_back = _Directions(basis)
-        return SeenSpace(
-            rows=np.empty((n, basis.shape[1])),
+        return SummedSpace(
+            rows=None,
+            n_summed=n,
             offset=np.zeros(basis.shape[1]),
             _basis=way_back,
             total=basis.T @ scatter @ basis,
-            sums={name: Sum(basis.T @ part.scatter @ basis, part.count) for name, part in self.sums.items()},
+            sums={name: ScatterSum(basis.T @ part.scatter @ basis, part.count) for name, part in self.sums.items()},
         )
 
 
@@ -139,18 +140,27 @@ class _Directions:
 
 
 @dataclass(frozen=True)
-class SeenSpace(RowSpace):
+class SummedSpace(RowSpace):
     """Coordinates without the rows: their scatters were summed up before."""
 
+    n_summed: int = 0
     total: Matrix | None = None
-    sums: dict[str, Sum] | None = None
+    sums: dict[str, ScatterSum] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        return self.n_summed
+
+    @property
+    def dim(self) -> int:
+        return len(self.offset)
 
     def total_scatter(self, weight: FloatArray | None = None) -> Matrix:
         assert weight is None
         assert self.total is not None
         return self.total
 
-    def sum(self, name: str) -> Sum:
+    def sum(self, name: str) -> ScatterSum:
         """One of the scatters."""
         assert self.sums is not None
         return self.sums[name]
