@@ -14,9 +14,9 @@ from sklearn.datasets import load_wine
 
 from pairlens import Constraints, KernelBWDR, LinearPairLens, PairLens
 from pairlens.exceptions import SupervisionWarning
+from pairlens.graphs.walks import near_graph, spread_over
 from pairlens.judging import HeldOutDistances, auc_standard_error, folds, suspicious_pairs
-from pairlens.methods import _stages
-from pairlens.spectral.pairproblem import near_graph, spread_over
+from pairlens.methods.pairlens import PairProblem, second_stage
 from tests.oracles import pairlens as oracle
 from tests.oracles import subspace_angle
 
@@ -104,7 +104,7 @@ def test_neighbours_and_spread_are_the_oracles(wine, n_neighbors, spread):
 def test_weighted_pairs_and_labels_count_as_the_pairs_they_stand_for(wine):
     X, y, pairs = wine
     Y = oracle.unit_variance(oracle.z_scores(X)[0])[0]
-    field = _stages.pair_field(Y, near_graph(Y, 10), spread=0.5, iota=0.2)
+    field = PairProblem.of(Y, near_graph(Y, 10), spread=0.5, iota=0.2)
     G = oracle.spreading(oracle.neighbour_graph(Y))
     rng = np.random.default_rng(0)
     w_must, w_cannot = rng.uniform(0.5, 3, pairs.n_must_link), rng.uniform(0.5, 3, pairs.n_cannot_link)
@@ -149,10 +149,10 @@ def test_the_sparse_solver_gives_the_dense_diffusion(monkeypatch):
     rng = np.random.default_rng(0)
     Z = np.vstack([rng.standard_normal((150, 4)) + 4 * k * np.eye(4)[0] for k in range(4)])
     graph = near_graph(Z, 10)
-    monkeypatch.setattr(_stages, "DENSE_LIMIT", 1000)
-    dense = _stages.diffusion(Z, graph).values
-    monkeypatch.setattr(_stages, "DENSE_LIMIT", 100)
-    assert_same_up_to_sign(_stages.diffusion(Z, graph).values, dense, 1e-5)
+    monkeypatch.setattr(second_stage, "DENSE_LIMIT", 1000)
+    dense = second_stage.diffusion(Z, graph).values
+    monkeypatch.setattr(second_stage, "DENSE_LIMIT", 100)
+    assert_same_up_to_sign(second_stage.diffusion(Z, graph).values, dense, 1e-5)
 
 
 def test_a_graph_of_several_parts(wine):

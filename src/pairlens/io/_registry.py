@@ -17,13 +17,13 @@ PUBLIC = "pairlens."
 """Public classes are named as users import them: ``pairlens.BWDR``."""
 
 HOMES = {
-    "diffusion": "pairlens.methods._stages.Diffusion",
+    "diffusion": "pairlens.methods.pairlens.second_stage.Diffusion",
     "held-out-pairs": "pairlens.judging.held_out.HeldOutDistances",
     "kernel-features": "pairlens.kernels.features.KernelFeatures",
     "null-space": "pairlens.kernels.nullspace.NullSpace",
     "pair-table": "pairlens.supervision._pairs.PairTable",
-    "second-stage": "pairlens.methods._stages.SecondStage",
-    "standardiser": "pairlens.methods._stages.Standardiser",
+    "second-stage": "pairlens.methods.pairlens.second_stage.SecondView",
+    "standardiser": "pairlens.methods.pairlens.coordinates.Standardiser",
     "tree-options": "pairlens.preference.trees.TreeOptions",
     "trees-of-sklearn": "pairlens.preference.trees.SklearnTrees",
     "trees-of-xgboost": "pairlens.preference.trees.XGBoostTrees",

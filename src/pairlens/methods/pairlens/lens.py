@@ -1,0 +1,201 @@
+"""PairLens: two stages and a guard, one choice that needs no choosing."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pairlens._sklearn import Interval, StrOptions, check_is_fitted
+from pairlens._warnings import warn_user
+from pairlens.engines import Rows
+from pairlens.exceptions import SupervisionWarning
+from pairlens.judging import PairFolds, held_out_distances
+from pairlens.methods.base import PairTransformer
+from pairlens.methods.kernel_bwdr import KernelBWDR
+from pairlens.methods.pairlens.coordinates import Standardiser, exact_means, principal_rows
+from pairlens.methods.pairlens.first_stage import FirstFit, FirstStage
+from pairlens.methods.pairlens.guard import FEWEST_FOR_GUARD, GUARD_FOLDS, Rival
+from pairlens.methods.pairlens.judged import JudgedByHeldOutPairs
+from pairlens.methods.pairlens.linear import LARGEST_AUTO
+from pairlens.methods.pairlens.second_stage import SecondStage, SecondView
+from pairlens.supervision import Constraints
+
+__all__ = ["PairLens"]
+
+FIRST_STAGE_COLUMNS = 15
+
+
+class PairLens(JudgedByHeldOutPairs, PairTransformer):
+    r"""A view from few and noisy pairs that needs no choice.
+
+    First a :class:`LinearPairLens` with 15 directions, then a second pair problem in non-linear coordinates of its
+    result: two directions come from diffusion coordinates :math:`\lambda_j^4 \psi_j` of the neighbour graph, other
+    numbers from 50 kernel principal components (RBF, median width). A guard compares the view with that of a shrunk
+    :class:`KernelBWDR` on held-out pairs and takes that if it is better by more than the standard error: classes that
+    ignore the local structure of the rows need it.
+
+    Choose it first, unless the view has to be linear.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default=2
+        Number of directions. "auto" takes the number that :class:`LinearPairLens` finds from held-out pairs.
+    guard : bool, default=True
+        Whether to compare with :class:`KernelBWDR`.
+    random_state : int, RandomState, Generator or None, default=None
+        Makes the folds over the pairs repeatable.
+
+    Attributes
+    ----------
+    chosen_ : {"diffusion", "kernel", "kernel-bwdr"}
+        The second stage, or that the guard took :class:`KernelBWDR`.
+    n_components_ : int
+        Number of directions.
+    purity_ : float
+        Estimated share of must-links that behave like must-links.
+    prior_strength_ : float
+        Strength of the local prior.
+    auc_, auc_error_ : float
+        AUC with which distance tells held-out pairs apart, and its standard error; NaN with fewer than five pairs of a
+        kind.
+    eigenvalues_ : array of shape (n_components,)
+        Value of the objective in each direction.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    See Also
+    --------
+    LinearPairLens : The first stage.
+
+    Notes
+    -----
+    A new row of the diffusion form takes the weighted mean of its ten nearest training rows; one that coincides with
+    training rows takes their place, so :meth:`transform` of the training rows is what :meth:`fit_transform` gives.
+
+    The diffusion form needs the neighbours and the eigenvectors of a graph of all rows; kernel principal components are
+    exact up to 2,000 rows and those of 2,000 evenly spaced anchors beyond (Nystroem). Comparing on held-out pairs fits
+    both views three times more.
+
+    Honest limits: with no pairs at all the view already profits from local structure, and 20 pairs add little; up
+    to 60 pairs with a fifth of them wrong add next to nothing; for 1-NN all features stay the best space.
+
+    References
+    ----------
+    .. [1] The method is this library's own: docs/pairlens.md defines it, docs/league.md shows how it stands.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from pairlens import Constraints, PairLens
+    >>> X, y = load_wine(return_X_y=True)
+    >>> pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
+    >>> PairLens(n_components=2, random_state=0).fit(X, constraints=pairs).transform(X).shape
+    (178, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "guard": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    _fewest_judged = FEWEST_FOR_GUARD
+
+    def __init__(self, n_components: int | str = 2, *, guard: bool = True, random_state: Any = None) -> None:
+        self.n_components = n_components
+        self.guard = guard
+        self.random_state = random_state
+
+    def _check_n_components(self, X: Rows) -> None:
+        if self.n_components != "auto" and self.n_components > X.shape[0] - 1:
+            raise ValueError(f"n_components={self.n_components} must be less than the number of rows, {X.shape[0]}.")
+
+    def _learn(self, rows: Rows, known: Constraints) -> None:
+        """Both stages, and the guard."""
+        self._warn_without_pairs(known)
+        self._mean = exact_means(rows)
+        space = principal_rows(rows, self._mean, anchors=known.rows)
+        if space.dim == 0:
+            raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+        first = FirstStage.of(space.rows).fit(known, random_state=self.random_state)
+        self.purity_, self.prior_strength_ = first.purity, first.strength
+        self.n_components_ = self._choose_dimension(first, len(space.rows))
+        directions = first.directions(FIRST_STAGE_COLUMNS)[1]
+        self._first_components = space.lift(directions)
+        self._second, _ = self._second_stage(first.stage.problem.rows @ directions, known)
+        self.chosen_ = "diffusion" if self.n_components_ == 2 else "kernel"
+        self.eigenvalues_ = self._second.eigenvalues
+        self._other: KernelBWDR | None = None
+        self._ask_the_guard(rows, first, known)
+        self._warn_of_contradiction()
+        if len(self.eigenvalues_) < self.n_components_:
+            warn_user(
+                f"PairLens found {len(self.eigenvalues_)} usable directions of the n_components={self.n_components_} "
+                "asked for: the rows given determine no more.",
+                SupervisionWarning,
+            )
+
+    def _choose_dimension(self, first: FirstFit, n_rows: int) -> int:
+        if self.n_components != "auto":
+            return int(self.n_components)
+        held_out = first.held_out(LARGEST_AUTO)
+        return min(2, n_rows - 1) if held_out is None else held_out.smallest_good_dimension()
+
+    def _second_stage(self, Z: NDArray[np.float64], known: Constraints) -> tuple[SecondView, NDArray[np.float64]]:
+        """The second stage on the columns of the first."""
+        second = SecondStage.of(Z, diffuse=self.n_components_ == 2)
+        return second.fit(known, strength=self.prior_strength_, n_components=self.n_components_)
+
+    def _ask_the_guard(self, rows: Rows, first: FirstFit, known: Constraints) -> None:
+        """Judge the view by held-out pairs, and take KernelBWDR if that is clearly better."""
+
+        def both_stages(train: Constraints) -> NDArray[np.float64]:
+            return self._second_stage(first.view(FIRST_STAGE_COLUMNS, train), train)[1]
+
+        if min(known.n_must_link, known.n_cannot_link) < FEWEST_FOR_GUARD:
+            self._judge(None, self.n_components_)
+            return
+        folds = PairFolds.draw(known, GUARD_FOLDS, self.random_state)
+        self._judge(held_out_distances(both_stages, folds), self.n_components_)
+        if not self.guard:
+            return
+        standardised = Standardiser.of(rows, self._mean)
+        Z = standardised(rows)
+        rival = Rival.of(Z, min(self.n_components_, rows.shape[0] - 1))
+        held_out = rival.held_out(folds)
+        n_dims = min(self.n_components_, held_out.must.shape[1])
+        if held_out.auc(n_dims) <= self.auc_ + held_out.margin:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SupervisionWarning)
+            self._other, self._standardised = rival.method.fit(Z, constraints=known), standardised
+        self.chosen_, self.eigenvalues_ = "kernel-bwdr", self._other.eigenvalues_
+        self._judge(held_out, n_dims)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.eigenvalues_)
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Project rows, those of :meth:`fit` or new ones.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        rows = self._read(X, fitting=False)
+        if self._other is not None:
+            view = self._other.transform(self._standardised(rows))
+        else:
+            components = self._first_components
+            view = self._second.embed(rows @ components.T - self._mean @ components.T)
+        return np.asarray(view).astype(rows.dtype, copy=False)

@@ -1,0 +1,162 @@
+"""LinearPairLens: the first stage by itself."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens._sklearn import Interval, StrOptions
+from pairlens.engines import Rows
+from pairlens.methods.base import LinearPairTransformer
+from pairlens.methods.pairlens.coordinates import LEAST_COORDINATES, exact_means, principal_rows
+from pairlens.methods.pairlens.first_stage import FEWEST_FOR_FOLDS, FirstStage
+from pairlens.methods.pairlens.judged import JudgedByHeldOutPairs
+from pairlens.spectral.eigen import Matrix, Pencil, generalized
+from pairlens.spectral.rowspace import RowSpace
+from pairlens.supervision import Constraints
+
+__all__ = ["LARGEST_AUTO", "LinearPairLens"]
+
+LARGEST_AUTO = 15
+"""Most directions that "auto" finds."""
+
+
+class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
+    r"""A linear view from few and noisy pairs.
+
+    The rows are z-scored and reduced to the principal components that hold 99 % of their variance. There each pair
+    spreads to the neighbours of its two rows, must-links are joined by a prior that calls near rows alike, cannot-links
+    by one that calls all rows different,
+
+    .. math::
+        W = \frac{n_M [S_M] + c p W_0}{n_M + c p}, \qquad B = \frac{n_C [S_C] + p [T]}{n_C + p},
+
+    and the directions maximise :math:`w' B w / w' W w` (see :mod:`pairlens.methods.pairlens.problem`). The strength c
+    of the prior follows from how must-links behave when they are held out: the fewer of them look right, the stronger.
+
+    Choose it when the view must be linear, has to be explained by feature weights, or rows are many. It needs no
+    tuning.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default=2
+        Number of directions. "auto" takes the fewest whose AUC of held-out pairs is within one standard error of the
+        best.
+    n_neighbors : int, default=10
+        Neighbours of each row in the graph over which pairs spread.
+    spread : float in [0, 1), default=0.5
+        How far pairs spread: the probability that a walk from the row of a pair goes on.
+    prior : float or "auto", default="auto"
+        Strength c of the local prior; "auto" is 2 / purity.
+    random_state : int, RandomState, Generator or None, default=None
+        Makes the folds over the pairs repeatable.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The directions, as weights of the raw features.
+    eigenvalues_ : array of shape (n_components,)
+        Value of the objective in each direction, largest first.
+    n_components_ : int
+        Number of directions.
+    purity_ : float
+        Estimated share of must-links that behave like must-links; 0.6 if there are fewer than 8 pairs of a kind.
+    prior_strength_ : float
+        The c that was used.
+    auc_, auc_error_ : float
+        AUC with which distance in the view tells held-out pairs apart, and its standard error; NaN without both kinds.
+    mean_ : array of shape (n_features,)
+        Mean of the rows of X.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    See Also
+    --------
+    PairLens : A non-linear second stage on top.
+
+    Notes
+    -----
+    Without pairs, the view is that of the local structure alone, with a warning. With up to 60 pairs of which a fifth
+    are wrong, pairs add next to nothing to it.
+
+    References
+    ----------
+    .. [1] The method is this library's own: docs/pairlens.md defines it, docs/league.md shows how it stands.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from pairlens import Constraints, LinearPairLens
+    >>> X, y = load_wine(return_X_y=True)
+    >>> pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
+    >>> LinearPairLens(n_components=2, random_state=0).fit(X, constraints=pairs).transform(X).shape
+    (178, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "spread": [Interval(Real, 0, 1, closed="left")],
+        "prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    _fewest_judged = FEWEST_FOR_FOLDS
+    n_components: Any
+
+    def __init__(
+        self,
+        n_components: int | str = 2,
+        *,
+        n_neighbors: int = 10,
+        spread: float = 0.5,
+        prior: float | str = "auto",
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.spread = spread
+        self.prior = prior
+        self.random_state = random_state
+
+    @property
+    def _n_wanted(self) -> int:
+        return self.n_components_
+
+    def _check_n_components(self, X: Rows) -> None:
+        if self.n_components != "auto":
+            super()._check_n_components(X)
+
+    def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
+        mean = exact_means(X)
+        self.mean_ = mean.astype(X.dtype)
+        if self.n_components == "auto":
+            # The same coordinates as if the number that will be found had been asked for.
+            space = principal_rows(X, mean, anchors=known.rows)
+            self.n_components_ = min(LARGEST_AUTO, max(1, space.dim))
+        else:
+            self.n_components_ = int(self.n_components)
+            space = principal_rows(X, mean, at_least=max(LEAST_COORDINATES, self.n_components_), anchors=known.rows)
+        return space, known
+
+    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
+        stage = FirstStage.of(space.rows, n_neighbors=self.n_neighbors, spread=self.spread)
+        first = stage.fit(known, prior=self.prior, random_state=self.random_state)
+        self.purity_, self.prior_strength_ = first.purity, first.strength
+        held_out = first.held_out(self.n_components_)
+        if self.n_components == "auto":
+            self.n_components_ = min(2, space.dim) if held_out is None else held_out.smallest_good_dimension()
+        self._judge(held_out, self.n_components_)
+        self._warn_without_pairs(known)
+        self._warn_of_contradiction()
+        return stage.problem.matrices(known, first.strength)
+
+    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
+        return generalized(repel, attract, self.n_components_)
+
+    def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
+        self.n_components_ = directions.shape[1]
+        super()._keep(space, directions, X)

@@ -1,0 +1,153 @@
+r"""The pair problem of PairLens: pairs that spread to their neighbours, with a local prior.
+
+In coordinates Y (n x p, centred, total variance 1) with a graph of the rows whose random walk is P:
+
+- each end i of a pair becomes the distribution :math:`g_i = (1 - a)(I - a P')^{-1} e_i`, so that what is said of a row
+  is said of its neighbourhood. The scatter of weighted pairs is then
+  :math:`Y' \mathrm{diag}(G w) Y - C - C'`, :math:`C = \sum w_{ij} \mu_i \mu_j'`, :math:`\mu = G' Y`;
+- attract :math:`W = (n_M [S_M] + c p W_0) / (n_M + c p)` with the prior
+  :math:`W_0 = \iota I + (1 - \iota) [S_{near}]` of the nearest neighbours;
+- repel :math:`B = (n_C [S_C] + p [T]) / (n_C + p)` with the total scatter T;
+
+where [S] is S scaled to trace p. G is never formed: :math:`\mu` are rows of
+:math:`(1 - a)(I - a P)^{-1} Y` and :math:`G w = (1 - a)(I - a P')^{-1} w`, both by a short iteration that is shared by
+all pairs. The nearest neighbours of :math:`S_{near}` are taken as directed lists of weight 1: two rows in each other's
+list count twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pairlens.engines import IntArray, pair_scatter, weighted_scatter
+from pairlens.graphs.walks import NearGraph, spread_over
+from pairlens.spectral.eigen import Matrix, Pencil, generalized
+from pairlens.supervision import Constraints
+
+__all__ = ["PairProblem"]
+
+RIDGE = 1e-9
+
+
+@dataclass(frozen=True)
+class PairProblem:
+    """Rows with all that the problem needs of them, so that a set of pairs costs two scatters and one eigenproblem.
+
+    Attributes
+    ----------
+    rows : array of shape (n, p)
+        Centred, of total variance 1.
+    walk_back : csr matrix of shape (n, n)
+        P', the transpose of the random walk.
+    spread : float
+        The a of the spreading.
+    smooth : array of shape (n, p)
+        The rows, spread over the walk.
+    local, total : arrays of shape (p, p)
+        The prior of the near rows and the total scatter, scaled to trace p.
+    """
+
+    rows: NDArray[np.float64]
+    walk_back: sparse.csr_matrix
+    spread: float
+    smooth: NDArray[np.float64]
+    local: Matrix
+    total: Matrix
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float64], graph: NearGraph, *, spread: float, iota: float) -> PairProblem:
+        """Prepare rows; they are centred and scaled to total variance 1 here.
+
+        Parameters
+        ----------
+        rows : array of shape (n, p)
+        graph : NearGraph
+            Their neighbours, in these or in other coordinates.
+        spread : float in [0, 1)
+            The a of the spreading: 0 leaves pairs alone.
+        iota : float in [0, 1]
+            Share of the identity in the local prior.
+        """
+        centred = rows - rows.mean(axis=0)
+        variance = np.einsum("ij,ij->", centred, centred) / len(rows)
+        Y = centred / np.sqrt(variance) if variance > 0 else centred
+        n, k = graph.indices.shape
+        pairs = np.column_stack([np.repeat(np.arange(n), k), graph.indices.ravel()])
+        local = iota * np.eye(Y.shape[1]) + (1 - iota) * to_trace(pair_scatter(Y, pairs))
+        total = to_trace(weighted_scatter(Y, offset=np.zeros(Y.shape[1])))
+        return cls(Y, graph.walk.T.tocsr(), spread, spread_over(graph.walk, Y, spread), local, total)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return int(self.rows.shape[1])
+
+    def solve(self, known: Constraints, strength: float, k: int) -> Pencil:
+        """The k leading directions for these pairs, with a prior of the given strength c."""
+        attract, repel = self.matrices(known, strength)
+        return generalized(repel, attract, k)
+
+    def matrices(self, known: Constraints, strength: float) -> tuple[Matrix, Matrix]:
+        """W, which attracts, and B, which repels."""
+        p = self.dim
+        attract, repel = self.local, self.total
+        if known.n_must_link:
+            n_must, prior = known.must_link_total, strength * p
+            attract = (n_must * to_trace(self.must_link_scatter(known)) + prior * attract) / (n_must + prior)
+        if known.n_cannot_link:
+            n_cannot = known.cannot_link_total
+            repel = (n_cannot * to_trace(self.cannot_link_scatter(known)) + p * repel) / (n_cannot + p)
+        return attract + RIDGE * np.eye(p), repel
+
+    def must_link_scatter(self, known: Constraints) -> Matrix:
+        """Scatter of the must-links, spread."""
+        explicit = known.explicit
+        cross = self._cross(explicit.must_link, explicit.must_link_weight)
+        ends = _end_weights(explicit.must_link, explicit.must_link_weight, len(self.rows))
+        if known.labels is not None:
+            code, mu, sums, size = self._class_sums(known.labels)
+            cross += (sums.T @ sums - mu.T @ mu) / 2
+            ends[code >= 0] += size[code[code >= 0]] - 1
+        return self._scatter(ends, cross)
+
+    def cannot_link_scatter(self, known: Constraints) -> Matrix:
+        """Scatter of the cannot-links, spread."""
+        explicit = known.explicit
+        cross = self._cross(explicit.cannot_link, explicit.cannot_link_weight)
+        ends = _end_weights(explicit.cannot_link, explicit.cannot_link_weight, len(self.rows))
+        if known.labels is not None:
+            code, _, sums, size = self._class_sums(known.labels)
+            everything = sums.sum(axis=0)
+            cross += (np.outer(everything, everything) - sums.T @ sums) / 2
+            ends[code >= 0] += size.sum() - size[code[code >= 0]]
+        return self._scatter(ends, cross)
+
+    def _class_sums(self, code: IntArray) -> tuple[IntArray, Matrix, Matrix, NDArray[np.float64]]:
+        """Codes, smoothed labelled rows, their sums by class, and the class sizes."""
+        member = np.flatnonzero(code >= 0)
+        mu = self.smooth[member]
+        size = np.bincount(code[member]).astype(np.float64)
+        indicator = sparse.csr_matrix((np.ones(len(member)), (code[member], np.arange(len(member)))))
+        return code, mu, np.asarray(indicator @ mu), size
+
+    def _cross(self, pairs: IntArray, weight: NDArray[np.float64]) -> Matrix:
+        return (self.smooth[pairs[:, 0]] * weight[:, None]).T @ self.smooth[pairs[:, 1]]
+
+    def _scatter(self, ends: NDArray[np.float64], cross: Matrix) -> Matrix:
+        reach = spread_over(self.walk_back, ends, self.spread)
+        scatter = weighted_scatter(self.rows, weight=reach, offset=np.zeros(self.dim))
+        return scatter - cross - cross.T
+
+
+def _end_weights(pairs: IntArray, weight: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    return np.bincount(pairs.ravel(), np.repeat(weight, 2), minlength=n).astype(np.float64)
+
+
+def to_trace(S: Matrix) -> Matrix:
+    """[S]: scaled so that the trace is the number of coordinates."""
+    trace = np.trace(S)
+    return S * (len(S) / trace) if trace > 0 else S

@@ -1,0 +1,144 @@
+"""The second stage: a pair problem in non-linear coordinates of the first stage's rows, with a map for new rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from pairlens._threads import one_blas_thread
+from pairlens.graphs.walks import NearGraph, near_graph
+from pairlens.kernels.features import KernelFeatures, kernel_features
+from pairlens.methods.pairlens.first_stage import N_NEIGHBORS, SPREAD
+from pairlens.methods.pairlens.problem import PairProblem
+from pairlens.spectral.eigen import fix_signs, symmetric
+from pairlens.supervision import Constraints
+
+__all__ = ["Diffusion", "SecondStage", "SecondView", "diffusion"]
+
+KERNEL_IOTA, DIFFUSION_IOTA = 0.8, 0.5
+KERNEL_RANK = 50
+DIFFUSION_RANK = 15
+DIFFUSION_TIME = 4
+NEW_ROW_NEIGHBORS = 10
+DENSE_LIMIT = 500
+"""Rows up to which the eigenvectors of the random walk come from a dense solver."""
+SAME_ROW = 1e-14
+"""Share of the total variance up to which the squared distance of two rows is rounding."""
+LANCZOS = 100
+"""Vectors of the sparse solver: behind the clusters, eigenvalues lie close together."""
+LANCZOS_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True)
+class Diffusion:
+    """Diffusion coordinates of training rows; a new row takes the weighted mean of its nearest training rows."""
+
+    rows: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    def __call__(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        from sklearn.neighbors import NearestNeighbors
+
+        k = min(NEW_ROW_NEIGHBORS, len(self.rows))
+        # Trees do not pay in so many dimensions; products of rows find the neighbours, differences their distances.
+        finder = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.rows)
+        index = finder.kneighbors(Z, return_distance=False)
+        squared = np.stack([np.einsum("ij,ij->i", Z - near, Z - near) for near in (self.rows[i] for i in index.T)], 1)
+        width = np.median(squared, axis=1, keepdims=True)
+        weight = np.exp(-squared / np.where(width > 0, width, 1.0))
+        # A training row takes its own place, and so does whatever coincides with it up to rounding.
+        same = squared <= SAME_ROW * np.einsum("ij,ij->", self.rows, self.rows) / len(self.rows)
+        weight = np.where(same.any(axis=1, keepdims=True), same, weight)
+        weight = weight / weight.sum(axis=1, keepdims=True)
+        return np.einsum("ij,ijk->ik", weight, self.values[index])
+
+
+def diffusion(rows: NDArray[np.float64], graph: NearGraph) -> Diffusion:
+    r"""Leading eigenvectors of the random walk after the constant one, column j times :math:`\lambda_j^4`."""
+    n = len(rows)
+    # The walk D^-1 A has the eigenvalues of the symmetric D^-1/2 A D^-1/2, and its eigenvectors times D^-1/2.
+    weights = graph.weights
+    degree = np.asarray(weights.sum(axis=1)).ravel()
+    root = sparse.diags(1 / np.sqrt(degree))
+    normalised = (root @ weights @ root).tocsr()
+    # The constant one is known and taken out: in a graph of several parts its eigenvalue is not simple.
+    constant = np.sqrt(degree / degree.sum())
+    k = min(DIFFUSION_RANK, n - 1)
+    if n <= DENSE_LIMIT:
+        values, vectors = symmetric(normalised.toarray() - np.outer(constant, constant), k)
+    else:
+        deflated = LinearOperator((n, n), matvec=lambda x: normalised @ x - constant * (constant @ x.ravel()))
+        # Thousands of tiny products, each of which would wait for the other threads of a busy machine.
+        with one_blas_thread():
+            values, vectors = eigsh(
+                deflated, k, which="LA", v0=np.cos(np.arange(n)), ncv=LANCZOS, tol=LANCZOS_TOLERANCE
+            )
+        values, vectors = values[::-1], vectors[:, ::-1]
+    vectors = (root @ vectors) * np.sqrt(degree.sum())
+    return Diffusion(rows, vectors * np.maximum(values, 0.0) ** DIFFUSION_TIME)
+
+
+@dataclass(frozen=True)
+class SecondView:
+    """A solved second stage: the map into its coordinates, their centre, and the directions there."""
+
+    coordinates: Diffusion | KernelFeatures
+    mean: NDArray[np.float64]
+    directions: NDArray[np.float64]
+    eigenvalues: NDArray[np.float64]
+
+    def embed(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows of the first stage in the view."""
+        return (self.coordinates(Z) - self.mean) @ self.directions
+
+
+@dataclass(frozen=True)
+class SecondStage:
+    """What depends on the rows of the first stage alone: coordinates, neighbours and local scatter.
+
+    Attributes
+    ----------
+    coordinates : Diffusion or KernelFeatures
+        The map into the coordinates.
+    values : array of shape (n, p)
+        The rows there.
+    problem : PairProblem
+        The same rows, centred and scaled.
+    """
+
+    coordinates: Diffusion | KernelFeatures
+    values: NDArray[np.float64]
+    problem: PairProblem
+
+    @classmethod
+    def of(
+        cls, Z: NDArray[np.float64], *, diffuse: bool, n_neighbors: int = N_NEIGHBORS, spread: float = SPREAD
+    ) -> SecondStage:
+        """Prepare rows of the first stage: diffusion coordinates, or kernel principal components."""
+        graph = near_graph(Z, n_neighbors)
+        coordinates: Diffusion | KernelFeatures
+        if diffuse:
+            coordinates = diffusion(Z, graph)
+            values, iota = coordinates.values, DIFFUSION_IOTA
+        else:
+            coordinates = kernel_features(Z, kernel="rbf", gamma="median", rank=KERNEL_RANK, center=True)
+            values, iota = coordinates(Z), KERNEL_IOTA
+        return cls(coordinates, values, PairProblem.of(values, graph, spread=spread, iota=iota))
+
+    def fit(self, known: Constraints, *, strength: float, n_components: int) -> tuple[SecondView, NDArray[np.float64]]:
+        """The view for these pairs, and the rows in it."""
+        eigenvalues, directions = self.problem.solve(known, strength, n_components)
+        # Coordinates have signs of their own, so it is the embedded rows that decide.
+        plain = self.problem.rows @ directions
+        embedded = fix_signs(plain.T).T
+        directions = np.where(np.einsum("ij,ij->j", plain, embedded) < 0, -directions, directions)
+        mean = self.values.mean(axis=0)
+        # The pair problem scales its rows to total variance 1; the directions take that scale along.
+        centred = self.values - mean
+        variance = float(np.einsum("ij,ij->", centred, centred)) / len(centred)
+        scaled = directions / np.sqrt(variance if variance > 0 else 1.0)
+        return SecondView(self.coordinates, mean, scaled, eigenvalues), embedded
