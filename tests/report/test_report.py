@@ -81,7 +81,7 @@ def test_a_threshold_between_neighbouring_numbers():
 
 def test_judged_pairs_of_a_line():
     Z = np.array([[0.0], [1.0], [4.0], [9.0]])
-    known = _pairs.listed(Constraints([(0, 1), (2, 3)], [(1, 2), (0, 3)], n_samples=4), 0)
+    known = _pairs.list_pairs(Constraints([(0, 1), (2, 3)], [(1, 2), (0, 3)], n_samples=4), 0)
     judged = _pairs.judge(Z, known, 0)
     np.testing.assert_array_equal(judged.distance, [1, 5, 9, 3])
     assert judged.separates
@@ -92,7 +92,7 @@ def test_judged_pairs_of_a_line():
 @pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
 def test_one_kind_of_pair_is_judged_by_random_pairs(kind):
     Z = np.arange(1000.0)[:, None]
-    known = _pairs.listed(Constraints(**{kind: [(0, 10), (0, 900)]}, n_samples=1000), 0)
+    known = _pairs.list_pairs(Constraints(**{kind: [(0, 10), (0, 900)]}, n_samples=1000), 0)
     judged = _pairs.judge(Z, known, 0)
     # The distance of two random numbers of [0, 1] has its median at 1 - sqrt(1/2).
     assert judged.threshold == pytest.approx(1000 * (1 - np.sqrt(0.5)), rel=0.03)
@@ -104,7 +104,7 @@ def test_the_page_says_how_many_pairs_are_satisfied_and_by_what_rule():
     model = WBDR(2).fit(X, constraints=PAIRS)
     shown = page(model, constraints=PAIRS)
     for Z, place in ((model.transform(X), 0), (PCA(2).fit_transform(X), 1)):
-        judged = _pairs.judge(Z, _pairs.listed(PAIRS, 0), 0)
+        judged = _pairs.judge(Z, _pairs.list_pairs(PAIRS, 0), 0)
         assert f"{judged.satisfied.sum()} of 60 pairs satisfied" in shown.words
         drawn = np.concatenate([unpacked(part["judged"][place], "u1") for part in shown.data["pairs"]])
         np.testing.assert_array_equal(drawn, judged.satisfied)
@@ -169,7 +169,7 @@ def test_the_most_violated_pairs_come_first():
 def test_suspicious_pairs_order_the_table_where_the_model_has_them():
     model = LinearPairLens(2, random_state=0).fit(X, constraints=PAIRS)
     found = model.suspicious_pairs()
-    listed = _pairs.violations(model, known := _pairs.listed(PAIRS, 0), _pairs.judge(model.transform(X), known, 0))
+    listed = _pairs.violations(model, known := _pairs.list_pairs(PAIRS, 0), _pairs.judge(model.transform(X), known, 0))
     assert listed.suspicion is not None
     order = {tuple(pair): place for place, pair in enumerate(found.pairs.tolist())}
     places = [order[tuple(known.pairs[k])] for k in listed.order]
@@ -180,7 +180,7 @@ def test_suspicious_pairs_order_the_table_where_the_model_has_them():
 
 def test_suspicions_about_other_pairs_are_not_used():
     model = LinearPairLens(2, random_state=0).fit(X, constraints=PAIRS)
-    other = _pairs.listed(Constraints([(0, 1), (2, 3)], [(0, 149)], n_samples=150), 0)
+    other = _pairs.list_pairs(Constraints([(0, 1), (2, 3)], [(0, 149)], n_samples=150), 0)
     assert _pairs.violations(model, other, _pairs.judge(model.transform(X), other, 0)).suspicion is None
 
 

@@ -25,7 +25,7 @@ class StoredRows(NamedTuple):
     shape : tuple of int
         Rows and columns.
     read : callable
-        ``read(first, count)`` gives so many rows from `first` on. Rows have to be asked for from first to last.
+        ``read(first, count)`` gives `count` rows from `first` on. Rows have to be asked for from first to last.
     ids : array of shape (n_rows,), optional
         Their names, where they were asked for.
     """
@@ -106,7 +106,7 @@ def _read_header(file: IO[bytes], source: str, size: int) -> _Header:
 
 
 def _read_all(file: IO[bytes], count: int) -> bytearray:
-    """So many bytes, whatever the file gives at a time."""
+    """Exactly `count` bytes, whatever the file gives at a time."""
     found = bytearray(count)
     filled = 0
     with memoryview(found) as view:

@@ -19,7 +19,7 @@ from pairlens._optional import require
 from pairlens.io._csv import MISSING, UNNAMED, csv_reader, numeric_column, sniff
 
 __all__ = [
-    "KINDS",
+    "FORMATS",
     "Table",
     "as_floats",
     "check_column",
@@ -37,7 +37,7 @@ __all__ = [
     "table_among",
 ]
 
-KINDS = {
+FORMATS = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".parquet": "parquet",
@@ -109,9 +109,9 @@ def suspected_ids(table: Table) -> list[str]:
 
 def kind_of(path: Path) -> str:
     """The kind of a data file by its ending."""
-    kind = KINDS.get(path.suffix.lower())
+    kind = FORMATS.get(path.suffix.lower())
     if kind is None:
-        raise ValueError(f"{path.name} must end in {', '.join(list(KINDS)[:-1])} or {list(KINDS)[-1]}")
+        raise ValueError(f"{path.name} must end in {', '.join(list(FORMATS)[:-1])} or {list(FORMATS)[-1]}")
     return kind
 
 
@@ -283,11 +283,11 @@ def check_column(name: str, names: Sequence[str], source: str) -> None:
     if name in names:
         return
     near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; it has {_listed(names)}"
+    hint = f"; did you mean {near[0]!r}?" if near else f"; it has {_joined(names)}"
     raise ValueError(f"{source} has no column {name!r}{hint}")
 
 
-def _listed(names: Sequence[str]) -> str:
+def _joined(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:8]))
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
 
@@ -374,7 +374,7 @@ def table_among(arrays: Mapping[str, tuple[int, np.dtype[Any]]], source: str) ->
     if "X" in matrices:
         return "X"
     if len(matrices) != 1:
-        found = f"it has {_listed(list(arrays))}" if arrays else "it is empty"
+        found = f"it has {_joined(list(arrays))}" if arrays else "it is empty"
         raise ValueError(f"{source} must have one table of numbers, or one named X; {found}")
     return matrices[0]
 

@@ -88,7 +88,7 @@ def packed(values: ArrayLike, kind: str) -> str:
 
 
 def number(value: Any, digits: int = 3) -> str:
-    """A number with so many significant digits, thousands apart, powers of ten only where they help."""
+    """A number with `digits` significant digits, thousands apart, powers of ten only where they help."""
     value = float(value)
     if math.isnan(value):
         return "unknown"

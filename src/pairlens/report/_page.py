@@ -119,7 +119,7 @@ def build_report(
     payload = {
         "n": n if drawn is None else len(drawn),
         "rows": None if drawn is None else packed(drawn, "i4"),
-        "ids": material.names.listed(drawn),
+        "ids": material.names.as_text(drawn),
         "colours": material.colours.payload(drawn),
         "equal": all(_alike_wide(Z) for _, _, _, Z in views),
         "views": [{"key": key, "axes": axes[:MAX_AXES], "columns": _columns(Z, drawn)} for key, _, axes, Z in views],

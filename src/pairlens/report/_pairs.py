@@ -14,25 +14,25 @@ from pairlens.supervision import Constraints, Preferences
 
 __all__ = [
     "Judged",
-    "Known",
+    "PairList",
     "Ranked",
     "Violations",
     "auc_unlearnt",
     "judge",
-    "listed",
+    "list_pairs",
     "rank",
     "typical",
     "violations",
 ]
 
 MAX_PAIRS = 20_000
-"""Pairs that are judged; of more, so many are drawn."""
+"""Pairs that are judged; of more, this many are drawn."""
 RANDOM_PAIRS = 10_000
 TABLE_ROWS = 15
 
 
 @dataclass(frozen=True)
-class Known:
+class PairList:
     """Must-links, then cannot-links, as a list.
 
     Attributes
@@ -48,14 +48,14 @@ class Known:
     total: int
 
 
-def listed(constraints: Constraints, seed: int) -> Known:
+def list_pairs(constraints: Constraints, seed: int) -> PairList:
     """The pairs, or 20,000 of them."""
     total = constraints.n_pairs
     if total > MAX_PAIRS or constraints.labels is not None:
         constraints = constraints.sample(min(total, MAX_PAIRS), random_state=seed)
     pairs = np.concatenate([constraints.must_link, constraints.cannot_link])
     must = np.repeat([True, False], [constraints.n_must_link, constraints.n_cannot_link])
-    return Known(pairs, must, total)
+    return PairList(pairs, must, total)
 
 
 def typical(Z: Rows, seed: int) -> float:
@@ -88,7 +88,7 @@ class Judged:
     satisfied: NDArray[np.bool_]
 
 
-def judge(Z: Rows, known: Known, seed: int) -> Judged:
+def judge(Z: Rows, known: PairList, seed: int) -> Judged:
     """Compare the distances of the pairs with a threshold of the view.
 
     It is the distance that separates must-links from cannot-links best: the largest mean of the share of must-links up
@@ -156,7 +156,7 @@ class Violations:
     suspicion: NDArray[np.float64] | None
 
 
-def violations(estimator: Any, known: Known, judged: Judged) -> Violations:
+def violations(estimator: Any, known: PairList, judged: Judged) -> Violations:
     """By the suspicion of the model where it has one of these pairs, else by how far they miss the threshold.
 
     Listed are the pairs that are violated, and those that the model thinks wrong more likely than right.
@@ -175,7 +175,7 @@ def violations(estimator: Any, known: Known, judged: Judged) -> Violations:
     return Violations(order, factor[order], suspicion[order])
 
 
-def _suspicion(estimator: Any, known: Known) -> NDArray[np.float64] | None:
+def _suspicion(estimator: Any, known: PairList) -> NDArray[np.float64] | None:
     """The suspicion of each pair; None if the model has none, or judged other pairs than these."""
     if not hasattr(estimator, "suspicious_pairs"):
         return None

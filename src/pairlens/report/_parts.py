@@ -17,7 +17,7 @@ from pairlens.report._pairs import (
     Judged,
     auc_unlearnt,
     judge,
-    listed,
+    list_pairs,
     rank,
     violations,
 )
@@ -111,7 +111,7 @@ class ConstraintPart:
 
     def __init__(self, material: Material, constraints: Constraints, preferences: Preferences | None) -> None:
         self._material = material
-        self._known = known = listed(constraints, material.seed)
+        self._known = known = list_pairs(constraints, material.seed)
         views = (material.seen.Z, material.pca)
         self._judged = view, pca = judge(views[0], known, material.seed), judge(views[1], known, material.seed)
         self._found = violations(material.seen.estimator, known, view)

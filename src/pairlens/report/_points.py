@@ -43,7 +43,7 @@ class Names:
         """The name of a row, as it is shown."""
         return plain(int(row) if self.ids is None else self.ids[row])
 
-    def listed(self, rows: IntArray | None) -> list[str] | None:
+    def as_text(self, rows: IntArray | None) -> list[str] | None:
         """The names of the drawn rows; None where they are numbers."""
         if self.ids is None:
             return None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pairlens.judging import HeldOutScore
 from pairlens.report._markup import Markup, count, joined, number, plain, tag
-from pairlens.report._pairs import Judged, Known, Ranked, Violations
+from pairlens.report._pairs import Judged, PairList, Ranked, Violations
 from pairlens.report._points import Colours, Names
 from pairlens.report._views import MAX_AXES, Weights
 
@@ -166,7 +166,7 @@ def view_section(
 
 
 def pairs_section(
-    known: Known, view: Judged, pca: Judged, scores: Sequence[tuple[str, HeldOutScore, str]], name: str
+    known: PairList, view: Judged, pca: Judged, scores: Sequence[tuple[str, HeldOutScore, str]], name: str
 ) -> Markup:
     """How many pairs are satisfied, by what rule, and how well held-out ones come out."""
     rows: list[list[Any]] = []
@@ -238,7 +238,7 @@ def _share(satisfied: NDArray[np.bool_]) -> str:
 
 
 def violations_section(
-    known: Known, judged: Judged, found: Violations, places: Sequence[str], names: Names, colours: Colours, name: str
+    known: PairList, judged: Judged, found: Violations, places: Sequence[str], names: Names, colours: Colours, name: str
 ) -> Markup:
     """The pairs most violated."""
     suspicious = found.suspicion is not None
@@ -317,7 +317,7 @@ def preferences_section(
         )
     n_right, n_all = int(ranked.satisfied.sum()), len(ranked.pairs)
     said = f"{n_right:,} of {n_all:,} ({ranked.satisfied.mean():.0%})" if n_all else "none were given"
-    drawn = f", of {ranked.total:,} of which so many were drawn at random" if ranked.total > n_all else ""
+    drawn = f", drawn at random from {ranked.total:,}" if ranked.total > n_all else ""
     text = [
         f"A preference is satisfied if the model scores the better row higher: {said}{drawn}. It has learnt from these."
     ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from pairlens.supervision._algebra import symmetric
+from pairlens.supervision._answer_set import AnswerSet
 from pairlens.supervision._chains import component_ids
 from pairlens.supervision._conflicts import OnConflict, settle
 from pairlens.supervision._inputs import PairsLike
@@ -18,7 +19,6 @@ from pairlens.supervision._pairs import (
     IntArray,
     PairTable,
     as_n_samples,
-    check_fits,
     check_not_too_many,
     combine,
     decode,
@@ -31,7 +31,6 @@ from pairlens.supervision._pairs import (
     parse_pairs,
     take_rows,
 )
-from pairlens.supervision._tabular import TabularAnswers
 from pairlens.supervision.labels import renumber
 
 __all__ = ["WEIGHT_NAME", "StoredPairs"]
@@ -40,7 +39,7 @@ __all__ = ["WEIGHT_NAME", "StoredPairs"]
 WEIGHT_NAME = {True: "must_link_weight", False: "cannot_link_weight"}
 
 
-class StoredPairs(TabularAnswers):
+class StoredPairs(AnswerSet):
     """Must-links and cannot-links: what is stored, counted and cut to fewer rows.
 
     Pairs that labels imply stay implicit: ``_codes`` holds the labels, and a pair weighs what the labels give it
@@ -48,6 +47,7 @@ class StoredPairs(TabularAnswers):
     """
 
     __slots__ = ("_cannot", "_codes", "_must")
+    _TABLES: ClassVar[tuple[str, ...]] = ("must_link", "cannot_link")
     _must: PairTable
     _cannot: PairTable
     _codes: IntArray | None
@@ -71,8 +71,8 @@ class StoredPairs(TabularAnswers):
         must, cannot = settle(must, cannot, None, n_rows, on_conflict)
         self._fill(_must=must, _cannot=cannot, _codes=None, _n_samples=size)
 
-    def _with(self, must: PairTable, cannot: PairTable) -> Self:
-        """The same rows with other pairs, all explicit and checked already."""
+    def _with(self, *tables: PairTable) -> Self:
+        must, cannot = tables
         return self._derived(_must=must, _cannot=cannot, _codes=None, _n_samples=self._n_samples)
 
     @property
@@ -186,11 +186,7 @@ class StoredPairs(TabularAnswers):
 
     def _written_out(self) -> Self:
         """The same constraints, all of them explicit."""
-        return self if self._codes is None else self._with(self._table(must=True), self._table(must=False))
-
-    @property
-    def _n_rows(self) -> int:
-        return max(self._must.n_rows, self._cannot.n_rows) if self._n_samples is None else self._n_samples
+        return self if self._codes is None else self._with(*self._listed())
 
     def _take(self, rows: IntArray) -> Self:
         n_samples = self._require_n_samples()
@@ -201,31 +197,28 @@ class StoredPairs(TabularAnswers):
             _n_samples=len(rows),
         )
 
-    def with_n_samples(self, n_samples: int) -> Self:
-        """The same pairs, for an X of `n_samples` rows.
+    def _tables(self) -> tuple[PairTable, ...]:
+        return self._must, self._cannot
 
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows of X, more than the largest row number.
+    def _listed(self) -> tuple[PairTable, ...]:
+        return self._table(must=True), self._table(must=False)
 
-        Examples
-        --------
-        >>> from pairlens.supervision import Constraints
-        >>> Constraints([(0, 4)]).with_n_samples(6)
-        Constraints(1 must-link, 0 cannot-links over 6 rows)
-        """
-        size = as_n_samples(n_samples)
-        check_fits(self._must.pairs, size, name="must_link")
-        check_fits(self._cannot.pairs, size, name="cannot_link")
+    def _turned(self, tables: tuple[PairTable, ...], chosen: list[NDArray[np.bool_]]) -> tuple[PairTable, ...]:
+        (must, cannot), (from_must, from_cannot) = tables, chosen
+        return (
+            combine([must.select(~from_must), cannot.select(from_cannot)], weight_name=WEIGHT_NAME[True]),
+            combine([cannot.select(~from_cannot), must.select(from_must)], weight_name=WEIGHT_NAME[False]),
+        )
+
+    def _resized(self, n_samples: int | None) -> Self:
         codes = self._codes
-        if codes is not None and size is not None:
-            if (codes[size:] >= 0).any():
-                row = size + int((codes[size:] >= 0).argmax())
-                raise ValueError(f"row {row} has a label, so n_samples={size} is too few")
-            lacking = max(size - len(codes), 0)
-            codes = freeze(np.concatenate([codes[:size], np.full(lacking, -1, dtype=np.int64)]))
-        return self._derived(_must=self._must, _cannot=self._cannot, _codes=codes, _n_samples=size)
+        if codes is not None and n_samples is not None:
+            if (codes[n_samples:] >= 0).any():
+                row = n_samples + int((codes[n_samples:] >= 0).argmax())
+                raise ValueError(f"row {row} has a label, so n_samples={n_samples} is too few")
+            lacking = max(n_samples - len(codes), 0)
+            codes = freeze(np.concatenate([codes[:n_samples], np.full(lacking, -1, dtype=np.int64)]))
+        return self._derived(_must=self._must, _cannot=self._cannot, _codes=codes, _n_samples=n_samples)
 
     def chunklets(self) -> IntArray:
         """The groups of rows that must-links join, directly or through others.

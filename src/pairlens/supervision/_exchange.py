@@ -15,6 +15,7 @@ from pairlens.supervision._entries import KIND_COLUMNS, name_rows, read_kinds, r
 from pairlens.supervision._inputs import PairsLike, materialised, refuse_set, regular_array
 from pairlens.supervision._pairs import IntArray, row_array
 from pairlens.supervision._tables import Source
+from pairlens.supervision._tabular import Reading
 
 __all__ = ["ExchangedPairs"]
 
@@ -158,26 +159,18 @@ class ExchangedPairs(StoredPairs):
         }
 
     @classmethod
-    def _from_source(
-        cls,
-        source: Source,
-        named: dict[str, str],
-        weight: str | None,
-        ids: ArrayLike | None,
-        n_samples: int | None,
-        on_conflict: OnConflict,
-    ) -> Self:
-        a, b = named.get("a", "a"), named.get("b", "b")
-        link = named.get("link") or source.find(*KIND_COLUMNS) or "link"
-        table = source.table((a, b, link), weight)
-        pairs, size = read_rows(table, (a, b), ids, n_samples)
+    def _from_source(cls, source: Source, how: Reading) -> Self:
+        a, b = how.name("a"), how.name("b")
+        link = how.renamed.get("link") or source.find(*KIND_COLUMNS) or "link"
+        table = source.table((a, b, link), how.weight)
+        pairs, size = read_rows(table, (a, b), how.ids, how.n_samples)
         must = read_kinds(table, link, preferences=False) == "must-link"
-        weights = read_weights(table, weight)
+        weights = read_weights(table, how.weight)
         return cls(
             pairs[must],
             pairs[~must],
             size,
             must_link_weight=None if weights is None else weights[must],
             cannot_link_weight=None if weights is None else weights[~must],
-            on_conflict=on_conflict,
+            on_conflict=how.on_conflict,
         )

@@ -104,8 +104,8 @@ def _draw_by_allotment(
 ) -> IntArray:
     """Keys of cannot-links where pairs are scarce and one class may draw what only another could use.
 
-    A maximum flow from the classes, each asking for `per_class`, to the pairs of classes, each with so many pairs of
-    rows, says how many to draw of each.
+    A maximum flow from the classes, each asking for `per_class`, to the pairs of classes, each with the capacity of its
+    pairs of rows, says how many to draw of each.
     """
     left, right = np.triu_indices(len(size), 1)
     classes = 1 + np.arange(len(size))

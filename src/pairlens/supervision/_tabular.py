@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,7 +11,21 @@ from pairlens.supervision._aligned import RowAligned
 from pairlens.supervision._conflicts import OnConflict
 from pairlens.supervision._tables import Source, read_file, read_frame, to_dataframe, write_file
 
-__all__ = ["TabularAnswers"]
+__all__ = ["Reading", "TabularAnswers"]
+
+
+class Reading(NamedTuple):
+    """How to read a table of answers: the arguments of :meth:`TabularAnswers.from_frame`."""
+
+    renamed: dict[str, str]
+    weight: str | None
+    ids: ArrayLike | None
+    n_samples: int | None
+    on_conflict: OnConflict
+
+    def name(self, column: str) -> str:
+        """What a column is called in this table."""
+        return self.renamed.get(column, column)
 
 
 class TabularAnswers(RowAligned):
@@ -27,16 +41,8 @@ class TabularAnswers(RowAligned):
         raise NotImplementedError
 
     @classmethod
-    def _from_source(
-        cls,
-        source: Source,
-        named: dict[str, str],
-        weight: str | None,
-        ids: ArrayLike | None,
-        n_samples: int | None,
-        on_conflict: OnConflict,
-    ) -> Self:
-        """Read the answers; `named` holds the columns that were given another name."""
+    def _from_source(cls, source: Source, how: Reading) -> Self:
+        """Read the answers of a table."""
         raise NotImplementedError
 
     def to_frame(self, ids: ArrayLike | None = None) -> Any:
@@ -126,7 +132,7 @@ class TabularAnswers(RowAligned):
         array([[2, 0]])
         """
         cls._check_names(columns)
-        return cls._from_source(read_frame(frame), columns, weight, ids, n_samples, on_conflict)
+        return cls._from_source(read_frame(frame), Reading(columns, weight, ids, n_samples, on_conflict))
 
     @classmethod
     def from_file(
@@ -162,7 +168,7 @@ class TabularAnswers(RowAligned):
         See :meth:`to_file`.
         """
         cls._check_names(columns)
-        return cls._from_source(read_file(path), columns, weight, ids, n_samples, on_conflict)
+        return cls._from_source(read_file(path), Reading(columns, weight, ids, n_samples, on_conflict))
 
     @classmethod
     def _check_names(cls, columns: dict[str, str]) -> None:

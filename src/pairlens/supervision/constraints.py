@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pairlens._random import as_generator
 from pairlens._warnings import warn_user
 from pairlens.exceptions import ConflictWarning
-from pairlens.supervision._algebra import check_n_splits, close_cannot, close_must, folds
+from pairlens.supervision._algebra import close_cannot, close_must
 from pairlens.supervision._aligned import common_n_samples
 from pairlens.supervision._conflicts import Conflicts, OnConflict, counted, find_conflicts, settle
 from pairlens.supervision._core import WEIGHT_NAME, same_codes
@@ -113,10 +113,10 @@ class Constraints(ExchangedPairs):
             the text "nan" in a NumPy array of text, for that is what NumPy makes of NaN there; in a list or a
             Series it is a label like any other.
         per_class : int, default=None
-            Draw, for every class, so many must-links inside it and so many cannot-links with one end in it, all
-            distinct (all there are where a class has fewer).
+            Number of must-links to draw inside every class, and of cannot-links with one end in it, all distinct (all
+            there are where a class has fewer).
         n_pairs : int, default=None
-            Draw so many distinct pairs uniformly from all pairs of labelled rows.
+            Number of distinct pairs to draw uniformly from all pairs of labelled rows.
         fraction : float, default=None
             Draw this share, in (0, 1], of all pairs of labelled rows.
         random_state : int, RandomState, Generator or None, default=None
@@ -277,58 +277,6 @@ class Constraints(ExchangedPairs):
             )
         return self._with(close_must(self._table(must=True), part), cannot)
 
-    def flip(self, fraction: float, random_state: Any = None) -> Self:
-        """Answers with mistakes: a random share of all pairs moves to the other set.
-
-        Parameters
-        ----------
-        fraction : float
-            The share, in [0, 1], of all pairs.
-        random_state : int, RandomState, Generator or None, default=None
-            Makes the draw repeatable.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Constraints
-        >>> Constraints([(0, 1), (2, 3)], n_samples=4).flip(0.5, random_state=0)
-        Constraints(1 must-link, 1 cannot-link over 4 rows)
-        """
-        must, cannot = self._table(must=True), self._table(must=False)
-        moved = np.zeros(must.size + cannot.size, dtype=bool)
-        count = round(check_fraction(fraction, zero=True) * len(moved))
-        moved[draw_distinct(len(moved), count, as_generator(random_state))] = True
-        from_must, from_cannot = moved[: must.size], moved[must.size :]
-        return self._with(
-            combine([must.select(~from_must), cannot.select(from_cannot)], weight_name=WEIGHT_NAME[True]),
-            combine([cannot.select(~from_cannot), must.select(from_must)], weight_name=WEIGHT_NAME[False]),
-        )
-
-    def split(self, n_splits: int = 5, random_state: Any = None) -> Iterator[tuple[Self, Self]]:
-        """Folds over the pairs: (train, held out) constraints over the same rows.
-
-        Must-links and cannot-links are each spread evenly over the folds.
-
-        Parameters
-        ----------
-        n_splits : int, default=5
-            Number of folds, from 2 to the number of pairs.
-        random_state : int, RandomState, Generator or None, default=None
-            Makes the folds repeatable.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Constraints
-        >>> pairs = Constraints([(0, 1), (1, 2), (3, 4)], [(0, 4)], n_samples=5)
-        >>> [held_out.n_pairs for train, held_out in pairs.split(2, random_state=0)]
-        [2, 2]
-        """
-        must, cannot = self._table(must=True), self._table(must=False)
-        number = check_n_splits(n_splits, must.size + cannot.size)
-        return (
-            (self._with(must.select(~m), cannot.select(~c)), self._with(must.select(m), cannot.select(c)))
-            for m, c in folds((must.size, cannot.size), number, as_generator(random_state))
-        )
-
     def merge(self, *others: Constraints, on_conflict: OnConflict = None) -> Self:
         """All constraints together; the weights of a pair in several of them add up.
 
@@ -346,11 +294,8 @@ class Constraints(ExchangedPairs):
         >>> one.merge(Constraints([(1, 0)], [(1, 2)])).must_link_weight
         array([2.])
         """
+        n_samples = self._merged_n_samples(Constraints, others)
         everyone: list[Constraints] = [self, *others]
-        for other in others:
-            if not isinstance(other, Constraints):
-                raise TypeError(f"merge takes Constraints, got {type(other).__name__}")
-        n_samples = common_n_samples(*(each._n_samples for each in everyone))
         # One set of labels can stay implicit: the one that would be longest as a list.
         keeper = max(everyone, key=lambda each: sum(each._implied_counts()))
         codes = keeper._codes
@@ -380,8 +325,7 @@ class Constraints(ExchangedPairs):
     def _agree(self, other: Constraints) -> int | None:
         n_samples = common_n_samples(self._n_samples, other._n_samples)
         for each in (self, other):
-            check_fits(each._must.pairs, n_samples, name="must_link")
-            check_fits(each._cannot.pairs, n_samples, name="cannot_link")
+            each._check_fits(n_samples)
         return n_samples
 
     def _labels_differ(self, other: Constraints) -> bool:

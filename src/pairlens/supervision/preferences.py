@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._random import as_generator
 from pairlens.exceptions import AnswerError
-from pairlens.supervision._algebra import check_n_splits, folds
-from pairlens.supervision._aligned import common_n_samples
+from pairlens.supervision._answer_set import AnswerSet
 from pairlens.supervision._conflicts import OnConflict, check_policy, counted, raise_or_warn
 from pairlens.supervision._cycles import find_cycles
 from pairlens.supervision._entries import KIND_COLUMNS, name_rows, read_kinds, read_rows, read_weights
@@ -31,15 +29,15 @@ from pairlens.supervision._pairs import (
     parse_pairs,
     take_rows,
 )
-from pairlens.supervision._sampling import check_count, check_fraction, draw_distinct
+from pairlens.supervision._sampling import check_count, draw_distinct
 from pairlens.supervision._tables import Source
-from pairlens.supervision._tabular import TabularAnswers
+from pairlens.supervision._tabular import Reading
 from pairlens.supervision.labels import factorise, one_per_row
 
 __all__ = ["Preferences"]
 
 
-class Preferences(TabularAnswers):
+class Preferences(AnswerSet):
     """Pairs of rows of which the first is better than the second.
 
     Immutable. The order of the pairs does not matter; a pair that is given more than once is kept once, and its
@@ -78,6 +76,7 @@ class Preferences(TabularAnswers):
 
     __slots__ = ("_table",)
     _COLUMNS: ClassVar[tuple[str, ...]] = ("better", "worse")
+    _TABLES: ClassVar[tuple[str, ...]] = ("pairs",)
     _table: PairTable
 
     def __init__(
@@ -92,8 +91,18 @@ class Preferences(TabularAnswers):
         table = parse_pairs(pairs, weight, name="pairs", weight_name="weight", n_samples=size, ordered=True)
         self._fill(_table=_settle(table, on_conflict), _n_samples=size)
 
-    def _with(self, table: PairTable) -> Self:
-        return self._derived(_table=table, _n_samples=self._n_samples)
+    def _tables(self) -> tuple[PairTable, ...]:
+        return (self._table,)
+
+    def _with(self, *tables: PairTable) -> Self:
+        return self._derived(_table=tables[0], _n_samples=self._n_samples)
+
+    def _turned(self, tables: tuple[PairTable, ...], chosen: list[NDArray[np.bool_]]) -> tuple[PairTable, ...]:
+        kept, moved = tables[0].select(~chosen[0]), tables[0].select(chosen[0])
+        return (combine([kept, from_keys(_reversed(moved), moved.weight)], weight_name="weight"),)
+
+    def _resized(self, n_samples: int | None) -> Self:
+        return self._derived(_table=self._table, _n_samples=n_samples)
 
     @classmethod
     def from_scores(
@@ -115,7 +124,7 @@ class Preferences(TabularAnswers):
             Compare rows of one group only, such as the answers to one query. Rows without a group (NaN, None) are
             compared with none.
         n_pairs : int, default=None
-            Draw so many distinct pairs uniformly from all there are; all of them if None.
+            Number of distinct pairs to draw uniformly from all there are; all of them if None.
         min_difference : float, default=0
             Compare only rows with ``y[better] > y[worse] + min_difference``.
         random_state : int, RandomState, Generator or None, default=None
@@ -184,77 +193,9 @@ class Preferences(TabularAnswers):
         """The rows that occur in a pair, sorted."""
         return distinct(self._table.pairs)
 
-    @property
-    def _n_rows(self) -> int:
-        return self._table.n_rows if self._n_samples is None else self._n_samples
-
     def _take(self, rows: IntArray) -> Self:
         table = take_rows(self._table, rows, self._require_n_samples(), weight_name="weight", ordered=True)
         return self._derived(_table=table, _n_samples=len(rows))
-
-    def with_n_samples(self, n_samples: int) -> Self:
-        """The same pairs, for an X of `n_samples` rows.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows of X, more than the largest row number.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Preferences
-        >>> Preferences([(4, 0)]).with_n_samples(6)
-        Preferences(1 pair over 6 rows)
-        """
-        size = as_n_samples(n_samples)
-        check_fits(self._table.pairs, size, name="pairs")
-        return self._derived(_table=self._table, _n_samples=size)
-
-    def flip(self, fraction: float, random_state: Any = None) -> Self:
-        """Answers with mistakes: a random share of the pairs is turned round.
-
-        Parameters
-        ----------
-        fraction : float
-            The share, in [0, 1], of the pairs.
-        random_state : int, RandomState, Generator or None, default=None
-            Makes the draw repeatable.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Preferences
-        >>> Preferences([(0, 1), (2, 3)], n_samples=4).flip(1).pairs
-        array([[1, 0],
-               [3, 2]])
-        """
-        count = round(check_fraction(fraction, zero=True) * self.n_pairs)
-        turned = np.zeros(self.n_pairs, dtype=bool)
-        turned[draw_distinct(self.n_pairs, count, as_generator(random_state))] = True
-        kept, moved = self._table.select(~turned), self._table.select(turned)
-        return self._with(combine([kept, from_keys(_reversed(moved), moved.weight)], weight_name="weight"))
-
-    def split(self, n_splits: int = 5, random_state: Any = None) -> Iterator[tuple[Self, Self]]:
-        """Folds over the pairs: (train, held out) preferences over the same rows.
-
-        Parameters
-        ----------
-        n_splits : int, default=5
-            Number of folds, from 2 to the number of pairs.
-        random_state : int, RandomState, Generator or None, default=None
-            Makes the folds repeatable.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Preferences
-        >>> answers = Preferences([(0, 1), (1, 2), (0, 2)], n_samples=3)
-        >>> [held_out.n_pairs for train, held_out in answers.split(3, random_state=0)]
-        [1, 1, 1]
-        """
-        number = check_n_splits(n_splits, self.n_pairs)
-        return (
-            (self._with(self._table.select(~held_out)), self._with(self._table.select(held_out)))
-            for (held_out,) in folds((self.n_pairs,), number, as_generator(random_state))
-        )
 
     def merge(self, *others: Preferences, on_conflict: OnConflict = None) -> Self:
         """All preferences together; the weights of a pair in several of them add up.
@@ -272,10 +213,7 @@ class Preferences(TabularAnswers):
         >>> Preferences([(0, 1)], n_samples=3).merge(Preferences([(0, 1), (0, 2)])).weight
         array([2., 1.])
         """
-        for other in others:
-            if not isinstance(other, Preferences):
-                raise TypeError(f"merge takes Preferences, got {type(other).__name__}")
-        n_samples = common_n_samples(self._n_samples, *(other._n_samples for other in others))
+        n_samples = self._merged_n_samples(Preferences, others)
         table = combine([self._table, *(other._table for other in others)], weight_name="weight")
         check_fits(table.pairs, n_samples, name="pairs")
         return self._derived(_table=_settle(table, on_conflict), _n_samples=n_samples)
@@ -310,20 +248,12 @@ class Preferences(TabularAnswers):
         }
 
     @classmethod
-    def _from_source(
-        cls,
-        source: Source,
-        named: dict[str, str],
-        weight: str | None,
-        ids: ArrayLike | None,
-        n_samples: int | None,
-        on_conflict: OnConflict,
-    ) -> Self:
-        ends = (named.get("better", "better"), named.get("worse", "worse"))
+    def _from_source(cls, source: Source, how: Reading) -> Self:
+        ends = (how.name("better"), how.name("worse"))
         kind = source.find(*KIND_COLUMNS)
-        if not named and kind is not None and not set(ends) <= set(source.names):
+        if not how.renamed and kind is not None and not set(ends) <= set(source.names):
             ends = ("a", "b")
-            table = source.table((*ends, kind), weight)
+            table = source.table((*ends, kind), how.weight)
             others = int((read_kinds(table, kind, preferences=True) != "prefer").sum())
             if others:
                 raise AnswerError(
@@ -334,9 +264,9 @@ class Preferences(TabularAnswers):
                     column=kind,
                 )
         else:
-            table = source.table(ends, weight)
-        pairs, size = read_rows(table, ends, ids, n_samples)
-        return cls(pairs, size, weight=read_weights(table, weight), on_conflict=on_conflict)
+            table = source.table(ends, how.weight)
+        pairs, size = read_rows(table, ends, how.ids, how.n_samples)
+        return cls(pairs, size, weight=read_weights(table, how.weight), on_conflict=how.on_conflict)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Preferences):
