@@ -17,8 +17,7 @@ from pairlens.datasets import make_subclass_blobs
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.transformation import transform_constraints
 from pairlens.graphs.weights import default_theta
-from pairlens.methods import _subclass
-from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID, SODRPaC
+from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID, SODRPaC, search
 from pairlens.metrics import cumulative_purity
 from tests.oracles.base import relative_difference, rows_with_tied_neighbours, subspace_angle
 from tests.oracles.sodrpac import mutual_pairs, sodrpac
@@ -231,8 +230,8 @@ class TestSearch:
 
     def test_many_pairs_are_sampled(self, wine, monkeypatch):
         X, y = wine
-        monkeypatch.setattr(_subclass, "MAX_SEARCH_PAIRS", 300)
-        monkeypatch.setattr(_subclass, "MAX_SCORED", 50)
+        monkeypatch.setattr(search, "MAX_SEARCH_PAIRS", 300)
+        monkeypatch.setattr(search, "MAX_SCORED", 50)
         model = SODRPaC("auto", lam="cv", theta="cv", random_state=0).fit(X, y)
         Z = model.transform(X)
         assert nearest_accuracy(Z[::2], y[::2], Z[1::2], y[1::2]) > 0.9

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-from scipy import sparse
-
 from pairlens.engines import graph_scatter
-from pairlens.methods.lpp import LocalityPreserving, degrees
+from pairlens.graphs.affinity import degrees, heat_graph, pass_on
+from pairlens.methods.lpp import LocalityPreserving
 from pairlens.spectral.eigen import Matrix
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
@@ -65,32 +63,6 @@ class CLPP(LocalityPreserving):
     """
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        neighbours = self._heat_graph(space)
+        neighbours = heat_graph(space.near_rows, self.n_neighbors, self.theta)
         changed = pass_on(neighbours, written_pairs(known).to_sparse())
         return graph_scatter(space.rows, changed), space.total_scatter(degrees(neighbours))
-
-
-def pass_on(neighbours: sparse.csr_matrix, pairs: sparse.csr_matrix) -> sparse.csr_matrix:
-    """The affinity of neighbours, changed by pairs and by what they pass on.
-
-    Parameters
-    ----------
-    neighbours : csr matrix of shape (n, n)
-        Symmetric weights of neighbours.
-    pairs : csr matrix of shape (n, n)
-        Symmetric, positive for must-links and negative for cannot-links.
-    """
-    passed = neighbours @ pairs
-    passed = passed + passed.T
-    occupied = _pattern(neighbours) + _pattern(pairs) + sparse.identity(pairs.shape[0], format="csr")
-    return _outside(neighbours, _pattern(pairs)) + pairs + _outside(passed, occupied)
-
-
-def _pattern(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Ones where the matrix has entries."""
-    return sparse.csr_matrix((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
-
-
-def _outside(matrix: sparse.csr_matrix, pattern: sparse.csr_matrix) -> sparse.csr_matrix:
-    """The entries of the matrix at which the pattern has none."""
-    return matrix - matrix.multiply(pattern > 0)

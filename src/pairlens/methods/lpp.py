@@ -6,25 +6,18 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from pairlens._sklearn import Interval
 from pairlens._warnings import warn_fallback
 from pairlens.engines import IntArray, graph_scatter
-from pairlens.graphs.edges import nearest_edges, weight_matrix
-from pairlens.graphs.weights import heat
+from pairlens.graphs.affinity import degrees, heat_graph
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import must_link_degrees, must_link_scatter, unsupervised
 from pairlens.supervision import Constraints
 
-__all__ = ["LPP", "SLPP", "LocalityPreserving", "degrees"]
-
-
-def degrees(graph: sparse.csr_matrix) -> np.ndarray:
-    """Sum of the weights at each row."""
-    return np.asarray(graph.sum(axis=1)).ravel()
+__all__ = ["LPP", "SLPP", "LocalityPreserving"]
 
 
 class LocalityPreserving(LinearPairTransformer):
@@ -41,10 +34,6 @@ class LocalityPreserving(LinearPairTransformer):
         super().__init__(n_components)
         self.n_neighbors = n_neighbors
         self.theta = theta
-
-    def _heat_graph(self, space: RowSpace) -> sparse.csr_matrix:
-        edges = nearest_edges(space.near_rows, self.n_neighbors)
-        return weight_matrix(edges, heat(space.near_rows, edges, self.theta), space.rows.shape[0])
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
         return generalized(attract, repel, self.n_components, largest=False)
@@ -94,7 +83,7 @@ class LPP(LocalityPreserving):
     """
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        graph = self._heat_graph(space)
+        graph = heat_graph(space.near_rows, self.n_neighbors, self.theta)
         return graph_scatter(space.rows, graph), space.total_scatter(degrees(graph))
 
 

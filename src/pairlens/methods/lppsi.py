@@ -5,38 +5,16 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
-from scipy import sparse
-
 from pairlens._sklearn import Interval
-from pairlens.engines import Rows, graph_scatter
-from pairlens.graphs.edges import nearest_edges, weight_matrix
-from pairlens.graphs.weights import default_theta, heat
+from pairlens.engines import graph_scatter
+from pairlens.graphs.affinity import degrees, side_information_graphs
 from pairlens.methods.kernel import KernelPairTransformer
-from pairlens.methods.lpp import LocalityPreserving, degrees
+from pairlens.methods.lpp import LocalityPreserving
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
-from pairlens.supervision.combined import written_pairs
 
 __all__ = ["LPPSI", "KernelLPPSI"]
-
-
-def side_information_graphs(
-    X: Rows, known: Constraints, n_neighbors: int, theta: float | None
-) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-    """Heat weights on must-links and on neighbours that are in no pair with each other; heat on cannot-links."""
-    n = X.shape[0]
-    if theta is None:
-        theta = default_theta(X)
-    known = written_pairs(known)
-    must, cannot = known.must_link, known.cannot_link
-    near = nearest_edges(X, n_neighbors)
-    paired = np.concatenate([must, cannot])
-    free = near[~np.isin(near @ [n, 1], paired @ [n, 1])]
-    similar = weight_matrix(must, known.must_link_weight * heat(X, must, theta), n)
-    similar = similar + weight_matrix(free, heat(X, free, theta), n)
-    return similar, weight_matrix(cannot, known.cannot_link_weight * heat(X, cannot, theta), n)
 
 
 def side_information_scatters(

@@ -10,7 +10,7 @@ import numpy as np
 from pairlens._sklearn import Interval
 from pairlens._warnings import warn_fallback
 from pairlens.engines import graph_scatter, group_scatter
-from pairlens.graphs.edges import nearest_edges, weight_matrix
+from pairlens.graphs.affinity import nearest_graph
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
@@ -96,8 +96,8 @@ class SDA(LinearPairTransformer):
             return unsupervised(space)
         between = between_scatter(space, codes)
         total = between + group_scatter(space.rows, codes)
-        graph = weight_matrix(nearest_edges(space.near_rows, self.n_neighbors), 1.0, space.rows.shape[0])
-        smooth = self.alpha * graph_scatter(space.rows, graph) + self.beta * np.eye(space.dim)
+        near = nearest_graph(space.near_rows, self.n_neighbors)
+        smooth = self.alpha * graph_scatter(space.rows, near) + self.beta * np.eye(space.dim)
         return total + smooth, between
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:

@@ -12,9 +12,8 @@ import numpy as np
 from pairlens.datasets import make_subclass_blobs
 from pairlens.engines import column_means
 from pairlens.graphs.weights import default_theta
-from pairlens.methods._subclass import Terms, held_out_scores
 from pairlens.methods.cmm import mean_differences
-from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID
+from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID, Terms, held_out_scores
 from pairlens.papers.experiment import Array, Codes, Unit
 from pairlens.papers.protocols import fold
 from pairlens.spectral.eigen import difference

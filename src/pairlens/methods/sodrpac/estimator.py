@@ -12,13 +12,14 @@ from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.weights import default_theta
-from pairlens.methods._subclass import Terms, held_out_scores
 from pairlens.methods.base import LinearPairTransformer, finite
+from pairlens.methods.sodrpac.criterion import Terms
+from pairlens.methods.sodrpac.search import held_out_scores
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
-__all__ = ["SODRPaC"]
+__all__ = ["LAM_GRID", "THETA_GRID", "SODRPaC"]
 
 DEFAULT_LAM = 8.0
 LAM_GRID = 2.0 ** np.arange(-5, 11)
@@ -47,7 +48,7 @@ class SODRPaC(LinearPairTransformer):
         Number of directions to keep. "auto" takes the fewest whose held-out score is within one standard error (or
         0.001) of the best.
     n_neighbors : int, default=3
-        Two rows are mutual neighbours if each is among so many nearest of the other.
+        Two rows are mutual neighbours if each is among this many nearest of the other.
     n_graph_neighbors : int, default=5
         Neighbours of each row in the graph of the manifold term.
     lam : float or "cv", default=8.0
@@ -189,7 +190,7 @@ class SODRPaC(LinearPairTransformer):
             warn_fallback(self, "no pairs were given")
             return np.zeros((space.dim, space.dim)), space.covariance()
         terms = Terms.of(space, self.n_neighbors, self.n_graph_neighbors, include_self=self.include_self)
-        unit = 1.0 if self.scale == "raw_m" else float(space.rows.shape[0])
+        unit = 1.0 if self.scale == "raw_m" else float(space.n_rows)
         self._choose(terms, known, unit)
         if known.n_cannot_link == 0:
             warn_user(

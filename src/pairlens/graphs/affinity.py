@@ -1,0 +1,121 @@
+"""Weighted graphs of neighbours, of pairs and of both: the affinities that the methods attract or repel by."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pairlens.engines import IntArray, Rows, neighbors
+from pairlens.graphs.edges import edges_of, nearest_edges, shared_neighbors, weight_matrix
+from pairlens.graphs.weights import default_theta, heat
+from pairlens.supervision import Constraints
+from pairlens.supervision.combined import written_pairs
+
+__all__ = [
+    "degrees",
+    "heat_graph",
+    "mutual_and_graph_edges",
+    "nearest_graph",
+    "normalized_graph",
+    "pass_on",
+    "side_information_graphs",
+]
+
+
+def nearest_graph(X: Rows, n_neighbors: int) -> sparse.csr_matrix:
+    """Weight 1 between two rows of which one is among the nearest of the other."""
+    return weight_matrix(nearest_edges(X, n_neighbors), 1.0, X.shape[0])
+
+
+def heat_graph(X: Rows, n_neighbors: int, theta: float | None = None) -> sparse.csr_matrix:
+    """Heat weights between two rows of which one is among the nearest of the other."""
+    edges = nearest_edges(X, n_neighbors)
+    return weight_matrix(edges, heat(X, edges, theta), X.shape[0])
+
+
+def degrees(graph: sparse.csr_matrix) -> NDArray[np.float64]:
+    """Sum of the weights at each row."""
+    return np.asarray(graph.sum(axis=1)).ravel()
+
+
+def normalized_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
+    r""":math:`K^{-1/2} U K^{-1/2}` of a graph U with the degrees K; rows without neighbours keep none."""
+    degree = degrees(graph)
+    root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    return (sparse.diags(root) @ graph @ sparse.diags(root)).tocsr()
+
+
+def side_information_graphs(
+    X: Rows, known: Constraints, n_neighbors: int, theta: float | None
+) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+    """Heat weights on must-links and on neighbours that are in no pair with each other; heat on cannot-links."""
+    n = X.shape[0]
+    if theta is None:
+        theta = default_theta(X)
+    known = written_pairs(known)
+    must, cannot = known.must_link, known.cannot_link
+    near = nearest_edges(X, n_neighbors)
+    paired = np.concatenate([must, cannot])
+    free = near[~np.isin(near @ [n, 1], paired @ [n, 1])]
+    similar = weight_matrix(must, known.must_link_weight * heat(X, must, theta), n)
+    similar = similar + weight_matrix(free, heat(X, free, theta), n)
+    return similar, weight_matrix(cannot, known.cannot_link_weight * heat(X, cannot, theta), n)
+
+
+def pass_on(neighbours: sparse.csr_matrix, pairs: sparse.csr_matrix) -> sparse.csr_matrix:
+    """The affinity of neighbours, changed by pairs and by what they pass on.
+
+    Parameters
+    ----------
+    neighbours : csr matrix of shape (n, n)
+        Symmetric weights of neighbours.
+    pairs : csr matrix of shape (n, n)
+        Symmetric, positive for must-links and negative for cannot-links.
+    """
+    passed = neighbours @ pairs
+    passed = passed + passed.T
+    occupied = _pattern(neighbours) + _pattern(pairs) + sparse.identity(pairs.shape[0], format="csr")
+    return _outside(neighbours, _pattern(pairs)) + pairs + _outside(passed, occupied)
+
+
+def _pattern(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Ones where the matrix has entries."""
+    return sparse.csr_matrix((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _outside(matrix: sparse.csr_matrix, pattern: sparse.csr_matrix) -> sparse.csr_matrix:
+    """The entries of the matrix at which the pattern has none."""
+    return matrix - matrix.multiply(pattern > 0)
+
+
+def mutual_and_graph_edges(
+    X: Rows, n_neighbors: int, n_graph_neighbors: int, *, include_self: bool = False
+) -> tuple[IntArray, NDArray[np.float64], IntArray]:
+    """The two graphs of SODRPaC from one search: mutual neighbours with what they share, and the manifold's edges.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or rows of an engine
+    n_neighbors : int
+        Two rows are mutual neighbours if each is among this many nearest of the other.
+    n_graph_neighbors : int
+        Neighbours of each row in the graph of the manifold.
+    include_self : bool
+        Count a row among its own neighbours when counting shared ones.
+
+    Returns
+    -------
+    mutual : int array of shape (n_mutual, 2)
+    shared : array of shape (n_mutual,)
+        Number of neighbours that the rows of each pair have in common.
+    graph : int array of shape (n_edges, 2)
+    """
+    most = X.shape[0] - 1
+    k, g = min(n_neighbors, most), min(n_graph_neighbors, most)
+    nearest = neighbors(X, n_nearest=max(k, g)).nearest
+    assert nearest is not None
+    mutual = edges_of(nearest[:, :k], join="and")
+    common = np.asarray(shared_neighbors(nearest[:, :k])[mutual[:, 0], mutual[:, 1]]).ravel()
+    # Counted in their own lists, two rows that list each other have each other in common too.
+    return mutual, common + 2.0 if include_self else common, edges_of(nearest[:, :g])
