@@ -31,7 +31,7 @@ from scipy.linalg import eigh, subspace_angles
 
 from benchmarks.measure import report
 from pairlens import Constraints
-from pairlens.engines.local.projected import ProjectedRows
+from pairlens.engines.local.projected import LocalProjectedRows
 from pairlens.graphs.approximate import approximate_neighbors
 from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
 from pairlens.methods.dsp import DSP
@@ -58,10 +58,10 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
-def prepared(X: NDArray[np.floating], pairs: Constraints) -> ProjectedRows:
+def prepared(X: NDArray[np.floating], pairs: Constraints) -> LocalProjectedRows:
     chunklets, gamma = pairs.chunklets(), delta_to_gamma(median_delta(X))
     F = must_link_null_space(X, chunklets, gamma=gamma).coordinates(X)
-    return ProjectedRows.of(X, F, gamma, chunklets)
+    return LocalProjectedRows.of(X, F, gamma, chunklets)
 
 
 def mnist(quick: bool) -> Result:
@@ -162,7 +162,7 @@ def mixture(quick: bool) -> Result:
 
 
 def sample_recall(
-    rows: ProjectedRows, nearest: NDArray[np.int64], farthest: NDArray[np.int64], size: int
+    rows: LocalProjectedRows, nearest: NDArray[np.int64], farthest: NDArray[np.int64], size: int
 ) -> tuple[float, float]:
     """Share of the true k nearest and farthest of some rows that was found; ties in projected distance by input."""
     group, stands = rows.groups.group, rows.groups.representative

@@ -24,6 +24,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,16 +35,13 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import report
 from pairlens import DSP, WSDR, Constraints, Preferences
-from pairlens.engines import config_context
+from pairlens.engines import ProjectedNeighbors, config_context, graph_scatter, projected_rows, symmetric_eigen
+from pairlens.engines.torch import TensorRows, TorchProjectedRows, TorchRows, torch_neighbors
 from pairlens.engines.torch import device as torch_device
 from pairlens.engines.torch.collapse import TorchCollapsed
 from pairlens.engines.torch.device import triton_kernels
-from pairlens.engines.torch.neighbors import TorchRows, torch_neighbors
-from pairlens.engines.torch.projected import TorchProjectedNeighbors, TorchProjectedRows
-from pairlens.kernels.nullspace import delta_to_gamma, median_delta
-from pairlens.methods import _dsp_torch
-from pairlens.methods.dsp import DEVICE_FEATURES
-from pairlens.spectral.eigen import symmetric
+from pairlens.graphs.projected import far_graph, near_graph
+from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
 
 K = 5
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -100,7 +98,7 @@ def mnist_rows(quick: bool) -> tuple[torch.Tensor, Constraints, str]:
     return torch.from_numpy(X).to(DEVICE).float() / 255, pairs, name
 
 
-def agreement(rows: TorchProjectedRows, found: TorchProjectedNeighbors, size: int = 256) -> tuple[float, float]:
+def agreement(rows: TorchProjectedRows, found: ProjectedNeighbors, size: int = 256) -> tuple[float, float]:
     """Share of the true nearest and farthest of some rows that was found; ties in projected distance by input."""
     X, F = rows.X.double() - rows.X.double().mean(dim=0), rows.F
     X_square, F_square = X.square().sum(dim=1), F.square().sum(dim=1)
@@ -143,13 +141,15 @@ def counting_open_rows() -> Iterator[dict[str, int]]:
 def dsp(name: str, X: torch.Tensor, pairs: Constraints, n_components: int, goal: float) -> Lines:
     first, best, _ = seconds(lambda: DSP(n_components, neighbors="exact").fit(X, constraints=pairs))
     gamma, chunklets = delta_to_gamma(median_delta(X[:: max(1, len(X) // 1000)].cpu().numpy())), pairs.chunklets()
-    _, prepare, rows = seconds(lambda: _dsp_torch.projected_rows(X, chunklets, gamma), 1)
+    tensor = TensorRows.of(X)
+    _, prepare, rows = seconds(
+        lambda: projected_rows(tensor, must_link_null_space(tensor, chunklets, gamma=gamma), chunklets), 1
+    )
     _, search, found = seconds(lambda: rows.neighbors(K), 1)
     cannot = pairs.cannot_link
-    _, scatter, (A, B) = seconds(lambda: _dsp_torch.scatters(X, rows, found, cannot, np.ones(len(cannot))), 1)
-    on_device = DEVICE.type == "cuda" and X.shape[1] >= DEVICE_FEATURES
-    eigh = _dsp_torch.device_eigh(DEVICE) if on_device else symmetric
-    _, solve, _ = seconds(lambda: DSP(n_components)._solve(A, B, eigh), 1)
+    graphs = (lambda: near_graph(rows, found), lambda: far_graph(rows, found, cannot, np.ones(len(cannot))))
+    _, scatter, (A, B) = seconds(lambda: [graph_scatter(tensor, graph()) for graph in graphs], 1)
+    _, solve, _ = seconds(lambda: DSP(n_components)._solve(A, B, partial(symmetric_eigen, tensor)), 1)
     with counting_open_rows() as in_float64:
         rows.neighbors(K)
     near, far = agreement(rows, found)

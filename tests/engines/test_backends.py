@@ -13,7 +13,7 @@ import pytest
 
 import pairlens
 from pairlens import Constraints
-from pairlens.engines import config_context, settings
+from pairlens.engines import Placement, config_context, settings
 from pairlens.engines.dask import neighbors as dask_neighbors
 from pairlens.engines.dask import operations as dask_engine
 from pairlens.engines.dask import rows as dask_rows
@@ -95,7 +95,7 @@ def assert_same(model, reference, tol=1e-8):
 def test_every_linear_method_agrees(cls, kind, table, cluster):
     X, _, pairs = table
     rows = {"numpy": np.asfortranarray, "dask": as_dask, "torch": as_torch}[kind](X)
-    assert (cls._rows_may_be == "in memory") == (cls in IN_MEMORY)
+    assert (cls._rows_may_be is Placement.MEMORY) == (cls in IN_MEMORY)
     reference = make(cls).fit(X, constraints=pairs)
     model = make(cls).fit(rows, constraints=pairs)
     assert_same(model, reference)
@@ -361,14 +361,14 @@ def test_tensors_keep_device_and_gradient_out(table):
 
 
 def test_tf32_is_off_unless_asked_for():
-    from pairlens.engines.torch.operations import product_precision
+    from pairlens.engines.torch import product_precision
 
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high")
     try:
-        with product_precision():
+        with product_precision(torch.device("cuda")):
             assert torch.get_float32_matmul_precision() == "highest"
-        with config_context(tf32=True), product_precision():
+        with config_context(tf32=True), product_precision(torch.device("cuda")):
             assert torch.get_float32_matmul_precision() == "high"
         assert torch.get_float32_matmul_precision() == "high"
     finally:

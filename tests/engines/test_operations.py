@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from pairlens import engines
 from pairlens.engines import config_context, engine_rows
 from pairlens.engines.dask import neighbors as dask_neighbors
 from pairlens.engines.dask import operations as dask_engine
 from pairlens.engines.dask import rows as dask_rows
-from pairlens.engines.local import distances, neighbors, scatter
-from pairlens.engines.local import reconstruction as local
-from pairlens.engines.local import rows as blocks
 
 dask = pytest.importorskip("dask", reason="the Dask engine needs pairlens[dask]")
 da = pytest.importorskip("dask.array", reason="the Dask engine needs pairlens[dask]")
@@ -57,50 +55,50 @@ def test_pairs_and_groups(X, rows_of, gather_bytes):
         for some in (slice(None), slice(0, 40)):
             for values in (None, weight[some]):
                 np.testing.assert_allclose(
-                    scatter.pair_scatter(rows, pairs[some], values), scatter.pair_scatter(X, pairs[some], values)
+                    engines.pair_scatter(rows, pairs[some], values), engines.pair_scatter(X, pairs[some], values)
                 )
             np.testing.assert_allclose(
-                distances.pair_squared_distances(rows, pairs[some]), distances.pair_squared_distances(X, pairs[some])
+                engines.pair_squared_distances(rows, pairs[some]), engines.pair_squared_distances(X, pairs[some])
             )
         for group in (codes, few):
-            np.testing.assert_allclose(scatter.group_means(rows, group), scatter.group_means(X, group))
+            np.testing.assert_allclose(engines.group_means(rows, group), engines.group_means(X, group))
             for values in (None, np.arange(1.0, 6)):
                 np.testing.assert_allclose(
-                    scatter.group_scatter(rows, group, weight=values), scatter.group_scatter(X, group, weight=values)
+                    engines.group_scatter(rows, group, weight=values), engines.group_scatter(X, group, weight=values)
                 )
-        assert not scatter.pair_scatter(rows, pairs[:0]).any()
-        assert not scatter.group_scatter(rows, np.full(N, -1)).any()
-        assert distances.pair_squared_distances(rows, pairs[:0]).shape == (0,)
+        assert not engines.pair_scatter(rows, pairs[:0]).any()
+        assert not engines.group_scatter(rows, np.full(N, -1)).any()
+        assert engines.pair_squared_distances(rows, pairs[:0]).shape == (0,)
 
 
 def test_graphs_with_weights_of_both_signs(X, rows_of):
     graph = sparse.random(N, N, 0.02, random_state=0, data_rvs=np.random.default_rng(0).standard_normal).tocsr()
     graph = graph + graph.T
-    np.testing.assert_allclose(scatter.graph_scatter(rows_of(X), graph), scatter.graph_scatter(X, graph), atol=1e-9)
+    np.testing.assert_allclose(engines.graph_scatter(rows_of(X), graph), engines.graph_scatter(X, graph), atol=1e-9)
 
 
 def test_sums_over_all_rows(X, rows_of):
     rows = rows_of(X)
     weight = np.random.default_rng(0).random(N)
-    np.testing.assert_allclose(blocks.column_means(rows), X.mean(axis=0))
-    np.testing.assert_allclose(blocks.mean_norm(rows), blocks.mean_norm(X))
+    np.testing.assert_allclose(engines.column_means(rows), X.mean(axis=0))
+    np.testing.assert_allclose(engines.mean_norm(rows), engines.mean_norm(X))
     for offset in (X.mean(axis=0), np.zeros(F)):
         np.testing.assert_allclose(
-            scatter.weighted_scatter(rows, offset=offset), scatter.weighted_scatter(X, offset=offset)
+            engines.weighted_scatter(rows, offset=offset), engines.weighted_scatter(X, offset=offset)
         )
         np.testing.assert_allclose(
-            scatter.weighted_scatter(rows, weight=weight, offset=offset),
-            scatter.weighted_scatter(X, weight=weight, offset=offset),
+            engines.weighted_scatter(rows, weight=weight, offset=offset),
+            engines.weighted_scatter(X, weight=weight, offset=offset),
         )
 
 
 def test_rebuilding(X, rows_of):
-    nearest = neighbors.neighbors(X, n_nearest=4).nearest
-    weight = local.rebuilding_weights(X, nearest, 1e-3)
-    np.testing.assert_allclose(local.rebuilding_weights(rows_of(X), nearest, 1e-3), weight)
+    nearest = engines.neighbors(X, n_nearest=4).nearest
+    weight = engines.rebuilding_weights(X, nearest, 1e-3)
+    np.testing.assert_allclose(engines.rebuilding_weights(rows_of(X), nearest, 1e-3), weight)
     rebuild = sparse.csr_matrix((weight.ravel(), nearest.ravel(), np.arange(0, 4 * N + 1, 4)), shape=(N, N))
     np.testing.assert_allclose(
-        scatter.residual_scatter(rows_of(X), rebuild), scatter.residual_scatter(X, rebuild), rtol=1e-9
+        engines.residual_scatter(rows_of(X), rebuild), engines.residual_scatter(X, rebuild), rtol=1e-9
     )
 
 
@@ -110,7 +108,7 @@ def test_columns_and_rows_by_number(X):
     np.testing.assert_array_equal(rows[order], X[order])
     part = rows[:, np.array([5, 2])]
     np.testing.assert_array_equal(part[order], X[order][:, [5, 2]])
-    np.testing.assert_allclose(blocks.column_means(part), X[:, [5, 2]].mean(axis=0))
+    np.testing.assert_allclose(engines.column_means(part), X[:, [5, 2]].mean(axis=0))
 
 
 KINDS = {
@@ -128,8 +126,8 @@ KINDS = {
 @pytest.mark.parametrize("counts", [(5, 5), (3, 0), (0, 2), (120, 0)])
 def test_neighbours_are_the_same_to_the_last_tie(kind, dtype, counts):
     X = KINDS[kind](np.random.default_rng(0)).astype(dtype)
-    expected = neighbors.neighbors(X, n_nearest=counts[0], n_farthest=counts[1])
-    found = neighbors.neighbors(on_dask(X), n_nearest=counts[0], n_farthest=counts[1])
+    expected = engines.neighbors(X, n_nearest=counts[0], n_farthest=counts[1])
+    found = engines.neighbors(on_dask(X), n_nearest=counts[0], n_farthest=counts[1])
     for side in ("nearest", "farthest"):
         here, there = getattr(found, side), getattr(expected, side)
         if there is None:
@@ -141,6 +139,6 @@ def test_neighbours_are_the_same_to_the_last_tie(kind, dtype, counts):
 
 def test_too_many_rows_for_an_exact_search(X):
     with config_context(exact_rows=100), pytest.raises(ValueError, match=r"400 x 400 distances.*exact_rows"):
-        neighbors.neighbors(on_dask(X), n_nearest=2)
+        engines.neighbors(on_dask(X), n_nearest=2)
     with pytest.raises(ValueError, match="n_nearest=400 must lie between"):
-        neighbors.neighbors(on_dask(X), n_nearest=400)
+        engines.neighbors(on_dask(X), n_nearest=400)

@@ -275,14 +275,14 @@ class TestApproximate:
         assert approx.score(X, y) == pytest.approx(exact.score(X, y), abs=0.01)
 
     def test_recall_of_edges_with_few_cells_looked_at(self, blobs, monkeypatch):
-        from pairlens.engines.local.projected import ProjectedRows
+        from pairlens.engines.local.projected import LocalProjectedRows
         from pairlens.graphs import approximate
 
         monkeypatch.setattr(approximate, "CELL_ROWS", 200)
         X, _, known = blobs
         chunklets, gamma = known.chunklets(), delta_to_gamma(20.0)
         F = must_link_null_space(X, chunklets, gamma=gamma).coordinates(X)
-        rows = ProjectedRows.of(X, F, gamma, chunklets)
+        rows = LocalProjectedRows.of(X, F, gamma, chunklets)
         exact = rows.neighbors(5)
         found = approximate_neighbors(rows, 5, random_state=0)
         near = np.mean([np.isin(a, b).mean() for a, b in zip(exact.nearest, found.nearest)])
@@ -302,7 +302,7 @@ class TestApproximate:
         """300 directions are projected out; with 128 kernel features in all, recall was 0.86."""
         pytest.importorskip("faiss")
         from pairlens.engines import neighbors
-        from pairlens.engines.local.projected import ProjectedRows
+        from pairlens.engines.local.projected import LocalProjectedRows
         from pairlens.graphs import approximate
 
         monkeypatch.setattr(approximate, "CELL_ROWS", 100)
@@ -312,7 +312,7 @@ class TestApproximate:
         near_ones = neighbors(X, n_nearest=20).nearest[ends, 19]
         chunklets = Constraints(np.column_stack([ends, near_ones]), n_samples=6000).chunklets()
         F = must_link_null_space(X, chunklets, gamma=delta_to_gamma(4.0)).coordinates(X)
-        rows = ProjectedRows.of(X, F, delta_to_gamma(4.0), chunklets)
+        rows = LocalProjectedRows.of(X, F, delta_to_gamma(4.0), chunklets)
         exact = rows.neighbors(5).nearest
         found = approximate_neighbors(rows, 5, random_state=0, n_probe=4).nearest
         assert np.mean([np.isin(a, b).mean() for a, b in zip(exact, found)]) > 0.93
@@ -320,13 +320,14 @@ class TestApproximate:
     def test_as_many_cells_are_looked_at_as_the_data_need(self, monkeypatch):
         """A round cloud in 16 dimensions hides neighbours behind many borders: 4 cells hold three quarters of them."""
         pytest.importorskip("faiss")
-        from pairlens.engines.local.projected import ProjectedRows
+        from pairlens.engines.local.projected import LocalProjectedRows
         from pairlens.graphs import approximate
 
         monkeypatch.setattr(approximate, "CELL_ROWS", 100)
         X = np.random.default_rng(0).standard_normal((8000, 16)).astype(np.float32)
         chunklets, gamma = Constraints([(0, 1)], n_samples=8000).chunklets(), delta_to_gamma(6.0)
-        rows = ProjectedRows.of(X, must_link_null_space(X, chunklets, gamma=gamma).coordinates(X), gamma, chunklets)
+        F = must_link_null_space(X, chunklets, gamma=gamma).coordinates(X)
+        rows = LocalProjectedRows.of(X, F, gamma, chunklets)
         exact = rows.neighbors(5).nearest
         few, enough = (approximate_neighbors(rows, 5, random_state=0, n_probe=n).nearest for n in (4, None))
         recall = [np.mean([np.isin(a, b).mean() for a, b in zip(exact, found)]) for found in (few, enough)]
@@ -351,7 +352,7 @@ class TestApproximate:
 
     def test_auto_switches_above_a_number_of_rows(self, blobs, monkeypatch):
         X, _, known = blobs
-        monkeypatch.setattr(module, "EXACT_ROWS", 5000)
+        monkeypatch.setattr("pairlens.graphs.projected.EXACT_ROWS", 5000)
         auto = DSP(3, random_state=0).fit(X, constraints=known)
         approx = DSP(3, neighbors="approx", random_state=0).fit(X, constraints=known)
         np.testing.assert_array_equal(auto.components_, approx.components_)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,8 +13,11 @@ from sklearn.preprocessing import minmax_scale
 torch = pytest.importorskip("torch")
 
 from pairlens import DSP, Constraints  # noqa: E402
+from pairlens.engines import graph_scatter, projected_rows  # noqa: E402
+from pairlens.engines.torch import TensorRows, device_eigen  # noqa: E402
 from pairlens.exceptions import SupervisionWarning  # noqa: E402
-from pairlens.methods import _dsp_torch  # noqa: E402
+from pairlens.graphs.projected import far_graph, near_graph  # noqa: E402
+from pairlens.kernels.nullspace import must_link_null_space  # noqa: E402
 from pairlens.methods import dsp as module  # noqa: E402
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
@@ -145,11 +149,12 @@ def test_errors(wine):
 def test_eigenproblems_of_a_device(wine):
     X, y = wine
     known = Constraints.from_labels(y, per_class=10, random_state=0)
-    projected = _dsp_torch.projected_rows(torch.from_numpy(X), known.chunklets(), 0.5)
-    A, B = _dsp_torch.scatters(
-        torch.from_numpy(X), projected, projected.neighbors(5), known.cannot_link, np.ones(known.n_cannot_link)
-    )
-    ours = module.dual_diagonalisation(A, B, 4, eigh=_dsp_torch.device_eigh(torch.device(DEVICES[-1])))
+    rows = TensorRows.of(torch.from_numpy(X))
+    projected = projected_rows(rows, must_link_null_space(rows, known.chunklets(), gamma=0.5), known.chunklets())
+    found = projected.neighbors(5)
+    A = graph_scatter(rows, near_graph(projected, found))
+    B = graph_scatter(rows, far_graph(projected, found, known.cannot_link, np.ones(known.n_cannot_link)))
+    ours = module.dual_diagonalisation(A, B, 4, eigh=partial(device_eigen, device=torch.device(DEVICES[-1])))
     theirs = module.dual_diagonalisation(A, B, 4)
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-9)
     np.testing.assert_allclose(np.abs(ours[1]), np.abs(theirs[1]), atol=1e-8)

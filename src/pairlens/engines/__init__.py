@@ -1,46 +1,63 @@
 """The few operations that touch all n rows, blocked and never of size n x n.
 
-Rows are a NumPy array or CSR matrix (:mod:`pairlens.engines.local`), a dask array (:mod:`pairlens.engines.dask`) or a
-torch tensor (:mod:`pairlens.engines.torch`).
+:mod:`pairlens.engines.interface` lists them. Rows are a NumPy array or CSR matrix (:mod:`pairlens.engines.local`), a
+dask array (:mod:`pairlens.engines.dask`) or a torch tensor (:mod:`pairlens.engines.torch`). Other packages import from
+here, and from the latter two what is particular to these.
 """
 
 from pairlens.engines.config import Settings, config_context, settings
-from pairlens.engines.dispatch import EngineRows, collected, engine_rows, is_dask
-from pairlens.engines.local.distances import centred_product, pair_squared_distances
-from pairlens.engines.local.moments import Moments, merge_moments
-from pairlens.engines.local.neighbors import Neighbors, neighbors
-from pairlens.engines.local.reconstruction import rebuilding_weights
-from pairlens.engines.local.rows import (
+from pairlens.engines.conversion import collected, engine_rows, is_dask
+from pairlens.engines.interface import (
+    EngineRows,
+    Float64,
     FloatArray,
+    Graph,
     IntArray,
+    Neighbors,
+    Placement,
+    ProjectedNeighbors,
+    ProjectedRows,
     Rows,
+    Span,
+    centred_product,
     column_means,
     combine_rows,
-    mean_norm,
-    project,
-    read_ahead,
-    row_blocks,
-    take_rows,
-    varying_columns,
-)
-from pairlens.engines.local.scatter import (
     graph_scatter,
     group_means,
     group_scatter,
+    mean_norm,
+    neighbors,
     pair_scatter,
-    rebuilding_graph,
+    pair_squared_distances,
+    project,
+    projected_rows,
+    read_ahead,
+    rebuilding_weights,
     residual_scatter,
+    rows_in_memory,
+    symmetric_eigen,
+    take_rows,
+    varying_columns,
     weighted_scatter,
 )
+from pairlens.engines.local import LocalProjectedRows, Moments, ProjectedScreen, merge_moments, row_blocks
 
 __all__ = [
     "EngineRows",
+    "Float64",
     "FloatArray",
+    "Graph",
     "IntArray",
+    "LocalProjectedRows",
     "Moments",
     "Neighbors",
+    "Placement",
+    "ProjectedNeighbors",
+    "ProjectedRows",
+    "ProjectedScreen",
     "Rows",
     "Settings",
+    "Span",
     "centred_product",
     "collected",
     "column_means",
@@ -57,12 +74,14 @@ __all__ = [
     "pair_scatter",
     "pair_squared_distances",
     "project",
+    "projected_rows",
     "read_ahead",
-    "rebuilding_graph",
     "rebuilding_weights",
     "residual_scatter",
     "row_blocks",
+    "rows_in_memory",
     "settings",
+    "symmetric_eigen",
     "take_rows",
     "varying_columns",
     "weighted_scatter",

@@ -27,8 +27,16 @@ from numpy.typing import NDArray
 from pairlens._optional import require
 from pairlens._random import as_generator
 from pairlens._threads import blas_threads, one_blas_thread
-from pairlens.engines import Rows, column_means, pair_squared_distances, row_blocks, take_rows
-from pairlens.engines.local.projected import ProjectedNeighbors, ProjectedRows, ProjectedScreen
+from pairlens.engines import (
+    LocalProjectedRows,
+    ProjectedNeighbors,
+    ProjectedScreen,
+    Rows,
+    column_means,
+    pair_squared_distances,
+    row_blocks,
+    take_rows,
+)
 from pairlens.kernels.features import KernelFeatures, evenly_spaced, kernel_features
 from pairlens.kernels.nullspace import feature_null_space, linked_sample
 
@@ -67,18 +75,18 @@ SAMPLED_PAIRS = 200_000
 
 
 def approximate_neighbors(
-    rows: ProjectedRows,
+    rows: LocalProjectedRows,
     k: int,
     *,
     random_state: Any = None,
     n_probe: int | None = None,
     far_candidates: int = FAR_CANDIDATES,
 ) -> ProjectedNeighbors:
-    """What :meth:`ProjectedRows.neighbors` finds, nearly.
+    """What :meth:`LocalProjectedRows.neighbors` finds, nearly.
 
     Parameters
     ----------
-    rows : ProjectedRows
+    rows : LocalProjectedRows
     k : int
         Between 1 and n - 1.
     random_state : int, RandomState, Generator or None
@@ -203,7 +211,7 @@ class _Embedding:
     basis: NDArray[np.float64]
 
     @classmethod
-    def of(cls, rows: ProjectedRows) -> _Embedding:
+    def of(cls, rows: LocalProjectedRows) -> _Embedding:
         # With no more features than directions to project out, nothing would be left to form cells by.
         rank = RANK + rows.F.shape[1]
         landmarks = rows.X[evenly_spaced(rows.n, max(LANDMARKS, 2 * rank))]
@@ -299,7 +307,7 @@ def _work(tasks: Iterable[Callable[[], list[Found]]], merge: Callable[[Index, In
 
 
 def _nearest_points(
-    rows: ProjectedRows, k: int, n_probe: int | None, rng: np.random.Generator
+    rows: LocalProjectedRows, k: int, n_probe: int | None, rng: np.random.Generator
 ) -> tuple[Index, NDArray[np.float64]]:
     """The groups nearest to each group, of those it looks at, and their squared projected distances."""
     points = rows.groups.first
@@ -437,7 +445,7 @@ class _FarSearch:
         return (take_rows(self.X, rows) - self.centre).astype(np.float32)
 
 
-def _largest_projected(rows: ProjectedRows, farthest: Index, rng: np.random.Generator) -> float:
+def _largest_projected(rows: LocalProjectedRows, farthest: Index, rng: np.random.Generator) -> float:
     some = evenly_spaced(rows.n, SAMPLED_PAIRS)
     pairs = np.concatenate([np.column_stack([some, farthest[some, 0]]), rng.integers(rows.n, size=(SAMPLED_PAIRS, 2))])
     return float(np.sqrt(rows.squared_distances(pairs[:, 0], pairs[:, 1]).max()))

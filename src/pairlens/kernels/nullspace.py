@@ -25,7 +25,7 @@ from scipy import sparse
 from scipy.linalg import helmert
 
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows, row_blocks
+from pairlens.engines import IntArray, Rows, row_blocks, rows_in_memory
 from pairlens.exceptions import ApproximationWarning
 from pairlens.kernels.features import Kernel, evenly_spaced, kernel_matrix, median_gamma
 from pairlens.spectral.eigen import range_basis
@@ -126,7 +126,7 @@ def must_link_null_space(
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (n, n_features)
+    X : array, CSR matrix or EngineRows of shape (n, n_features)
     chunklets : int array of shape (n,)
         Group of each row, -1 for rows in no must-link: :meth:`pairlens.Constraints.chunklets`.
     kernel, gamma
@@ -135,7 +135,7 @@ def must_link_null_space(
         Eigenvalues of W up to this share of the largest are dropped, and those that rounding of K may have made.
     """
     rows = linked_sample(chunklets)
-    points = X[rows]
+    points = rows_in_memory(X, rows)
     shift = None
     if kernel == "rbf" and not sparse.issparse(X) and len(rows):
         shift = points.mean(axis=0, dtype=np.float64)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from pairlens._warnings import warn_user
-from pairlens.engines import EngineRows, Rows, read_ahead, settings
-from pairlens.engines.dask.rows import DaskRows
+from pairlens.engines import EngineRows, Placement, Rows, read_ahead, settings
+from pairlens.engines.dask import DaskRows
 from pairlens.exceptions import ApproximationWarning
 from pairlens.supervision import Constraints
 
 __all__ = ["into_memory"]
 
 
-def into_memory(method: str, rows: EngineRows, known: Constraints, may_be: str) -> tuple[Rows, Constraints]:
+def into_memory(method: str, rows: EngineRows, known: Constraints, may_be: Placement) -> tuple[Rows, Constraints]:
     """The rows to learn from, and what is known about them: as they are, copied, or landmarks that stand for all.
 
     Parameters
@@ -22,13 +22,13 @@ def into_memory(method: str, rows: EngineRows, known: Constraints, may_be: str) 
         Name of the method, for the warning.
     rows : EngineRows
     known : Constraints
-    may_be : {"anywhere", "anywhere for neighbours", "on one machine", "in memory"}
+    may_be : Placement
         Where the method can deal with rows.
     """
     n = rows.shape[0]
     if not isinstance(rows, DaskRows):
-        return (np.asarray(rows) if may_be == "in memory" else rows), known
-    if may_be == "anywhere" or (may_be == "anywhere for neighbours" and n <= settings().exact_rows):
+        return (np.asarray(rows) if may_be is Placement.MEMORY else rows), known
+    if may_be is Placement.ANYWHERE or (may_be is Placement.ANYWHERE_SEARCHED and n <= settings().exact_rows):
         return rows, known
     if n <= settings().landmark_rows:
         chosen = np.arange(n)

@@ -26,7 +26,7 @@ from pairlens._sklearn import (
 )
 from pairlens._threads import threads_for
 from pairlens._warnings import warn_fallback, warn_user
-from pairlens.engines import EngineRows, IntArray, Rows, column_means, engine_rows, project, read_ahead
+from pairlens.engines import EngineRows, IntArray, Placement, Rows, column_means, engine_rows, project, read_ahead
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import pair_auc
 from pairlens.methods._memory import into_memory
@@ -249,10 +249,7 @@ class LinearPairTransformer(SpectralPairTransformer):
         Names of the features, if X had any.
     """
 
-    _rows_may_be: ClassVar[str] = "in memory"
-    """Where the rows may be: "in memory"; "on one machine", in a tensor too; "anywhere", which promises that the method
-    touches them by the operations of :mod:`pairlens.engines` only; or "anywhere for neighbours", if it searches all
-    rows, which beyond a number of rows of a dask array only landmarks take part in."""
+    _rows_may_be: ClassVar[Placement] = Placement.MEMORY
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         rows = engine_rows(X, fitting=fitting)
@@ -276,7 +273,7 @@ class LinearPairTransformer(SpectralPairTransformer):
             self.mean_ = column_means(rows).astype(rows.dtype)
 
     @property
-    def _rows_taken(self) -> str:
+    def _rows_taken(self) -> Placement:
         """Where the rows may be as the parameters are."""
         return self._rows_may_be
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_fallback, warn_user
-from pairlens.engines import IntArray
+from pairlens.engines import IntArray, Placement
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods.incremental import IncrementalPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, range_basis, symmetric
@@ -199,7 +199,7 @@ class BWDR(IncrementalPairTransformer):
     (178, 2)
     """
 
-    _rows_may_be: ClassVar = "anywhere"
+    _rows_may_be: ClassVar = Placement.ANYWHERE
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **IncrementalPairTransformer._parameter_constraints,
         **SHRINKAGE_PARAMETERS,

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from pairlens._warnings import warn_fallback
+from pairlens.engines import Placement
 from pairlens.methods.incremental import IncrementalPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
@@ -67,7 +68,7 @@ class RCA(IncrementalPairTransformer):
     (150, 2)
     """
 
-    _rows_may_be: ClassVar = "anywhere"
+    _rows_may_be: ClassVar = Placement.ANYWHERE
     _sums: ClassVar = ("chunklets",)
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from pairlens._warnings import warn_fallback
-from pairlens.engines import IntArray
+from pairlens.engines import IntArray, Placement
 from pairlens.methods.incremental import IncrementalPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
@@ -62,7 +62,7 @@ class CMM(IncrementalPairTransformer):
     (150, 2)
     """
 
-    _rows_may_be: ClassVar = "anywhere"
+    _rows_may_be: ClassVar = Placement.ANYWHERE
 
     def _rows_used(self, known: Constraints) -> IntArray | None:
         return known.rows if known.n_cannot_link else None

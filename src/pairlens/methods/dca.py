@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from pairlens._warnings import warn_fallback
-from pairlens.engines import IntArray
+from pairlens.engines import IntArray, Placement
 from pairlens.methods.incremental import IncrementalPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened
 from pairlens.spectral.rowspace import RowSpace
@@ -64,7 +64,7 @@ class DCA(IncrementalPairTransformer):
     (150, 2)
     """
 
-    _rows_may_be: ClassVar = "anywhere"
+    _rows_may_be: ClassVar = Placement.ANYWHERE
     _sums: ClassVar = ("chunklets", "between_chunklets")
 
     def _rows_used(self, known: Constraints) -> IntArray | None:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from sklearn import get_config
 
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
-from pairlens.engines import EngineRows, IntArray, Rows, graph_scatter, pair_squared_distances
-from pairlens.engines.dask.rows import DaskRows
-from pairlens.engines.local.projected import ProjectedNeighbors, ProjectedRows
+from pairlens.cluster.skkmeans import SKKMeans
+from pairlens.engines import IntArray, Placement, Rows, graph_scatter, projected_rows, rows_in_memory, symmetric_eigen
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
-from pairlens.graphs.edges import edges_of, weight_matrix
+from pairlens.graphs.projected import far_graph, near_graph, projected_neighbors
 from pairlens.kernels.features import MEDIAN_ROWS, evenly_spaced
 from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
 from pairlens.methods.base import LinearPairTransformer, finite
@@ -27,13 +25,7 @@ from pairlens.spectral.eigen import WHITEN_FLOOR, Matrix, Pencil, symmetric
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
-if TYPE_CHECKING:
-    from pairlens.engines.dask.projected import DaskProjectedRows
-
-__all__ = ["DELTA_GRID", "DSP", "EXACT_ROWS", "dual_diagonalisation", "far_graph", "near_graph"]
-
-EXACT_ROWS = 100_000
-"""Rows up to which neighbors="auto" means "exact"."""
+__all__ = ["DELTA_GRID", "DSP", "dual_diagonalisation"]
 
 DELTA_GRID = np.array([0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
 """What delta="search" tries, in units of the median distance."""
@@ -43,9 +35,6 @@ SEARCH_ROWS = 5000
 
 MAX_IMPLIED = 2_000_000
 """Cannot-links implied by labels up to which all are used."""
-
-DEVICE_FEATURES = 256
-"""Features from which the eigenproblems of tensors on a GPU are solved there."""
 
 HUB_RATIO = 0.5
 """Mean of the projected kernel over linked rows, in units of that over free rows, below which linked rows are hubs."""
@@ -147,7 +136,7 @@ class DSP(LinearPairTransformer):
     (178, 6)
     """
 
-    _rows_may_be: ClassVar[str] = "anywhere for neighbours"
+    _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
@@ -185,11 +174,12 @@ class DSP(LinearPairTransformer):
         self.verbose = verbose
 
     @property
-    def _rows_taken(self) -> str:
+    def _rows_taken(self) -> Placement:
         # An index of the rows, unlike an exact search, needs them in one memory.
-        return "on one machine" if self.neighbors == "approx" else self._rows_may_be
+        return Placement.DEVICE if self.neighbors == "approx" else self._rows_may_be
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
+        """A and B, equations 15 and 16, from the graphs S and R, equations 12 to 14."""
         if known.n_pairs == 0:
             raise ValueError(
                 "DSP needs at least one must-link or cannot-link. Give pairs by constraints=, or labels by y; without "
@@ -197,54 +187,24 @@ class DSP(LinearPairTransformer):
             )
         rows, chunklets = space.near_rows, known.chunklets()
         self.delta_ = self._width(rows, known)
-        if hasattr(rows, "tensor"):
-            return self._scatters_on_device(space, known, chunklets)
         null_space = must_link_null_space(rows, chunklets, gamma=delta_to_gamma(self.delta_))
-        projected: ProjectedRows | DaskProjectedRows
-        if isinstance(rows, DaskRows):
-            from pairlens.engines.dask.projected import DaskProjectedRows
-
-            projected = DaskProjectedRows.of(rows, null_space, chunklets)
-            self._warn_of_hubs(projected.remaining, chunklets)
-        else:
-            F = null_space.coordinates(rows)
-            self._warn_of_hubs(1 - np.einsum("ij,ij->i", F, F), chunklets)
-            projected = ProjectedRows.of(rows, F, delta_to_gamma(self.delta_), chunklets)
-        found = self._neighbors(projected, min(self.n_neighbors, rows.shape[0] - 1))
-        return (
-            graph_scatter(space.rows, near_graph(projected, found)),
-            graph_scatter(space.rows, far_graph(rows, found, *cannot_links(known))),
+        projected = projected_rows(rows, null_space, chunklets)
+        self._warn_of_hubs(projected.remaining, chunklets)
+        found = projected_neighbors(
+            projected,
+            min(self.n_neighbors, rows.shape[0] - 1),
+            search=self.neighbors,
+            random_state=self.random_state,
         )
-
-    def _scatters_on_device(self, space: RowSpace, known: Constraints, chunklets: IntArray) -> tuple[Matrix, Matrix]:
-        from pairlens.methods import _dsp_torch as device
-
-        if self.neighbors == "approx":
-            raise ValueError(
-                'neighbors="approx" works on NumPy arrays. Give neighbors="exact", or the tensor as X.cpu().numpy().'
-            )
-        X = space.near_rows.tensor
-        projected = device.projected_rows(X, chunklets, delta_to_gamma(self.delta_))
-        self._warn_of_hubs(1 - projected.F.square().sum(dim=1).cpu().numpy(), chunklets)
-        found = projected.neighbors(min(self.n_neighbors, projected.n - 1))
-        return device.scatters(space.rows.tensor, projected, found, *cannot_links(known))
-
-    def _neighbors(self, projected: ProjectedRows | DaskProjectedRows, k: int) -> ProjectedNeighbors:
-        many = self.neighbors == "approx" or (self.neighbors == "auto" and projected.n > EXACT_ROWS)
-        if many and isinstance(projected, ProjectedRows):
-            from pairlens.graphs.approximate import approximate_neighbors
-
-            return approximate_neighbors(projected, k, random_state=self.random_state)
-        return projected.neighbors(k, block_bytes=int(get_config()["working_memory"] * 2**20))
+        S = near_graph(projected, found)
+        R = far_graph(projected, found, *cannot_links(known))
+        return graph_scatter(space.rows, S), graph_scatter(space.rows, R)
 
     def _solve_in(self, space: RowSpace, known: Constraints) -> Pencil:
-        tensor = getattr(space.rows, "tensor", None)
-        if tensor is None or not tensor.is_cuda or space.dim < DEVICE_FEATURES:
+        if space.dim == 0:
             return super()._solve_in(space, known)
-        from pairlens.methods._dsp_torch import device_eigh
-
-        attract, repel = (finite(scatter) for scatter in self._scatters(space, known))
-        return self._solve(attract, repel, device_eigh(tensor.device))
+        A, B = (finite(scatter) for scatter in self._scatters(space, known))
+        return self._solve(A, B, partial(symmetric_eigen, space.rows))
 
     def _solve(self, attract: Matrix, repel: Matrix, eigh: Callable[[Matrix], Pencil] = symmetric) -> Pencil:
         return dual_diagonalisation(attract, repel, self.n_components, scaling=self.scaling, tol=self.tol, eigh=eigh)
@@ -253,7 +213,7 @@ class DSP(LinearPairTransformer):
         self.__dict__.pop("delta_scores_", None)
         if not isinstance(self.delta, str):
             return float(self.delta)
-        median = median_delta(_at_hand(rows, evenly_spaced(rows.shape[0], MEDIAN_ROWS)))
+        median = median_delta(rows_in_memory(rows, evenly_spaced(rows.shape[0], MEDIAN_ROWS)))
         if self.delta == "median":
             return median
         if known.n_cannot_link == 0:
@@ -262,14 +222,12 @@ class DSP(LinearPairTransformer):
         used = np.union1d(
             known.rows[evenly_spaced(len(known.rows), SEARCH_ROWS)], evenly_spaced(len(known), SEARCH_ROWS)
         )
-        separated = self._separated(_at_hand(rows, used), known[used], deltas)
+        separated = self._separated(rows_in_memory(rows, used), known[used], deltas)
         self.delta_scores_ = {"delta": deltas, "separated": separated}
         return float(deltas[np.argmax(separated)])
 
     def _separated(self, rows: Rows, known: Constraints, deltas: NDArray[np.float64]) -> NDArray[np.float64]:
         """For each width the share of cannot-links that SKK-means puts into two clusters."""
-        from pairlens.cluster.skkmeans import SKKMeans
-
         n_clusters = self.n_clusters
         if n_clusters is None:
             n_clusters = 8 if known.labels is None else int(known.labels.max()) + 1
@@ -304,38 +262,6 @@ class DSP(LinearPairTransformer):
                 f"for the rest. Give a larger delta{other}.",
                 SupervisionWarning,
             )
-
-
-def _at_hand(rows: Rows, chosen: IntArray) -> Rows:
-    """Some rows as an array of this process, or as the sparse matrix that they are."""
-    some = rows[chosen]
-    return np.asarray(some) if isinstance(some, EngineRows) else some
-
-
-def near_graph(rows: ProjectedRows | DaskProjectedRows, found: ProjectedNeighbors) -> sparse.csr_matrix:
-    r"""S: joins nearest rows, with weights :math:`1 - \hat d / \max \hat d`."""
-    edges = edges_of(found.nearest)
-    distance = np.sqrt(rows.squared_distances(edges[:, 0], edges[:, 1]))
-    return weight_matrix(edges, _falling(distance, found.largest_projected), rows.n)
-
-
-def far_graph(
-    X: Rows, found: ProjectedNeighbors, cannot_link: IntArray, factor: NDArray[np.float64]
-) -> sparse.csr_matrix:
-    r"""R: joins farthest and cannot-linked rows, with weights :math:`1 - d / \max d`, times factor for the latter."""
-    n = X.shape[0]
-    farthest = edges_of(found.farthest)
-    # Farthest first, for of an edge given twice the first counts: these are all known, and need not be stood for.
-    edges = np.concatenate([farthest, cannot_link])
-    factor = np.concatenate([np.ones(len(farthest)), factor])
-    _, chosen = np.unique(edges[:, 0] * n + edges[:, 1], return_index=True)
-    edges, factor = edges[chosen], factor[chosen]
-    distance = np.sqrt(pair_squared_distances(X, edges))
-    return weight_matrix(edges, factor * _falling(distance, found.largest_input), n)
-
-
-def _falling(distance: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
-    return np.maximum(1 - distance / largest, 0.0) if largest > 0 else np.ones(len(distance))
 
 
 def cannot_links(known: Constraints) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pairlens._sklearn import Interval
 from pairlens._warnings import warn_fallback
-from pairlens.engines import FloatArray, IntArray, group_scatter, neighbors, row_blocks, take_rows
+from pairlens.engines import FloatArray, IntArray, Placement, group_scatter, neighbors, row_blocks, take_rows
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
@@ -71,7 +71,7 @@ class LFDA(LinearPairTransformer):
     (150, 2)
     """
 
-    _rows_may_be: ClassVar = "anywhere"
+    _rows_may_be: ClassVar = Placement.ANYWHERE
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

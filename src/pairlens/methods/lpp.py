@@ -9,7 +9,7 @@ import numpy as np
 
 from pairlens._sklearn import Interval
 from pairlens._warnings import warn_fallback
-from pairlens.engines import IntArray, graph_scatter
+from pairlens.engines import IntArray, Placement, graph_scatter
 from pairlens.graphs.affinity import degrees, heat_graph
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened, generalized
@@ -23,7 +23,7 @@ __all__ = ["LPP", "SLPP", "LocalityPreserving"]
 class LocalityPreserving(LinearPairTransformer):
     """Parameters of the methods that start from a heat-weighted graph of nearest neighbours."""
 
-    _rows_may_be: ClassVar = "anywhere for neighbours"
+    _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -130,7 +130,7 @@ class SLPP(LinearPairTransformer):
     (150, 2)
     """
 
-    _rows_may_be: ClassVar = "anywhere"
+    _rows_may_be: ClassVar = Placement.ANYWHERE
 
     def _rows_used(self, known: Constraints) -> IntArray | None:
         return np.flatnonzero(known.chunklets() >= 0) if known.n_must_link else None

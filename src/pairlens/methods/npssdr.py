@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from pairlens._sklearn import Interval
-from pairlens.engines import residual_scatter
+from pairlens.engines import Placement, residual_scatter
 from pairlens.graphs.weights import reconstruction_weights
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.methods.cmm import mean_differences
@@ -69,7 +69,7 @@ class NPSSDR(LinearPairTransformer):
     (150, 2)
     """
 
-    _rows_may_be: ClassVar = "anywhere for neighbours"
+    _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

@@ -9,7 +9,7 @@ import numpy as np
 
 from pairlens._sklearn import Interval
 from pairlens._warnings import warn_fallback
-from pairlens.engines import graph_scatter, group_scatter
+from pairlens.engines import Placement, graph_scatter, group_scatter
 from pairlens.graphs.affinity import nearest_graph
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
@@ -75,7 +75,7 @@ class SDA(LinearPairTransformer):
     (150, 2)
     """
 
-    _rows_may_be: ClassVar = "anywhere for neighbours"
+    _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

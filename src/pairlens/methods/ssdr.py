@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pairlens._sklearn import Interval, StrOptions
+from pairlens.engines import Placement
 from pairlens.methods.incremental import IncrementalPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
@@ -69,7 +70,7 @@ class SSDR(IncrementalPairTransformer):
     (150, 2)
     """
 
-    _rows_may_be: ClassVar = "anywhere"
+    _rows_may_be: ClassVar = Placement.ANYWHERE
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **IncrementalPairTransformer._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],

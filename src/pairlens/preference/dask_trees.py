@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens.engines import IntArray, project
-from pairlens.engines.dask.operations import project_chunk
-from pairlens.engines.dask.rows import Block, DaskRows, take_chunk, task
+from pairlens.engines.dask import Block, DaskRows, project_chunk, take_chunk, task
 from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.preference.ranking import accuracy, embedded_ranking

@@ -14,7 +14,7 @@ from pairlens._optional import require
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
 from pairlens._threads import fitting_threads
 from pairlens.engines import Rows, collected, column_means, is_dask, take_rows
-from pairlens.engines.dask.rows import DaskRows
+from pairlens.engines.dask import DaskRows
 from pairlens.exceptions import MissingExtraError
 from pairlens.preference._base import MarginTransformer
 from pairlens.preference.linear import LinearProblem, solve_lbfgs, starting_map
@@ -267,7 +267,7 @@ class GBWSDR(MarginTransformer):
         self, rows: DaskRows, known: Preferences, space: RowSpace, directions: Floats, rng: np.random.Generator
     ) -> tuple[Objective, Callable[[Objective], ClusterBoosting]]:
         """The same for rows of a dask array, which stay where they are."""
-        from pairlens.engines.dask.operations import of_pairs
+        from pairlens.engines.dask import of_pairs
         from pairlens.preference.dask_trees import ClusterBoosting, TrainingRows
 
         used = known.rows

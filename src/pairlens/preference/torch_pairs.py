@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.torch.neighbors import row_step
-from pairlens.engines.torch.selection import chunks
+from pairlens.engines.torch import chunks, row_step
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 else:
-    from pairlens.engines.torch.loading import torch
+    from pairlens.engines.torch import torch
 
 __all__ = ["TorchPairs", "largest_differences"]
 

@@ -11,7 +11,7 @@ from pairlens.engines import config_context
 from pairlens.engines.dask import neighbors as dask_neighbors
 from pairlens.engines.dask import operations as dask_engine
 from pairlens.engines.dask import rows as dask_rows
-from pairlens.engines.local.projected import ProjectedRows
+from pairlens.engines.local.projected import LocalProjectedRows
 from pairlens.kernels import nullspace
 from pairlens.kernels.nullspace import must_link_null_space
 
@@ -70,7 +70,7 @@ def both(X, chunklets, gamma):
     rows = dask_rows.DaskRows.of(da.from_array(X, chunks=(CHUNKS, X.shape[1])), fitting=True)
     space = must_link_null_space(X, chunklets, gamma=gamma)
     there = DaskProjectedRows.of(rows, must_link_null_space(rows, chunklets, gamma=gamma), chunklets)
-    return ProjectedRows.of(X, space.coordinates(X), gamma, chunklets), there
+    return LocalProjectedRows.of(X, space.coordinates(X), gamma, chunklets), there
 
 
 def assert_same_rows(X, chunklets, gamma, k):

@@ -11,17 +11,17 @@ from scipy import sparse
 from pairlens import Constraints
 from pairlens.engines.local import projected as module
 from pairlens.engines.local.collapse import Collapsed, first_identical
-from pairlens.engines.local.projected import QUANTUM, SMALLEST_QUANTUM, TIE, ProjectedRows
+from pairlens.engines.local.projected import QUANTUM, SMALLEST_QUANTUM, TIE, LocalProjectedRows
 from pairlens.kernels.nullspace import delta_to_gamma, must_link_null_space
 
 
 def projected(X, must, delta):
     chunklets = Constraints(must, n_samples=X.shape[0]).chunklets()
     space = must_link_null_space(X, chunklets, gamma=delta_to_gamma(delta))
-    return ProjectedRows.of(X, space.coordinates(X), delta_to_gamma(delta), chunklets)
+    return LocalProjectedRows.of(X, space.coordinates(X), delta_to_gamma(delta), chunklets)
 
 
-def brute(rows: ProjectedRows, k: int):
+def brute(rows: LocalProjectedRows, k: int):
     """Sort all rows by projected distance with its share of input distance, then by input distance, then by index."""
     n = rows.n
     X = rows.X.toarray() if sparse.issparse(rows.X) else rows.X
@@ -79,7 +79,7 @@ def test_both_screens_agree(screen, monkeypatch):
     X = rng.standard_normal((700, 6))
     rows = projected(X, rng.permutation(700)[:60].reshape(30, 2), 1.0)
     near, far, largest = brute(rows, 4)
-    monkeypatch.setattr(ProjectedRows, "_screen_dtype", lambda *_: screen)
+    monkeypatch.setattr(LocalProjectedRows, "_screen_dtype", lambda *_: screen)
     found = rows.neighbors(4)
     np.testing.assert_array_equal(found.nearest, near)
     np.testing.assert_array_equal(found.farthest, far)

@@ -10,12 +10,11 @@ torch = pytest.importorskip("torch")
 from pairlens import Constraints  # noqa: E402
 from pairlens.engines.local.collapse import Collapsed  # noqa: E402
 from pairlens.engines.local.collapse import first_identical as first_identical_rows  # noqa: E402
-from pairlens.engines.local.projected import ProjectedRows  # noqa: E402
+from pairlens.engines.local.projected import LocalProjectedRows  # noqa: E402
 from pairlens.engines.torch import collapse as torch_collapse  # noqa: E402
 from pairlens.engines.torch.collapse import TorchCollapsed, first_identical  # noqa: E402
-from pairlens.engines.torch.projected import TorchProjectedRows  # noqa: E402
+from pairlens.engines.torch.projected import TorchProjectedRows, coordinates  # noqa: E402
 from pairlens.kernels.nullspace import delta_to_gamma, must_link_null_space  # noqa: E402
-from pairlens.methods._dsp_torch import null_space_coordinates  # noqa: E402
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 MUST = [(0, 100), (100, 250), (3, 4), (50, 60), (60, 70), (70, 80), (80, 90), (90, 95), (95, 99)]
@@ -26,7 +25,7 @@ def both(X, must, delta, device="cpu"):
     chunklets, gamma = Constraints(must, n_samples=len(X)).chunklets(), delta_to_gamma(delta)
     F = must_link_null_space(X, chunklets, gamma=gamma).coordinates(X)
     tensors = TorchProjectedRows.of(torch.from_numpy(X).to(device), torch.from_numpy(F).to(device), gamma, chunklets)
-    return ProjectedRows.of(X, F, gamma, chunklets), tensors
+    return LocalProjectedRows.of(X, F, gamma, chunklets), tensors
 
 
 def assert_same(found, expected) -> None:
@@ -103,7 +102,7 @@ def test_groups_larger_than_k_and_portions(seed, monkeypatch):
 def test_coordinates_of_the_null_space(device):
     X = np.random.default_rng(0).standard_normal((200, 4)) + 100
     space = must_link_null_space(X, Constraints([(0, 1), (2, 3), (3, 4)], n_samples=200).chunklets(), gamma=0.3)
-    F = null_space_coordinates(torch.from_numpy(X).to(device), space)
+    F = coordinates(torch.from_numpy(X).to(device), space)
     np.testing.assert_allclose(F.cpu().numpy(), space.coordinates(X), atol=1e-12)
 
 

@@ -16,9 +16,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens.engines import interface
 from pairlens.engines.config import settings
 from pairlens.engines.dask.rows import Block, DaskRows, compute, task, tree
-from pairlens.engines.local.neighbors import Neighbors, _Rows, _Screen, check_counts
+from pairlens.engines.interface import Neighbors
+from pairlens.engines.local.neighbors import _Rows, _Screen, check_counts
 from pairlens.engines.local.selection import Criterion, _kth_bound, _where
 
 __all__ = ["CHUNK_ROWS", "Comparison", "Found", "Points", "Screened", "meet_all", "neighbors", "unit_of"]
@@ -155,6 +157,7 @@ class Euclid:
         return Screened(screen.strip, near, far)
 
 
+@interface.neighbors.register(DaskRows)
 def neighbors(X: DaskRows, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: int | None = None) -> Neighbors:
     check_counts(X.shape[0], n_nearest, n_farthest)
     if not (n_nearest or n_farthest):

@@ -14,17 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines.dask.neighbors import CHUNK_ROWS, neighbors
+from pairlens.engines import interface
+from pairlens.engines.dask.neighbors import CHUNK_ROWS
 from pairlens.engines.dask.rows import Block, DaskRows, check_finite, compute, take_chunk, task, tree
-from pairlens.engines.local import distances, scatter
-from pairlens.engines.local import rows as blocks
-from pairlens.engines.local.reconstruction import solve_local
-from pairlens.engines.local.rows import FloatArray, IntArray
-from pairlens.engines.local.scatter import rebuilding_graph
+from pairlens.engines.interface import Float64, FloatArray, Graph, IntArray
+from pairlens.engines.local import rows as local_rows
+from pairlens.engines.local import scatter
+from pairlens.engines.local.rows import row_blocks
+from pairlens.engines.local.scatter import rebuilding_graph, solve_local
 
-__all__ = ["neighbors"]
-
-Float64 = NDArray[np.float64]
+__all__ = ["equal_pairs", "of_pairs", "project_chunk"]
 
 MOST_MEETINGS = 20_000
 """Pairs of chunks that may meet in one operation; more would keep a scheduler busier than the workers."""
@@ -32,23 +31,33 @@ MOST_GROUP_BYTES = 1 << 27
 """Largest table of group means that each worker gets."""
 
 
+@interface.read_ahead.register(DaskRows)
 def read_ahead(X: DaskRows, rows: IntArray, *, scatter: bool) -> None:
     # With fewer rows than features the rows themselves are fetched, and a matrix of features x features never needed.
     X.read(rows, scatter=scatter and X.shape[1] <= X.shape[0])
 
 
+@interface.take_rows.register(DaskRows)
 def take_rows(X: DaskRows, rows: IntArray | slice) -> Float64:
     return X[rows].astype(np.float64, copy=False)
 
 
+@interface.rows_in_memory.register(DaskRows)
+def rows_in_memory(X: DaskRows, rows: IntArray) -> Block:
+    return X.gather(rows)
+
+
+@interface.column_means.register(DaskRows)
 def column_means(X: DaskRows) -> Float64:
     return X.moments().mean
 
 
+@interface.varying_columns.register(DaskRows)
 def varying_columns(X: DaskRows) -> NDArray[np.bool_]:
     return X.moments().varies
 
 
+@interface.project.register(DaskRows)
 def project(X: DaskRows, mean: FloatArray, components: FloatArray) -> Any:
     """Lazy: a dask array with the chunks of X."""
     dtype = np.result_type(X.dtype, components)
@@ -58,12 +67,13 @@ def project(X: DaskRows, mean: FloatArray, components: FloatArray) -> Any:
 
 
 def project_chunk(block: Block, mean: FloatArray, components: FloatArray) -> FloatArray:
-    projected = blocks.project(block, mean, components)
+    projected = local_rows.project(block, mean, components)
     if not np.isfinite(projected).all():
         check_finite(block, None)
     return projected
 
 
+@interface.mean_norm.register(DaskRows)
 def mean_norm(X: DaskRows) -> float:
     return float(X.map(norm_chunk, sum, "lengths of the rows", column_means(X))) / X.shape[0]
 
@@ -73,6 +83,7 @@ def norm_chunk(block: Block, _start: int, offset: Float64) -> float:
     return float(np.sqrt(np.einsum("ij,ij->i", centred, centred)).sum())
 
 
+@interface.weighted_scatter.register(DaskRows)
 def weighted_scatter(X: DaskRows, *, weight: FloatArray | None = None, offset: FloatArray) -> Float64:
     if weight is None:
         return X.moments(scatter=True).about(offset)
@@ -85,6 +96,7 @@ def weighted_chunk(block: Block, weight: FloatArray, offset: FloatArray) -> Floa
         return scatter.weighted_scatter(block, weight=weight, offset=offset)
 
 
+@interface.group_means.register(DaskRows)
 def group_means(X: DaskRows, codes: IntArray) -> Float64:
     member = np.flatnonzero(codes >= 0)
     if _few(X, member):
@@ -104,6 +116,7 @@ def sum_chunk(block: Block, codes: IntArray, n_groups: int) -> Float64:
     return sums
 
 
+@interface.group_scatter.register(DaskRows)
 def group_scatter(X: DaskRows, codes: IntArray, *, weight: FloatArray | None = None) -> Float64:
     member = np.flatnonzero(codes >= 0)
     if len(member) == 0:
@@ -124,6 +137,7 @@ def group_chunk(block: Block, codes: IntArray, means: Float64, weight: Float64) 
         return scatter.weighted_scatter(centred, weight=weight[code], offset=np.zeros(block.shape[1]))
 
 
+@interface.pair_scatter.register(DaskRows)
 def pair_scatter(X: DaskRows, pairs: IntArray, weight: FloatArray | None = None) -> Float64:
     """The weights may be negative."""
     if len(pairs) == 0:
@@ -149,17 +163,20 @@ def signed_scatter(X: Block, pairs: IntArray, weight: Float64) -> Float64:
     return total if positive.all() else total - scatter.pair_scatter(X, pairs[~positive], -weight[~positive])
 
 
-def graph_scatter(X: DaskRows, graph: sparse.csr_matrix) -> Float64:
+@interface.graph_scatter.register(DaskRows)
+def graph_scatter(X: DaskRows, graph: Graph) -> Float64:
     upper = sparse.triu(graph, 1).tocoo()
     return pair_scatter(X, np.column_stack([upper.row, upper.col]).astype(np.int64), upper.data)
 
 
+@interface.residual_scatter.register(DaskRows)
 def residual_scatter(X: DaskRows, rebuild: sparse.csr_matrix) -> Float64:
     return graph_scatter(X, rebuilding_graph(rebuild))
 
 
+@interface.pair_squared_distances.register(DaskRows)
 def pair_squared_distances(X: DaskRows, pairs: IntArray) -> Float64:
-    return np.asarray(of_pairs(X, pairs, distances.pair_squared_distances, "lengths"), dtype=np.float64)
+    return np.asarray(of_pairs(X, pairs, local_rows.pair_squared_distances, "lengths"), dtype=np.float64)
 
 
 def equal_pairs(X: DaskRows, pairs: IntArray) -> NDArray[np.bool_]:
@@ -169,7 +186,7 @@ def equal_pairs(X: DaskRows, pairs: IntArray) -> NDArray[np.bool_]:
 
 def equal_rows(rows: Block, pairs: IntArray) -> NDArray[np.bool_]:
     found = np.empty(len(pairs), dtype=bool)
-    for part in blocks.row_blocks(len(pairs), 16 * rows.shape[1]):
+    for part in row_blocks(len(pairs), 16 * rows.shape[1]):
         found[part] = (rows[pairs[part, 0]] == rows[pairs[part, 1]]).all(axis=1)
     return found
 
@@ -192,16 +209,25 @@ def pair_meeting(function: Callable[[Block, IntArray], Any], left: Block, right:
     return function(np.concatenate([left, right]), pairs)
 
 
+@interface.centred_product.register(DaskRows)
 def centred_product(left: DaskRows, right: DaskRows, centre: Float64) -> Float64:
     """For fewer rows than features, which are few rows: they are fetched."""
     rows = left.gather(np.arange(left.shape[0]))
-    return distances.centred_product(rows, rows if right is left else right.gather(np.arange(right.shape[0])), centre)
+    return local_rows.centred_product(rows, rows if right is left else right.gather(np.arange(right.shape[0])), centre)
 
 
+@interface.combine_rows.register(DaskRows)
 def combine_rows(X: DaskRows, coefficients: FloatArray) -> Float64:
-    return blocks.combine_rows(X.gather(np.arange(X.shape[0])), coefficients)
+    return local_rows.combine_rows(X.gather(np.arange(X.shape[0])), coefficients)
 
 
+@interface.symmetric_eigen.register(DaskRows)
+def symmetric_eigen(_X: DaskRows, A: Float64) -> tuple[Float64, Float64]:
+    """In this process."""
+    return local_rows.symmetric_eigen(A, A)
+
+
+@interface.rebuilding_weights.register(DaskRows)
 def rebuilding_weights(X: DaskRows, indices: IntArray, reg: float) -> Float64:
     coarse = X.coarse(CHUNK_ROWS)
     chunks = list(coarse.chunks())
@@ -221,7 +247,7 @@ def rebuilding_weights(X: DaskRows, indices: IntArray, reg: float) -> Float64:
 
 def rebuild_chunk(block: Block, near: Block, local: IntArray, reg: float) -> Float64:
     weight = np.empty(local.shape)
-    for rows in blocks.row_blocks(len(block), 8 * block.shape[1] * local.shape[1]):
+    for rows in row_blocks(len(block), 8 * block.shape[1] * local.shape[1]):
         here = block[rows].astype(np.float64)
         weight[rows] = solve_local(near[local[rows]].astype(np.float64) - here[:, None, :], reg)
     return weight

@@ -7,37 +7,29 @@ The coordinates F are made from each chunk where it is, and never brought togeth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
+from pairlens.engines import interface
 from pairlens.engines.dask import neighbors as dask_neighbors
 from pairlens.engines.dask.neighbors import Euclid, Points, Screened, meet_all, unit_of
 from pairlens.engines.dask.operations import equal_pairs, pair_squared_distances
 from pairlens.engines.dask.rows import Block, DaskRows, compute, task
-from pairlens.engines.local.collapse import RESOLUTION, Collapsed
-from pairlens.engines.local.neighbors import neighbors
-from pairlens.engines.local.projected import ProjectedNeighbors, ProjectedRows, ProjectedScreen
-from pairlens.engines.local.rows import IntArray
+from pairlens.engines.interface import Float64, IntArray, ProjectedNeighbors, Span
+from pairlens.engines.local.collapse import Collapsed
+from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen
 
-__all__ = ["DaskProjectedRows"]
+__all__ = ["DaskProjectedRows", "projected_rows"]
 
-Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
-class Span(Protocol):
-    """The span of must-link differences, as :class:`~pairlens.kernels.nullspace.NullSpace` has it."""
-
-    @property
-    def gamma(self) -> float | None: ...
-
-    @property
-    def rank(self) -> int: ...
-
-    def coordinates(self, X: Any) -> Float64: ...
+@interface.projected_rows.register(DaskRows)
+def projected_rows(X: DaskRows, span: Span, chunklets: IntArray) -> DaskProjectedRows:
+    return DaskProjectedRows.of(X, span, chunklets)
 
 
 @dataclass(frozen=True)
@@ -106,10 +98,7 @@ class DaskProjectedRows:
         return np.where(pairs[:, 0] == pairs[:, 1], 0.0, 2 * np.maximum(halved, 0.0))
 
     def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
-        """For every row the k nearest in projected distance and the k farthest in input distance, exactly.
-
-        The same rows as :meth:`pairlens.engines.local.projected.ProjectedRows.neighbors` finds, with the same ties.
-        """
+        """See :meth:`pairlens.engines.interface.ProjectedRows.neighbors`: the same rows as in memory, ties included."""
         if not 1 <= k < self.n:
             raise ValueError(f"k={k} must lie between 1 and {self.n - 1}, one less than the {self.n} rows.")
         assert self.space.gamma is not None
@@ -138,37 +127,15 @@ class DaskProjectedRows:
         )
 
     def _expand(self, listed: Index, key: Float64, k: int) -> Index:
-        """The rows of near groups: :meth:`Collapsed.expand`, with a distance looked up only where one decides."""
-        groups, sizes = self.groups, self.groups.sizes
-        others = sizes[groups.group] - 1
-        nearest = np.empty((self.n, k), dtype=np.int64)
-        for rows in self._crowded(k):
-            inside = neighbors(self.X.part(rows), n_nearest=k).nearest
-            assert inside is not None
-            nearest[rows] = rows[inside]
-        plain = others == 0
-        if listed.shape[1] >= k:
-            plain &= (sizes[listed[:, :k]] == 1).all(axis=1)[groups.group]
-            nearest[plain] = groups.first[listed[groups.group[plain], :k]]
-        else:
-            plain[:] = False
-        moments = self.X.moments(scatter=True)
+        """The rows of near groups, with a distance looked up only where one decides."""
+        groups, moments = self.groups, self.X.moments(scatter=True)
         assert moments.scatter is not None
-        resolution = RESOLUTION * float(np.trace(moments.scatter)) / self.n
-        is_new = np.diff(key, axis=1, prepend=-np.inf) != 0
-        for rows in groups._portions(np.flatnonzero(~plain & (others < k)), listed, is_new, k):
-            nearest[rows] = groups._expand_rows(self.X, rows, listed, is_new, k, resolution)
-        return nearest
-
-    def _crowded(self, k: int) -> list[Index]:
-        """The rows of each group that is enough for the lists of its rows; fetched all at once if they may be."""
-        groups = self.groups
-        found = [
-            groups.members[groups.start[group] : groups.start[group + 1]] for group in np.flatnonzero(groups.sizes > k)
-        ]
-        if found and self.X.fits(together := np.concatenate(found)):
-            self.X.gather(together)
-        return found
+        # Groups that are enough for the lists of their rows: fetched all at once if they may be.
+        crowded = np.flatnonzero((groups.sizes > k)[groups.group])
+        if crowded.size and self.X.fits(crowded):
+            self.X.gather(crowded)
+        mean_square = float(np.trace(moments.scatter)) / self.n
+        return groups.expand(self.X, listed, key, k, mean_square=mean_square, part=self.X.part)
 
 
 @dataclass(frozen=True)
@@ -204,7 +171,7 @@ class Projected:
 
 
 @dataclass(frozen=True)
-class _MeetingRows(ProjectedRows):
+class _MeetingRows(LocalProjectedRows):
     """Rows of two chunks, which know what concerns all chunks."""
 
     _of_all: float
@@ -217,7 +184,7 @@ class _MeetingRows(ProjectedRows):
 class _MeetingScreen(ProjectedScreen):
     """Those rows for which another one stands, perhaps in a third chunk, are left out of everything near."""
 
-    def __init__(self, rows: ProjectedRows, dtype: Any, stands: NDArray[np.bool_]) -> None:
+    def __init__(self, rows: LocalProjectedRows, dtype: Any, stands: NDArray[np.bool_]) -> None:
         super().__init__(rows, dtype)
         self.stands = stands
 

@@ -10,16 +10,15 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens.engines.config import settings
-from pairlens.engines.dispatch import EngineRows
+from pairlens.engines.interface import EngineRows, IntArray
 from pairlens.engines.local.moments import Moments, merge_moments
-from pairlens.engines.local.rows import IntArray
 
 __all__ = ["DaskRows", "compute", "task", "tree"]
 
@@ -85,8 +84,6 @@ class DaskRows(EngineRows):
     names : object, optional
         Header of the data frame it came from.
     """
-
-    engine: ClassVar[str] = "pairlens.engines.dask.operations"
 
     def __init__(self, array: Any, moments: Moments | None = None, names: Any = None) -> None:
         self.array = array

@@ -1,1 +1,16 @@
-"""Rows that are NumPy arrays or CSR matrices in the memory of this process."""
+"""Rows that are NumPy arrays or CSR matrices in the memory of this process.
+
+Importing this package registers its implementations of the operations of :mod:`pairlens.engines.interface`.
+"""
+
+from pairlens.engines.local.moments import Moments, merge_moments
+from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen
+from pairlens.engines.local.rows import row_blocks
+
+__all__ = [
+    "LocalProjectedRows",
+    "Moments",
+    "ProjectedScreen",
+    "merge_moments",
+    "row_blocks",
+]

@@ -8,7 +8,7 @@ input, then those with the smaller index.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from pairlens.engines.local.distances import pair_squared_distances
-from pairlens.engines.local.neighbors import neighbors
-from pairlens.engines.local.rows import IntArray, Rows, row_blocks
+from pairlens.engines.interface import EngineRows, IntArray, Rows, neighbors, pair_squared_distances
+from pairlens.engines.local.rows import row_blocks
 
-__all__ = ["Collapsed", "first_identical"]
+__all__ = ["RESOLUTION", "Collapsed", "first_identical", "nearest_inside"]
 
 Index = NDArray[np.int64]
 
@@ -103,12 +102,21 @@ class Collapsed:
         """For each row the one that stands for its group."""
         return self.first[self.group]
 
-    def expand(self, X: Rows, listed: IntArray, key: NDArray[np.float64], k: int) -> Index:
+    def expand(
+        self,
+        X: Rows,
+        listed: IntArray,
+        key: NDArray[np.float64],
+        k: int,
+        *,
+        mean_square: float | None = None,
+        part: Callable[[Index], Rows] | None = None,
+    ) -> Index:
         """The k nearest rows of every row, from the nearest groups of every group.
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, n_features)
+        X : array, CSR matrix or EngineRows of shape (n, n_features)
             Rows whose distances decide inside a group.
         listed : int array of shape (n_groups, at least min(k, n_groups - 1))
             Groups near to each group, nearest first, not itself.
@@ -116,6 +124,10 @@ class Collapsed:
             What they are ordered by; rows of groups with equal keys are ordered as if they were of one group.
         k : int
             At most n - 1.
+        mean_square : float, optional
+            Mean squared distance of the rows from their mean, where it is known already.
+        part : callable, optional
+            Gives the rows of a group; ``X[rows]`` by default.
         """
         n = self.group.size
         sizes = self.sizes
@@ -123,14 +135,14 @@ class Collapsed:
         nearest = np.empty((n, k), dtype=np.int64)
         for crowded in np.flatnonzero(sizes > k):
             rows = self.members[self.start[crowded] : self.start[crowded + 1]]
-            nearest[rows] = rows[_nearest_inside(X, rows, k)]
+            nearest[rows] = rows[nearest_inside(X[rows] if part is None else part(rows), k)]
         plain = others == 0
         if listed.shape[1] >= k:
             plain &= (sizes[listed[:, :k]] == 1).all(axis=1)[self.group]
             nearest[plain] = self.first[listed[self.group[plain], :k]]
         else:
             plain[:] = False
-        scale = _mean_square(X) * RESOLUTION
+        scale = (_mean_square(X) if mean_square is None else mean_square) * RESOLUTION
         is_new = np.diff(key, axis=1, prepend=-np.inf) != 0
         for rows in self._portions(np.flatnonzero(~plain & (others < k)), listed, is_new, k):
             nearest[rows] = self._expand_rows(X, rows, listed, is_new, k, scale)
@@ -178,11 +190,10 @@ class Collapsed:
         return other[order][position < k].reshape(rows.size, k)
 
 
-def _nearest_inside(X: Rows, rows: Index, k: int) -> Index:
-    """The k nearest of each of some rows among them, by place."""
-    part = X[rows]
-    size = rows.size
-    if (first_identical(part) == 0).all():
+def nearest_inside(part: Rows, k: int) -> Index:
+    """The k nearest of each row among some rows; if all of these are identical, the first ones."""
+    size = part.shape[0]
+    if not isinstance(part, EngineRows) and (first_identical(part) == 0).all():
         table = np.broadcast_to(np.arange(k + 1), (size, k + 1))
         keep = table != np.arange(size)[:, None]
         keep[keep.all(axis=1), k] = False

@@ -11,10 +11,11 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import issparse
 
 from pairlens._threads import blas_threads
-from pairlens.engines.dispatch import dispatched
+from pairlens.engines import interface
+from pairlens.engines.interface import Neighbors
 from pairlens.engines.local.selection import Criterion, Selected, Tile, blocks, crowding, self_join, spread_sample
 
-__all__ = ["Neighbors", "check_counts", "neighbors"]
+__all__ = ["check_counts", "neighbors"]
 
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -33,59 +34,16 @@ LARGEST_BLOCK = 1024
 DEFAULT_BLOCK_BYTES = 576 * 2**20
 
 
-@dataclass(frozen=True)
-class Neighbors:
-    """Nearest and farthest rows of each row, best first; None for a side that was not asked for.
-
-    Attributes
-    ----------
-    nearest : ndarray of int64 of shape (n, n_nearest) or None
-        Indices of the nearest rows, in ascending order of distance.
-    nearest_distance : ndarray of float64 of shape (n, n_nearest) or None
-        Their Euclidean distances.
-    farthest : ndarray of int64 of shape (n, n_farthest) or None
-        Indices of the farthest rows, in descending order of distance.
-    farthest_distance : ndarray of float64 of shape (n, n_farthest) or None
-        Their Euclidean distances.
-    """
-
-    nearest: Index | None
-    nearest_distance: Float64 | None
-    farthest: Index | None
-    farthest_distance: Float64 | None
-
-
-@dispatched
+@interface.neighbors.register(object)
 def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: int | None = None) -> Neighbors:
-    """Find the exact nearest and farthest rows of every row in Euclidean distance.
+    """Both sides come from one pass over the blocks of the upper triangle of the distance matrix, so that one product
+    of two blocks of rows serves four searches. Rows of a sparse matrix are made dense a block at a time.
 
-    Both come from one pass over the blocks of the upper triangle of the distance matrix, so that one product of two
-    blocks of rows serves four searches.
-
-    Parameters
-    ----------
-    X : ndarray or sparse CSR matrix of shape (n, n_features)
-        Finite values in float32 or float64. Rows of a sparse matrix are made dense a block at a time.
-    n_nearest, n_farthest : int
-        How many rows to find for each row, at most n - 1; 0 leaves that side out. A row is not its own neighbour,
-        but its duplicates are.
-    block_bytes : int, optional
-        Working memory at worst, 576 MiB by default; the usual course of things needs a tenth of it. It is shared by
-        the threads, as many as BLAS may use: with many of them a larger value keeps the blocks from getting small.
-        The result depends on neither.
-
-    Returns
-    -------
-    Neighbors
-        Indices and distances, best first.
+    `block_bytes` is 576 MiB by default; the usual course of things needs a tenth of it. It is shared by the threads, as
+    many as BLAS may use: with many of them a larger value keeps the blocks from getting small.
 
     Notes
     -----
-    Squared distances are computed in float64 from differences of rows, and compared to a resolution of about 1e-10 of
-    the mean squared distance of the rows from their mean. Rows at equal distance in this sense come in ascending order
-    of index, and where only some of them find a place, those with the smallest indices do. The distances returned
-    are not rounded, hence sorted only up to that resolution.
-
     Candidates are screened by matrix products: in float32, or, where float32 leaves too many in doubt (masses of
     near-duplicates), in float64. The bound on the error of a screened squared distance of centred rows is
     ``(n_features + 16) u (|x| + |y|)**2`` with the unit roundoff u. It holds for any order of summation, so the result
@@ -94,14 +52,6 @@ def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: i
 
     Memory beyond X and the result is at most ``block_bytes + 16 n (n_nearest + n_farthest + 20)`` bytes, as long as
     ``block_bytes`` is enough for blocks of 16 rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pairlens.engines.local.neighbors import neighbors
-    >>> found = neighbors(np.array([[0.0], [1.0], [3.0], [7.0]]), n_nearest=1, n_farthest=1)
-    >>> found.nearest.ravel(), found.farthest_distance.ravel()
-    (array([1, 0, 1, 2]), array([7., 6., 4., 7.]))
     """
     n, n_features = X.shape
     check_counts(n, n_nearest, n_farthest)

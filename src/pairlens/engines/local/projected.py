@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from pairlens._threads import blas_threads
+from pairlens.engines import interface
+from pairlens.engines.interface import IntArray, ProjectedNeighbors, Rows, Span
 from pairlens.engines.local.collapse import Collapsed
 from pairlens.engines.local.neighbors import (
     DEFAULT_BLOCK_BYTES,
@@ -24,10 +26,9 @@ from pairlens.engines.local.neighbors import (
     _Rows,
     _Screen,
 )
-from pairlens.engines.local.rows import IntArray, Rows
 from pairlens.engines.local.selection import Criterion, blocks, crowding, self_join, spread_sample
 
-__all__ = ["ProjectedNeighbors", "ProjectedRows", "ProjectedScreen"]
+__all__ = ["LocalProjectedRows", "ProjectedScreen", "projected_rows"]
 
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -44,28 +45,14 @@ TIE = 2.0**-31
 LARGEST_CANDIDATES = 256
 
 
-@dataclass(frozen=True)
-class ProjectedNeighbors:
-    """Who is near in the projected kernel distance and who is far in the input.
-
-    Attributes
-    ----------
-    nearest : int array of shape (n, k)
-        The nearest rows of each row in projected distance, nearest first.
-    farthest : int array of shape (n, k)
-        The farthest rows of each row in input distance, farthest first.
-    largest_projected, largest_input : float
-        The largest of all projected and of all input distances.
-    """
-
-    nearest: Index
-    farthest: Index
-    largest_projected: float
-    largest_input: float
+@interface.projected_rows.register(object)
+def projected_rows(X: Rows, span: Span, chunklets: IntArray) -> LocalProjectedRows:
+    assert span.gamma is not None
+    return LocalProjectedRows.of(X, span.coordinates(X), span.gamma, chunklets)
 
 
 @dataclass(frozen=True)
-class ProjectedRows:
+class LocalProjectedRows:
     """Rows with their input distance d and their projected kernel distance.
 
     Attributes
@@ -90,7 +77,7 @@ class ProjectedRows:
     _representative: Index
 
     @classmethod
-    def of(cls, X: Rows, F: Float64, gamma: float, chunklets: IntArray) -> ProjectedRows:
+    def of(cls, X: Rows, F: Float64, gamma: float, chunklets: IntArray) -> LocalProjectedRows:
         """See the attributes."""
         # So many neighbours keep the rows as they are; identical ones are grouped with the must-linked ones here.
         groups = Collapsed.of(X, chunklets)
@@ -104,6 +91,11 @@ class ProjectedRows:
     def diameter(self) -> float:
         """Bound on the largest squared distance, in the units of the screen."""
         return max(4 * float(self._rows.square.max()), 1e-300)
+
+    @property
+    def remaining(self) -> Float64:
+        """The projected kernel of each row with itself."""
+        return np.asarray(1 - np.einsum("ij,ij->i", self.F, self.F))
 
     def squared_distances(self, rows: Index, cols: Index) -> Float64:
         """Squared projected distances of pairs of rows; 0 inside a group."""
@@ -136,22 +128,11 @@ class ProjectedRows:
         return max(QUANTUM * self._unit, SMALLEST_QUANTUM)
 
     def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
-        """Find for every row the k nearest in projected distance and the k farthest in input distance, exactly.
+        """See :meth:`pairlens.engines.interface.ProjectedRows.neighbors`.
 
-        Parameters
-        ----------
-        k : int
-            Between 1 and n - 1.
-        block_bytes : int, optional
-            Working memory at worst, 576 MiB by default; see :func:`pairlens.engines.local.neighbors.neighbors`.
-
-        Notes
-        -----
-        Rows whose squared projected distances agree to about 1e-9 (less, if all are small because the kernel is wide)
-        come in the order of their input distance, then of their index; input distances are compared as in
-        :func:`~pairlens.engines.local.neighbors.neighbors`. The result depends neither on blocks nor on threads. Memory
-        beyond X, F and the result is at most ``block_bytes + 16 n (2 k + 40)`` bytes, as long as ``block_bytes`` is
-        enough for blocks of 16 rows.
+        The result depends neither on blocks nor on threads. Memory beyond X, F and the result is at most
+        ``block_bytes + 16 n (2 k + 40)`` bytes (576 MiB by default), as long as ``block_bytes`` is enough for blocks of
+        16 rows.
         """
         if not 1 <= k < self.n:
             raise ValueError(f"k={k} must lie between 1 and {self.n - 1}, one less than the {self.n} rows.")
@@ -201,7 +182,7 @@ class ProjectedScreen:
     squared projected distance seen.
     """
 
-    def __init__(self, rows: ProjectedRows, dtype: DTypeLike, *, watch: bool = True) -> None:
+    def __init__(self, rows: LocalProjectedRows, dtype: DTypeLike, *, watch: bool = True) -> None:
         self.rows, self.dtype, self.watch = rows, np.dtype(dtype), watch
         self.euclid = _Screen(rows._rows, dtype)
         self.level = (1 - np.einsum("ij,ij->i", rows.F, rows.F)) / 2

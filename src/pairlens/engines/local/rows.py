@@ -1,34 +1,30 @@
-"""Walking over many rows in blocks that fit the cache, and turning any row type into plain arrays."""
+"""Reading, projecting and measuring rows in memory, in blocks that fit the cache."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+from scipy import linalg, sparse
 
-from pairlens.engines.dispatch import dispatched
+from pairlens.engines import interface
+from pairlens.engines.interface import Float64, FloatArray, IntArray, Rows
 
 __all__ = [
-    "FloatArray",
-    "IntArray",
-    "Rows",
+    "centred_product",
     "column_means",
     "combine_rows",
     "mean_norm",
+    "pair_squared_distances",
     "project",
     "read_ahead",
     "row_blocks",
+    "rows_in_memory",
+    "symmetric_eigen",
     "take_rows",
     "varying_columns",
 ]
-
-FloatArray: TypeAlias = NDArray[np.floating[Any]]
-IntArray: TypeAlias = NDArray[np.integer[Any]]
-Rows: TypeAlias = Any
-"""A dense array or a CSR matrix of rows, or :class:`~pairlens.engines.dispatch.EngineRows`."""
 
 BLOCK_BYTES = 1 << 23
 """Bytes of one row block: large enough for BLAS to run at speed, small enough to stay near the cores."""
@@ -41,33 +37,26 @@ def row_blocks(n_rows: int, row_bytes: int, block_bytes: int = BLOCK_BYTES) -> I
         yield slice(start, min(start + step, n_rows))
 
 
-@dispatched
+@interface.read_ahead.register(object)
 def read_ahead(X: Rows, rows: IntArray, *, scatter: bool) -> None:
-    """Say which rows and sums will be asked for, so that an engine for which reading is dear reads once.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or EngineRows
-    rows : int array
-        Rows that will be taken.
-    scatter : bool
-        Whether the total scatter will be asked for, besides the mean.
-    """
+    """Nothing: the rows are at hand."""
 
 
-@dispatched
-def take_rows(X: Rows, rows: IntArray | slice) -> NDArray[np.float64]:
-    """The given rows as a dense float64 array."""
+@interface.take_rows.register(object)
+def take_rows(X: Rows, rows: IntArray | slice) -> Float64:
     taken = X[rows]
     dense = taken.toarray() if sparse.issparse(taken) else taken
     return dense.astype(np.float64, copy=False)
 
 
-@dispatched
-def column_means(X: Rows) -> NDArray[np.float64]:
-    """Means of the columns, accumulated in float64 whatever the dtype of X.
+@interface.rows_in_memory.register(object)
+def rows_in_memory(X: Rows, rows: IntArray) -> Rows:
+    return X[rows]
 
-    A product with a vector of ones runs at memory speed, several times faster than a float64 reduction
+
+@interface.column_means.register(object)
+def column_means(X: Rows) -> Float64:
+    """A product with a vector of ones runs at memory speed, several times faster than a float64 reduction
     of float32 columns; short blocks keep the float32 part of the sum exact to about 1e-6.
     """
     n, f = X.shape
@@ -80,12 +69,9 @@ def column_means(X: Rows) -> NDArray[np.float64]:
     return total / n
 
 
-@dispatched
+@interface.varying_columns.register(object)
 def varying_columns(X: Rows) -> NDArray[np.bool_]:
-    """Which columns are not constant.
-
-    Reads only as many rows as it takes to see every column vary, for most data those of the first block.
-    """
+    """Reads only as many rows as it takes to see every column vary, for most data those of the first block."""
     if sparse.issparse(X):
         filled = np.bincount(X.indices, minlength=X.shape[1])
         varies = filled > 0
@@ -100,12 +86,20 @@ def varying_columns(X: Rows) -> NDArray[np.bool_]:
     return varies
 
 
-@dispatched
-def project(X: Rows, mean: FloatArray, components: FloatArray) -> FloatArray:
-    """Rows seen from the mean, along the components: ``(X - mean) @ components.T``.
+@interface.mean_norm.register(object)
+def mean_norm(X: Rows) -> float:
+    offset = column_means(X)
+    if sparse.issparse(X):
+        squared = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ offset) + offset @ offset
+    else:
+        centred = X - offset
+        squared = np.einsum("ij,ij->i", centred, centred)
+    return float(np.sqrt(np.maximum(squared, 0.0)).mean())
 
-    Dense rows are centred block by block, so that columns far from zero cost no digits; sparse ones stay sparse.
-    """
+
+@interface.project.register(object)
+def project(X: Rows, mean: FloatArray, components: FloatArray) -> FloatArray:
+    """Dense rows are centred block by block, so that columns far from zero cost no digits; sparse ones stay sparse."""
     if sparse.issparse(X):
         return np.asarray(X @ components.T - mean @ components.T)
     result = np.empty((X.shape[0], len(components)), dtype=np.result_type(X, components))
@@ -114,19 +108,40 @@ def project(X: Rows, mean: FloatArray, components: FloatArray) -> FloatArray:
     return result
 
 
-@dispatched
-def combine_rows(X: Rows, coefficients: FloatArray) -> NDArray[np.float64]:
-    """Combinations of rows, ``coefficients @ X``."""
+@interface.combine_rows.register(object)
+def combine_rows(X: Rows, coefficients: FloatArray) -> Float64:
     return np.asarray((X.T @ coefficients.T).T, dtype=np.float64)
 
 
-@dispatched
-def mean_norm(X: Rows) -> float:
-    """Mean distance of the rows from their mean."""
-    offset = column_means(X)
-    if sparse.issparse(X):
-        squared = np.asarray(X.multiply(X).sum(axis=1)).ravel() - 2 * (X @ offset) + offset @ offset
-    else:
-        centred = X - offset
-        squared = np.einsum("ij,ij->i", centred, centred)
-    return float(np.sqrt(np.maximum(squared, 0.0)).mean())
+@interface.centred_product.register(object)
+def centred_product(left: Rows, right: Rows, centre: Float64) -> Float64:
+    """In float64, over blocks of columns so that no float64 copy is made."""
+    if sparse.issparse(left):
+        product = np.asarray((left.astype(np.float64) @ right.T).toarray())
+        product -= (left @ centre)[:, None] + (right @ centre)[None, :]
+        return product + centre @ centre
+    product = np.zeros((left.shape[0], right.shape[0]))
+    for block in row_blocks(left.shape[1], 8 * max(left.shape[0], right.shape[0]), 1 << 25):
+        shift = centre[block]
+        product += (left[:, block] - shift) @ (right[:, block] - shift).T
+    return product
+
+
+@interface.symmetric_eigen.register(object)
+def symmetric_eigen(_X: Rows, A: Float64) -> tuple[Float64, Float64]:
+    values, vectors = linalg.eigh(A, check_finite=False)
+    return values[::-1], vectors[:, ::-1]
+
+
+@interface.pair_squared_distances.register(object)
+def pair_squared_distances(X: Rows, pairs: IntArray) -> Float64:
+    result = np.empty(len(pairs))
+    for block in row_blocks(len(pairs), 8 * X.shape[1]):
+        left, right = X[pairs[block, 0]], X[pairs[block, 1]]
+        if sparse.issparse(X):
+            difference = left - right
+            result[block] = np.asarray(difference.multiply(difference).sum(axis=1)).ravel()
+        else:
+            difference = np.subtract(left, right, dtype=np.float64)
+            result[block] = np.einsum("ij,ij->i", difference, difference)
+    return result

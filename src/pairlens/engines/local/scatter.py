@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 from scipy import sparse
 
-from pairlens.engines.dispatch import dispatched
-from pairlens.engines.local.rows import BLOCK_BYTES, FloatArray, IntArray, Rows, row_blocks, take_rows
+from pairlens.engines import interface
+from pairlens.engines.interface import Float64, FloatArray, Graph, IntArray, Rows
+from pairlens.engines.local.rows import BLOCK_BYTES, row_blocks, take_rows
 
 __all__ = [
     "graph_scatter",
@@ -24,10 +25,14 @@ __all__ = [
     "group_scatter",
     "pair_scatter",
     "rebuilding_graph",
+    "rebuilding_weights",
     "residual_scatter",
+    "solve_local",
     "weighted_scatter",
 ]
 
+PORTION_BYTES = 1 << 24
+"""Bytes of neighbours that are solved for together."""
 FLOAT32_ROWS = 1 << 14
 """Rows whose products are summed in float32 before they are added in float64: an error of about 1e-7 on any BLAS."""
 
@@ -39,9 +44,8 @@ def _product_blocks(n: int, f: int, dtype: DTypeLike) -> Iterator[slice]:
     return row_blocks(n, row_bytes, min(BLOCK_BYTES, FLOAT32_ROWS * row_bytes) if single else BLOCK_BYTES)
 
 
-@dispatched
-def weighted_scatter(X: Rows, *, weight: FloatArray | None = None, offset: FloatArray) -> NDArray[np.float64]:
-    r"""The scatter about a point, :math:`\sum_i d_i (x_i - o)(x_i - o)'`, with d = 1 unless given."""
+@interface.weighted_scatter.register(object)
+def weighted_scatter(X: Rows, *, weight: FloatArray | None = None, offset: FloatArray) -> Float64:
     n, f = X.shape
     if sparse.issparse(X):
         return _sparse_weighted_scatter(X, weight, offset)
@@ -63,7 +67,7 @@ def _roots(weight: FloatArray, dtype: DTypeLike) -> tuple[FloatArray, float]:
     return np.sqrt(weight / unit).astype(dtype), unit
 
 
-def _plain_scatter(X: FloatArray, offset: FloatArray) -> NDArray[np.float64]:
+def _plain_scatter(X: FloatArray, offset: FloatArray) -> Float64:
     """The scatter of all rows about a point near their mean.
 
     Centring copies every block, a third of the whole cost. It is needed only where columns lie far from zero: about one
@@ -89,9 +93,7 @@ def _plain_scatter(X: FloatArray, offset: FloatArray) -> NDArray[np.float64]:
     return total
 
 
-def _sparse_weighted_scatter(
-    X: sparse.csr_matrix, weight: FloatArray | None, offset: FloatArray
-) -> NDArray[np.float64]:
+def _sparse_weighted_scatter(X: sparse.csr_matrix, weight: FloatArray | None, offset: FloatArray) -> Float64:
     n = X.shape[0]
     d = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
     weighted = X.multiply(d[:, None]).tocsr()
@@ -100,19 +102,8 @@ def _sparse_weighted_scatter(
     return product - cross - cross.T + d.sum() * np.outer(offset, offset)
 
 
-@dispatched
-def group_scatter(X: Rows, codes: IntArray, *, weight: FloatArray | None = None) -> NDArray[np.float64]:
-    r"""The scatter of rows about the mean of their group, :math:`\sum_i d_{c(i)} (x_i - m_{c(i)})(x_i - m_{c(i)})'`.
-
-    Parameters
-    ----------
-    X : array of shape (n, f)
-    codes : int array of shape (n,)
-        Group of each row, numbered from 0; rows with a negative code count for nothing.
-    weight : array of shape (n_groups,), optional
-        Weight of each group. The group sizes give the sum over all pairs inside groups, because
-        :math:`\sum_{i<j \in c} (x_i - x_j)(x_i - x_j)' = n_c \sum_{i \in c} (x_i - m_c)(x_i - m_c)'`.
-    """
+@interface.group_scatter.register(object)
+def group_scatter(X: Rows, codes: IntArray, *, weight: FloatArray | None = None) -> Float64:
     f = X.shape[1]
     member = np.flatnonzero(codes >= 0)
     total = np.zeros((f, f))
@@ -135,9 +126,8 @@ def group_scatter(X: Rows, codes: IntArray, *, weight: FloatArray | None = None)
     return unit * total
 
 
-@dispatched
-def group_means(X: Rows, codes: IntArray) -> NDArray[np.float64]:
-    """Means of the rows of each group; rows with a negative code belong to none."""
+@interface.group_means.register(object)
+def group_means(X: Rows, codes: IntArray) -> Float64:
     member = np.flatnonzero(codes >= 0)
     code = codes[member]
     size = np.bincount(code)
@@ -152,11 +142,9 @@ def group_means(X: Rows, codes: IntArray) -> NDArray[np.float64]:
     return sums / np.maximum(size, 1)[:, None]
 
 
-@dispatched
-def pair_scatter(X: Rows, pairs: IntArray, weight: FloatArray | None = None) -> NDArray[np.float64]:
-    r"""The scatter of pair differences, :math:`\sum_{(i,j)} w_{ij} (x_i - x_j)(x_i - x_j)'`.
-
-    Only the rows that occur in a pair are read. They are summed as blocks of differences, O(m f^2) in BLAS, or, when
+@interface.pair_scatter.register(object)
+def pair_scatter(X: Rows, pairs: IntArray, weight: FloatArray | None = None) -> Float64:
+    """Only the rows that occur in a pair are read. They are summed as blocks of differences, O(m f^2) in BLAS, or, when
     there are many pairs per row, as the Laplacian form of the r rows involved, O(m f + r f^2).
     """
     f = X.shape[1]
@@ -173,7 +161,7 @@ def pair_scatter(X: Rows, pairs: IntArray, weight: FloatArray | None = None) -> 
     return graph_scatter(X[rows] if sparse.issparse(X) else take_rows(X, rows), graph + graph.T)
 
 
-def _difference_scatter(X: FloatArray, pairs: IntArray, weight: FloatArray | None) -> NDArray[np.float64]:
+def _difference_scatter(X: FloatArray, pairs: IntArray, weight: FloatArray | None) -> Float64:
     f = X.shape[1]
     root, unit = (None, 1.0) if weight is None else _roots(weight, X.dtype)
     total = np.zeros((f, f))
@@ -186,13 +174,8 @@ def _difference_scatter(X: FloatArray, pairs: IntArray, weight: FloatArray | Non
     return unit * total
 
 
-@dispatched
-def graph_scatter(X: Rows, graph: sparse.csr_matrix) -> NDArray[np.float64]:
-    r"""The Laplacian form :math:`X' (\mathrm{diag}(A 1) - A) X` of a symmetric weight matrix A.
-
-    It equals :math:`\frac12 \sum_{ij} A_{ij} (x_i - x_j)(x_i - x_j)'`: each unordered pair once. Weights may be
-    negative.
-    """
+@interface.graph_scatter.register(object)
+def graph_scatter(X: Rows, graph: Graph) -> Float64:
     degree = np.asarray(graph.sum(axis=1)).ravel()
     if sparse.issparse(X):
         laplacian = sparse.diags(degree) - graph
@@ -207,9 +190,8 @@ def graph_scatter(X: Rows, graph: sparse.csr_matrix) -> NDArray[np.float64]:
     return (total + total.T) / 2
 
 
-@dispatched
-def residual_scatter(X: Rows, rebuild: sparse.csr_matrix) -> NDArray[np.float64]:
-    """What is left of rows that others rebuild, ``(X - R X)' (X - R X)``; the weights R of each row sum to 1."""
+@interface.residual_scatter.register(object)
+def residual_scatter(X: Rows, rebuild: sparse.csr_matrix) -> Float64:
     residual = X - rebuild @ X
     product = residual.T @ residual
     return product.toarray() if sparse.issparse(product) else product
@@ -219,3 +201,26 @@ def rebuilding_graph(rebuild: sparse.csr_matrix) -> sparse.csr_matrix:
     """The symmetric graph whose Laplacian is ``(I - R)' (I - R)``, for weights R of which each row sums to 1."""
     graph = rebuild + rebuild.T - rebuild.T @ rebuild
     return (graph - sparse.diags(graph.diagonal())).tocsr()
+
+
+@interface.rebuilding_weights.register(object)
+def rebuilding_weights(X: Rows, indices: IntArray, reg: float) -> Float64:
+    n, k = indices.shape
+    weight = np.empty((n, k))
+    step = max(1, PORTION_BYTES // (8 * k * X.shape[1]))
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        chosen = indices[rows]
+        near = take_rows(X, chosen.ravel()).reshape(*chosen.shape, -1)
+        weight[rows] = solve_local(near - take_rows(X, rows)[:, None, :], reg)
+    return weight
+
+
+def solve_local(local: Float64, reg: float) -> Float64:
+    """The weights from the neighbours of each row less the row, of shape (n, k, n_features)."""
+    k = local.shape[1]
+    gram = local @ local.transpose(0, 2, 1)
+    trace = np.trace(gram, axis1=1, axis2=2)
+    gram[:, np.arange(k), np.arange(k)] += np.where(trace > 0, reg * trace, reg)[:, None]
+    weight = np.linalg.solve(gram, np.ones((len(gram), k, 1)))[..., 0]
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True))

@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from pairlens.engines.local.collapse import RESOLUTION, _nearest_inside
-from pairlens.engines.local.rows import IntArray
+from pairlens.engines.interface import IntArray
+from pairlens.engines.local.collapse import RESOLUTION, nearest_inside
 from pairlens.engines.torch.neighbors import TorchRows
 from pairlens.engines.torch.selection import chunks
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 else:
-    from pairlens.engines.torch.loading import torch
+    from pairlens.engines.torch.device import torch
 
 __all__ = ["TorchCollapsed", "first_identical"]
 
@@ -92,7 +92,7 @@ class TorchCollapsed:
         for crowded in (sizes > k).nonzero()[:, 0].tolist():
             inside = self.members[int(self.start[crowded]) : int(self.start[crowded + 1])]
             group_rows = rows.X[inside].cpu().numpy()
-            place = torch.from_numpy(_nearest_inside(group_rows, np.arange(len(group_rows)), k)).to(inside.device)
+            place = torch.from_numpy(nearest_inside(group_rows, k)).to(inside.device)
             nearest[inside] = inside[place]
         plain = others == 0
         if listed.shape[1] >= k:

@@ -8,14 +8,14 @@ from operator import index
 from typing import TYPE_CHECKING
 
 from pairlens.engines.local.neighbors import QUANTUM
-from pairlens.engines.torch.device import float32_products, single_products, triton_kernels, working_bytes
+from pairlens.engines.torch.device import product_precision, single_products, triton_kernels, working_bytes
 from pairlens.engines.torch.selection import GROUP, Screen, Selected, Side, Strip, chunks, padded, self_join
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 else:
-    from pairlens.engines.torch.loading import torch
+    from pairlens.engines.torch.device import torch
 
 __all__ = [
     "EuclidScreen",
@@ -104,7 +104,7 @@ def torch_neighbors(
     kernels = triton_kernels(X)
     fused = kernels is not None and kernels.fits(rows)
     screen: Screen = kernels.TritonEuclidScreen(rows) if fused else EuclidScreen(rows)
-    with float32_products(X.device):
+    with product_precision(X.device):
         found = self_join(
             screen, sides, block=strip_rows(screen, max(n_nearest, n_farthest), n_bytes), fine_bytes=n_bytes
         )

@@ -10,127 +10,27 @@ API standard.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens._optional import require
-from pairlens.engines.config import settings
-from pairlens.engines.dispatch import EngineRows
-from pairlens.engines.local.neighbors import Neighbors
-from pairlens.engines.local.reconstruction import PORTION_BYTES
-from pairlens.engines.local.rows import FloatArray, IntArray, row_blocks
-from pairlens.engines.local.scatter import rebuilding_graph
+from pairlens.engines import interface
+from pairlens.engines.interface import Float64, FloatArray, Graph, IntArray, Neighbors
+from pairlens.engines.local.rows import row_blocks
+from pairlens.engines.local.rows import symmetric_eigen as local_eigen
+from pairlens.engines.local.scatter import PORTION_BYTES, rebuilding_graph
+from pairlens.engines.torch.device import product_precision, torch
+from pairlens.engines.torch.neighbors import torch_neighbors
+from pairlens.engines.torch.rows import TensorGraph, TensorRows
 
-__all__ = ["TensorRows"]
+__all__ = ["DEVICE_FEATURES", "device_eigen"]
 
 Tensor = Any
-Float64 = NDArray[np.float64]
 
-BLOCK_BYTES = {"cpu": 1 << 23, "cuda": 1 << 26}
-"""Bytes of one block of rows, by device: enough for its matrix product to run at speed."""
-
-
-def _torch() -> Any:
-    return require("torch", extra="gpu", purpose="working with tensors")
-
-
-class TensorRows(EngineRows):
-    """Rows in a tensor.
-
-    Attributes
-    ----------
-    tensor : torch.Tensor of shape (n, n_features)
-        float32 or float64, without gradient.
-    """
-
-    engine: ClassVar[str] = __name__
-
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-        self.shape = tuple(tensor.shape)
-        self.dtype = np.dtype(str(tensor.dtype).removeprefix("torch."))
-
-    @classmethod
-    def of(cls, X: Tensor) -> TensorRows:
-        """A user's tensor, checked."""
-        torch = _torch()
-        if X.ndim != 2:
-            raise ValueError(f"X must have two dimensions, rows and features; this tensor has shape {tuple(X.shape)}.")
-        if X.layout is not torch.strided:
-            raise TypeError(
-                f"X must be a dense tensor, got layout {X.layout}. Use X.to_dense(), or a SciPy CSR matrix."
-            )
-        if X.is_complex():
-            raise ValueError("Complex data not supported: X must hold real numbers.")
-        if not X.is_floating_point():
-            X = X.to(torch.float64)
-        elif X.dtype not in (torch.float32, torch.float64):
-            X = X.to(torch.float32)
-        X = X.detach()
-        _check_finite(X)
-        return cls(X)
-
-    def __getitem__(self, key: Any) -> TensorRows:
-        if isinstance(key, tuple):
-            rows, columns = key
-            return TensorRows(self.tensor[_index(self, rows)][:, _index(self, columns)])
-        return TensorRows(self.tensor[_index(self, key)])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        found = self.tensor.cpu().numpy()
-        return found if dtype is None else found.astype(dtype, copy=False)
-
-    def astype(self, dtype: Any) -> TensorRows:
-        return TensorRows(self.tensor.to(getattr(_torch(), np.dtype(dtype).name)))
-
-    def place(self, values: Any) -> Tensor:
-        """Values on the device of the rows, and in their dtype unless they are integers."""
-        array = np.ascontiguousarray(values)
-        tensor = _torch().from_numpy(array if array.flags.writeable else array.copy()).to(self.tensor.device)
-        return tensor if array.dtype.kind in "iub" else tensor.to(self.tensor.dtype)
-
-    def blocks(self, n: int | None = None) -> Iterator[slice]:
-        """Slices of n items of the size of a row."""
-        size = BLOCK_BYTES.get(self.tensor.device.type, BLOCK_BYTES["cuda"])
-        return row_blocks(self.shape[0] if n is None else n, self.itemsize * self.shape[1], size)
-
-    def zeros(self, *shape: int) -> Tensor:
-        """Sums start here: float64 on the device."""
-        torch = _torch()
-        return torch.zeros(shape, dtype=torch.float64, device=self.tensor.device)
-
-
-def _index(X: TensorRows, key: Any) -> Any:
-    return X.place(key) if isinstance(key, np.ndarray) else key
-
-
-def _check_finite(X: Tensor) -> None:
-    torch = _torch()
-    # A sum is enough where it is finite, and takes no memory.
-    if X.numel() == 0 or bool(torch.isfinite(X.sum(dtype=torch.float64))):
-        return
-    bad = torch.nonzero(~torch.isfinite(X))
-    if len(bad):
-        row, column = (int(place) for place in bad[0])
-        what = "NaN" if bool(torch.isnan(X[row, column])) else "infinity"
-        raise ValueError(f"Input X contains {what}, for example in row {row}, column {column}.")
-
-
-@contextmanager
-def product_precision() -> Iterator[None]:
-    """float32 products in full precision, or in TF32 where the settings allow it."""
-    torch = _torch()
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if settings().tf32 else "highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+DEVICE_FEATURES = 256
+"""Size from which matrices that come from rows on a GPU are diagonalised there."""
 
 
 def _numpy(tensor: Tensor) -> Float64:
@@ -138,22 +38,31 @@ def _numpy(tensor: Tensor) -> Float64:
 
 
 def _square(rows: Tensor) -> Tensor:
-    with product_precision():
+    with product_precision(rows.device):
         return rows.T @ rows
 
 
+@interface.read_ahead.register(TensorRows)
 def read_ahead(X: TensorRows, rows: IntArray, *, scatter: bool) -> None:
     """Nothing: the rows are at hand."""
 
 
+@interface.take_rows.register(TensorRows)
 def take_rows(X: TensorRows, rows: IntArray | slice) -> Float64:
     return _numpy(X[rows].tensor)
 
 
+@interface.rows_in_memory.register(TensorRows)
+def rows_in_memory(X: TensorRows, rows: IntArray) -> NDArray[Any]:
+    return np.asarray(X[rows])
+
+
+@interface.column_means.register(TensorRows)
 def column_means(X: TensorRows) -> Float64:
-    return _numpy(X.tensor.mean(dim=0, dtype=_torch().float64))
+    return _numpy(X.tensor.mean(dim=0, dtype=torch.float64))
 
 
+@interface.varying_columns.register(TensorRows)
 def varying_columns(X: TensorRows) -> NDArray[np.bool_]:
     varies = np.zeros(X.shape[1], dtype=bool)
     for block in X.blocks():
@@ -163,18 +72,18 @@ def varying_columns(X: TensorRows) -> NDArray[np.bool_]:
     return varies
 
 
+@interface.project.register(TensorRows)
 def project(X: TensorRows, mean: FloatArray, components: FloatArray) -> Tensor:
-    torch = _torch()
     mean, directions = (X.place(values) for values in (mean, components))
     result = torch.empty((X.shape[0], len(components)), dtype=X.tensor.dtype, device=X.tensor.device)
-    with product_precision():
+    with product_precision(X.tensor.device):
         for block in X.blocks():
             torch.matmul(X.tensor[block] - mean, directions.T, out=result[block])
     return result
 
 
+@interface.combine_rows.register(TensorRows)
 def combine_rows(X: TensorRows, coefficients: FloatArray) -> Float64:
-    torch = _torch()
     weights = torch.from_numpy(np.ascontiguousarray(coefficients)).to(X.tensor.device)
     total = X.zeros(len(coefficients), X.shape[1])
     for block in X.blocks():
@@ -182,8 +91,8 @@ def combine_rows(X: TensorRows, coefficients: FloatArray) -> Float64:
     return _numpy(total)
 
 
+@interface.mean_norm.register(TensorRows)
 def mean_norm(X: TensorRows) -> float:
-    torch = _torch()
     offset = X.tensor.mean(dim=0, dtype=torch.float64)
     total = 0.0
     for block in X.blocks():
@@ -191,6 +100,7 @@ def mean_norm(X: TensorRows) -> float:
     return total / X.shape[0]
 
 
+@interface.weighted_scatter.register(TensorRows)
 def weighted_scatter(X: TensorRows, *, weight: FloatArray | None = None, offset: FloatArray) -> Float64:
     centre = X.place(offset)
     root, unit = (None, 1.0) if weight is None else _roots(X, weight)
@@ -207,8 +117,8 @@ def _roots(X: TensorRows, weight: FloatArray) -> tuple[Tensor, float]:
     return X.place(np.sqrt(weight / unit)), unit
 
 
+@interface.group_means.register(TensorRows)
 def group_means(X: TensorRows, codes: IntArray) -> Float64:
-    torch = _torch()
     member = np.flatnonzero(codes >= 0)
     size = np.bincount(codes[member])
     sums = X.zeros(len(size), X.shape[1])
@@ -218,6 +128,7 @@ def group_means(X: TensorRows, codes: IntArray) -> Float64:
     return _numpy(sums) / np.maximum(size, 1)[:, None]
 
 
+@interface.group_scatter.register(TensorRows)
 def group_scatter(X: TensorRows, codes: IntArray, *, weight: FloatArray | None = None) -> Float64:
     total = X.zeros(X.shape[1], X.shape[1])
     member = np.flatnonzero(codes >= 0)
@@ -232,6 +143,7 @@ def group_scatter(X: TensorRows, codes: IntArray, *, weight: FloatArray | None =
     return unit * _numpy(total)
 
 
+@interface.pair_scatter.register(TensorRows)
 def pair_scatter(X: TensorRows, pairs: IntArray, weight: FloatArray | None = None) -> Float64:
     """Blocks of differences; the weights may be negative."""
     total = X.zeros(X.shape[1], X.shape[1])
@@ -243,24 +155,35 @@ def pair_scatter(X: TensorRows, pairs: IntArray, weight: FloatArray | None = Non
     for block in X.blocks(len(pairs)):
         difference = X.tensor[left[block]] - X.tensor[right[block]]
         weighted = difference if factor is None else difference * factor[block, None]
-        with product_precision():
+        with product_precision(X.tensor.device):
             total += weighted.T @ difference
     result = unit * _numpy(total)
     return (result + result.T) / 2
 
 
-def graph_scatter(X: TensorRows, graph: sparse.csr_matrix) -> Float64:
-    """Edge by edge: more products than the Laplacian form, but nothing cancels, and products are cheap here."""
+@interface.graph_scatter.register(TensorRows)
+def graph_scatter(X: TensorRows, graph: Graph) -> Float64:
+    """Edge by edge: more products than the Laplacian form, but nothing cancels, and products are cheap here.
+
+    A :class:`TensorGraph` is summed in float64.
+    """
+    if isinstance(graph, TensorGraph):
+        total = X.zeros(X.shape[1], X.shape[1])
+        for block in X.blocks(len(graph.left)):
+            difference = X.tensor[graph.left[block]].double() - X.tensor[graph.right[block]]
+            total += (difference * graph.weight[block, None]).T @ difference
+        return _numpy((total + total.T) / 2)
     upper = sparse.triu(graph, 1).tocoo()
     return pair_scatter(X, np.column_stack([upper.row, upper.col]), upper.data)
 
 
+@interface.residual_scatter.register(TensorRows)
 def residual_scatter(X: TensorRows, rebuild: sparse.csr_matrix) -> Float64:
     return graph_scatter(X, rebuilding_graph(rebuild))
 
 
+@interface.pair_squared_distances.register(TensorRows)
 def pair_squared_distances(X: TensorRows, pairs: IntArray) -> Float64:
-    torch = _torch()
     result = np.empty(len(pairs))
     left, right = X.place(pairs[:, 0].astype(np.int64)), X.place(pairs[:, 1].astype(np.int64))
     for block in X.blocks(len(pairs)):
@@ -269,8 +192,8 @@ def pair_squared_distances(X: TensorRows, pairs: IntArray) -> Float64:
     return result
 
 
+@interface.centred_product.register(TensorRows)
 def centred_product(left: TensorRows, right: TensorRows, centre: Float64) -> Float64:
-    torch = _torch()
     product = left.zeros(left.shape[0], right.shape[0])
     shift = torch.from_numpy(np.ascontiguousarray(centre)).to(left.tensor.device)
     for block in row_blocks(left.shape[1], 8 * max(left.shape[0], right.shape[0]), 1 << 25):
@@ -278,8 +201,22 @@ def centred_product(left: TensorRows, right: TensorRows, centre: Float64) -> Flo
     return _numpy(product)
 
 
+@interface.symmetric_eigen.register(TensorRows)
+def symmetric_eigen(X: TensorRows, A: Float64) -> tuple[Float64, Float64]:
+    """On a GPU from :data:`DEVICE_FEATURES` features on; for fewer, the way there is longer than the work."""
+    if not X.tensor.is_cuda or len(A) < DEVICE_FEATURES:
+        return local_eigen(A, A)
+    return device_eigen(A, X.tensor.device)
+
+
+def device_eigen(A: Float64, device: Any) -> tuple[Float64, Float64]:
+    """Eigenvalues, largest first, and eigenvectors of a symmetric matrix, by a solver on the device in float64."""
+    values, vectors = torch.linalg.eigh(torch.from_numpy(np.ascontiguousarray(A)).to(device))
+    return _numpy(values.flip(0)), _numpy(vectors.flip(1))
+
+
+@interface.rebuilding_weights.register(TensorRows)
 def rebuilding_weights(X: TensorRows, indices: IntArray, reg: float) -> Float64:
-    torch = _torch()
     n, k = indices.shape
     weight = np.empty((n, k))
     listed = X.place(indices.astype(np.int64))
@@ -295,10 +232,8 @@ def rebuilding_weights(X: TensorRows, indices: IntArray, reg: float) -> Float64:
     return weight
 
 
+@interface.neighbors.register(TensorRows)
 def neighbors(X: TensorRows, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: int | None = None) -> Neighbors:
-    from pairlens.engines.torch.neighbors import torch_neighbors
-
-    with product_precision():
-        found = torch_neighbors(X.tensor, n_nearest=n_nearest, n_farthest=n_farthest, block_bytes=block_bytes)
+    found = torch_neighbors(X.tensor, n_nearest=n_nearest, n_farthest=n_farthest, block_bytes=block_bytes)
     sides = (found.nearest, found.nearest_distance, found.farthest, found.farthest_distance)
     return Neighbors(*(None if side is None else side.cpu().numpy() for side in sides))

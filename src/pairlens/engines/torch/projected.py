@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pairlens.engines import interface
+from pairlens.engines.interface import Float64, IntArray, ProjectedNeighbors, Span
 from pairlens.engines.local.neighbors import QUANTUM as INPUT_QUANTUM
 from pairlens.engines.local.projected import LARGEST_CANDIDATES, QUANTUM, SMALLEST_QUANTUM, TIE
-from pairlens.engines.local.rows import IntArray
 from pairlens.engines.torch.collapse import TorchCollapsed
-from pairlens.engines.torch.device import float32_products, single_products, triton_kernels, working_bytes
+from pairlens.engines.torch.device import product_precision, single_products, triton_kernels, working_bytes
 from pairlens.engines.torch.neighbors import (
     SINGLE_ERROR,
     EuclidScreen,
@@ -23,35 +24,45 @@ from pairlens.engines.torch.neighbors import (
     row_step,
     strip_rows,
 )
+from pairlens.engines.torch.rows import TensorRows
 from pairlens.engines.torch.selection import GROUP, Side, Strip, chunks, padded, self_join
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 else:
-    from pairlens.engines.torch.loading import torch
+    from pairlens.engines.torch.device import torch
 
-__all__ = ["ProjectedErrors", "TorchProjectedNeighbors", "TorchProjectedRows"]
+__all__ = ["ProjectedErrors", "TorchProjectedRows", "coordinates", "projected_rows"]
 
 # Rows in which the largest projected distance is looked for in float64, those with the largest screened ones.
 LARGEST_ROWS = 64
 
 
-@dataclass(frozen=True)
-class TorchProjectedNeighbors:
-    """Who is near in the projected kernel distance and who is far in the input, as tensors.
+@interface.projected_rows.register(TensorRows)
+def projected_rows(X: TensorRows, span: Span, chunklets: IntArray) -> TorchProjectedRows:
+    assert span.gamma is not None
+    return TorchProjectedRows.of(X.tensor, coordinates(X.tensor, span), span.gamma, chunklets)
 
-    Attributes
-    ----------
-    nearest, farthest : int64 tensor of shape (n, k)
-    largest_projected, largest_input : float
-        The largest of all projected and of all input distances.
+
+def coordinates(X: Tensor, span: Span) -> Tensor:
+    """Coordinates F of all rows in float64, on their device.
+
+    The kernel is exp(-gamma d²), less 1, which the contrasts of the null space do not feel.
     """
-
-    nearest: Tensor
-    farthest: Tensor
-    largest_projected: float
-    largest_input: float
+    assert span.gamma is not None
+    result = torch.empty((X.shape[0], span.rank), dtype=torch.float64, device=X.device)
+    if span.rank == 0:
+        return result
+    points = torch.as_tensor(span.points, dtype=torch.float64, device=X.device)
+    shift = torch.as_tensor(span.shift, dtype=torch.float64, device=X.device)
+    combination = torch.as_tensor(span.combination, dtype=torch.float64, device=X.device)
+    own = points.square().sum(dim=1)
+    for part in chunks(X.shape[0], row_step(X, max(X.shape[1], len(points)))):
+        rows = X[part].double() - shift
+        squared = torch.addmm(own, rows, points.T, alpha=-2).add_(rows.square().sum(dim=1)[:, None])
+        result[part] = squared.clamp_(min=0).mul_(-span.gamma).expm1_() @ combination
+    return result
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,12 @@ class TorchProjectedRows:
     @property
     def n(self) -> int:
         return int(self.X.shape[0])
+
+    @property
+    def remaining(self) -> Float64:
+        """The projected kernel of each row with itself."""
+        remaining: Float64 = (1 - self.F.square().sum(dim=1)).cpu().numpy()
+        return remaining
 
     @property
     def rate(self) -> float:
@@ -121,26 +138,17 @@ class TorchProjectedRows:
             halved[part] -= (self.F[rows[part]] - self.F[cols[part]]).square_().sum(dim=1) / 2
         return torch.where(rows == cols, 0.0, halved.clamp_(min=0.0)), squared
 
-    def neighbors(self, k: int, *, block_bytes: int | None = None) -> TorchProjectedNeighbors:
-        """Find for every row the k nearest in projected distance and the k farthest in input distance, exactly.
+    def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
+        """See :meth:`pairlens.engines.interface.ProjectedRows.neighbors`; the result is on the device.
 
-        Parameters
-        ----------
-        k : int
-            Between 1 and n - 1.
-        block_bytes : int, optional
-            Working memory: by default 256 MiB on a CPU, 4 GiB on a GPU. The result does not depend on it.
-
-        Notes
-        -----
-        Ties are decided as in :meth:`pairlens.engines.local.projected.ProjectedRows.neighbors`; on precision see
+        `block_bytes` is by default 256 MiB on a CPU, 4 GiB on a GPU. On precision see
         :func:`pairlens.engines.torch.neighbors.torch_neighbors`.
         """
         if not 1 <= k < self.n:
             raise ValueError(f"k={k} must lie between 1 and {self.n - 1}, one less than the {self.n} rows.")
         n_bytes = block_bytes or working_bytes(self.X.device)
         n_listed = min(k, self.groups.n_groups - 1)
-        with float32_products(self.X.device):
+        with product_precision(self.X.device):
             kernels = triton_kernels(self.X)
             fused = kernels is not None and kernels.fits(self.rows)
             screen: ProjectedScreen = kernels.TritonProjectedScreen(self) if fused else ProjectedScreen(self)
@@ -155,7 +163,7 @@ class TorchProjectedRows:
             index, near = found["near"]
             listed = self.groups.group[index[self.groups.first]]
             key = (near[self.groups.first] / self.quantum).round()
-        return TorchProjectedNeighbors(
+        return ProjectedNeighbors(
             nearest=self.groups.expand(self.rows, listed, key, k),
             farthest=found["far"][0],
             largest_projected=(2 * largest) ** 0.5,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 else:
-    from pairlens.engines.torch.loading import torch
+    from pairlens.engines.torch.device import torch
 
 __all__ = ["GROUP", "HIDDEN", "Screen", "Selected", "Side", "Strip", "chunks", "padded", "self_join", "smallest"]
 

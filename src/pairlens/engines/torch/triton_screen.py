@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 else:
-    from pairlens.engines.torch.loading import torch
+    from pairlens.engines.torch.device import torch
 
 __all__ = ["TritonEuclidScreen", "TritonProjectedScreen", "can_select", "fits", "smallest"]
 

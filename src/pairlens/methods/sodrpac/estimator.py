@@ -9,7 +9,7 @@ import numpy as np
 
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_fallback, warn_user
-from pairlens.engines import Rows
+from pairlens.engines import Placement, Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.weights import default_theta
 from pairlens.methods.base import LinearPairTransformer, finite
@@ -119,7 +119,7 @@ class SODRPaC(LinearPairTransformer):
     1
     """
 
-    _rows_may_be: ClassVar = "anywhere for neighbours"
+    _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

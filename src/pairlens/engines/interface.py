@@ -1,0 +1,430 @@
+r"""The interface of the engines: everything that is done with all n rows, whatever they are.
+
+Each function below is an operation that three engines implement, by the type of the rows X:
+
+=============================  =======================================================
+rows                           implementation
+=============================  =======================================================
+NumPy array, CSR matrix        :mod:`pairlens.engines.local`
+:class:`.dask.DaskRows`        :mod:`pairlens.engines.dask`, one task for each chunk
+:class:`.torch.TensorRows`     :mod:`pairlens.engines.torch`, on the device of the tensor
+=============================  =======================================================
+
+So a method calls ``weighted_scatter(X, ...)`` and does not know where the rows are. An implementation is registered for
+the type of its rows (:func:`functools.singledispatch`), and a type checker compares its signature with the one here.
+Results are NumPy arrays in float64, except that :func:`project` gives the kind and dtype of X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import singledispatch
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = [
+    "EngineRows",
+    "Float64",
+    "FloatArray",
+    "Graph",
+    "IntArray",
+    "Neighbors",
+    "Operation",
+    "Placement",
+    "ProjectedNeighbors",
+    "ProjectedRows",
+    "Rows",
+    "Span",
+    "centred_product",
+    "column_means",
+    "combine_rows",
+    "graph_scatter",
+    "group_means",
+    "group_scatter",
+    "mean_norm",
+    "neighbors",
+    "operation",
+    "pair_scatter",
+    "pair_squared_distances",
+    "project",
+    "projected_rows",
+    "read_ahead",
+    "rebuilding_weights",
+    "residual_scatter",
+    "rows_in_memory",
+    "symmetric_eigen",
+    "take_rows",
+    "varying_columns",
+    "weighted_scatter",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+Float64: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.integer[Any]]
+Rows: TypeAlias = Any
+"""A dense array or a CSR matrix of rows, or :class:`EngineRows`."""
+Graph: TypeAlias = Any
+"""Weights of pairs of rows: a symmetric CSR matrix, or :class:`~pairlens.engines.torch.TensorGraph` of a tensor."""
+
+
+class Placement(Enum):
+    """Where the rows may be that a method learns from."""
+
+    MEMORY = "memory"
+    """In the memory of this process, as a NumPy array or a CSR matrix."""
+    DEVICE = "device"
+    """On one machine: in memory, or in a tensor on any device."""
+    ANYWHERE = "anywhere"
+    """On any number of machines: the method touches its rows by the operations of this module only."""
+    ANYWHERE_SEARCHED = "anywhere, searched"
+    """The same, and all rows are compared with all: above the setting `exact_rows`, landmarks stand for the rows of a
+    dask array."""
+
+
+class EngineRows:
+    """Rows that are not an array in this process's memory, with as much of an array's interface as methods use.
+
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+        float32 or float64.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    @property
+    def itemsize(self) -> int:
+        return int(self.dtype.itemsize)
+
+    @property
+    def header(self) -> Any:
+        """Something with the same columns that scikit-learn can check: number and names of the features."""
+        return np.broadcast_to(np.zeros(1), (1, self.shape[1]))
+
+
+@dataclass(frozen=True)
+class Neighbors:
+    """Nearest and farthest rows of each row, best first; None for a side that was not asked for.
+
+    Attributes
+    ----------
+    nearest : int array of shape (n, n_nearest) or None
+        Indices of the nearest rows, in ascending order of distance.
+    nearest_distance : float64 array of shape (n, n_nearest) or None
+        Their Euclidean distances.
+    farthest : int array of shape (n, n_farthest) or None
+        Indices of the farthest rows, in descending order of distance.
+    farthest_distance : float64 array of shape (n, n_farthest) or None
+        Their Euclidean distances.
+    """
+
+    nearest: NDArray[np.int64] | None
+    nearest_distance: Float64 | None
+    farthest: NDArray[np.int64] | None
+    farthest_distance: Float64 | None
+
+
+@dataclass(frozen=True)
+class ProjectedNeighbors:
+    """Who is near in the projected kernel distance and who is far in the input.
+
+    Attributes
+    ----------
+    nearest : int array or tensor of shape (n, k)
+        The nearest rows of each row in projected distance, nearest first.
+    farthest : int array or tensor of shape (n, k)
+        The farthest rows of each row in input distance, farthest first.
+    largest_projected, largest_input : float
+        The largest of all projected and of all input distances.
+    """
+
+    nearest: Any
+    farthest: Any
+    largest_projected: float
+    largest_input: float
+
+
+class Span(Protocol):
+    r"""The span of must-link differences in the feature space of a kernel.
+
+    :class:`~pairlens.kernels.nullspace.NullSpace` is one. The coordinates of rows X are
+    ``K(X - shift, points) @ combination`` with the kernel :math:`K(x, y) = \exp(-\gamma \|x - y\|^2)`.
+    """
+
+    @property
+    def points(self) -> Rows: ...
+
+    @property
+    def combination(self) -> Float64: ...
+
+    @property
+    def shift(self) -> Float64 | None: ...
+
+    @property
+    def gamma(self) -> float | None: ...
+
+    @property
+    def rank(self) -> int: ...
+
+    def coordinates(self, X: Rows) -> Float64:
+        """Coordinates F, of shape (n, rank), of rows in memory."""
+
+
+class ProjectedRows(Protocol):
+    r"""Rows with the input distance d and the distance :math:`\hat d` that is left outside of a :class:`Span`."""
+
+    @property
+    def X(self) -> Rows: ...
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def remaining(self) -> Float64:
+        r"""The projected kernel of each row with itself, :math:`\hat K(x, x)`."""
+
+    def squared_distances(self, rows: Any, cols: Any) -> Any:
+        r"""Squared projected distances :math:`\hat d^2` of pairs of rows; 0 for must-linked and for identical rows.
+
+        Row numbers and distances are NumPy arrays, or tensors on the device of a tensor.
+        """
+
+    def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
+        """For every row the k nearest in projected distance and the k farthest in input distance, exactly.
+
+        Rows whose squared projected distances agree to about 1e-9 (less, if all are small because the kernel is wide)
+        come in the order of their input distance, then of their index; input distances are compared as in
+        :func:`neighbors`. `block_bytes` bounds the working memory; the result does not depend on it.
+        """
+
+
+class Operation(Protocol[P, R]):
+    """A function of rows with an implementation for each type of rows."""
+
+    def __call__(self, X: Rows, /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    def register(self, kind: type, /) -> Callable[[Callable[Concatenate[Any, P], R]], Callable[Concatenate[Any, P], R]]:
+        """Decorator of the implementation for rows of a type."""
+
+    def dispatch(self, kind: type, /) -> Callable[..., R]:
+        """The implementation for rows of a type."""
+
+
+def operation(declared: Callable[Concatenate[Any, P], R]) -> Operation[P, R]:
+    """Let the type of the rows, the first argument, decide who does an operation."""
+    return cast(Operation[P, R], singledispatch(declared))
+
+
+# Reading rows
+
+
+@operation
+def read_ahead(X: Rows, rows: IntArray, *, scatter: bool) -> None:
+    """Say which rows and sums will be asked for, so that an engine for which reading is dear reads once.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or EngineRows
+    rows : int array
+        Rows that will be taken.
+    scatter : bool
+        Whether the total scatter will be asked for, besides the mean.
+    """
+    raise NotImplementedError
+
+
+@operation
+def take_rows(X: Rows, rows: IntArray | slice) -> Float64:
+    """The given rows as a dense float64 array."""
+    raise NotImplementedError
+
+
+@operation
+def rows_in_memory(X: Rows, rows: IntArray) -> Rows:
+    """The given rows in the memory of this process, in their dtype: an array, or a CSR matrix of a CSR matrix."""
+    raise NotImplementedError
+
+
+@operation
+def column_means(X: Rows) -> Float64:
+    """Means of the columns, accumulated in float64 whatever the dtype of X."""
+    raise NotImplementedError
+
+
+@operation
+def varying_columns(X: Rows) -> NDArray[np.bool_]:
+    """Which columns are not constant."""
+    raise NotImplementedError
+
+
+@operation
+def mean_norm(X: Rows) -> float:
+    """Mean distance of the rows from their mean."""
+    raise NotImplementedError
+
+
+# Products with rows
+
+
+@operation
+def project(X: Rows, mean: FloatArray, components: FloatArray) -> Any:
+    """Rows seen from the mean, along the components: ``(X - mean) @ components.T``, of the kind of X."""
+    raise NotImplementedError
+
+
+@operation
+def combine_rows(X: Rows, coefficients: FloatArray) -> Float64:
+    """Combinations of rows, ``coefficients @ X``."""
+    raise NotImplementedError
+
+
+@operation
+def centred_product(left: Rows, right: Rows, centre: Float64) -> Float64:
+    """``(left - centre) @ (right - centre).T``, for few rows."""
+    raise NotImplementedError
+
+
+@operation
+def symmetric_eigen(X: Rows, A: Float64) -> tuple[Float64, Float64]:
+    """Eigenvalues, largest first, and eigenvectors of a symmetric matrix of the width of the rows, near the rows."""
+    raise NotImplementedError
+
+
+# Scatters
+
+
+@operation
+def weighted_scatter(X: Rows, *, weight: FloatArray | None = None, offset: FloatArray) -> Float64:
+    r"""The scatter about a point, :math:`\sum_i d_i (x_i - o)(x_i - o)'`, with d = 1 unless given."""
+    raise NotImplementedError
+
+
+@operation
+def group_means(X: Rows, codes: IntArray) -> Float64:
+    """Means of the rows of each group; rows with a negative code belong to none."""
+    raise NotImplementedError
+
+
+@operation
+def group_scatter(X: Rows, codes: IntArray, *, weight: FloatArray | None = None) -> Float64:
+    r"""The scatter of rows about the mean of their group, :math:`\sum_i d_{c(i)} (x_i - m_{c(i)})(x_i - m_{c(i)})'`.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or EngineRows of shape (n, f)
+    codes : int array of shape (n,)
+        Group of each row, numbered from 0; rows with a negative code count for nothing.
+    weight : array of shape (n_groups,), optional
+        Weight of each group. The group sizes give the sum over all pairs inside groups, because
+        :math:`\sum_{i<j \in c} (x_i - x_j)(x_i - x_j)' = n_c \sum_{i \in c} (x_i - m_c)(x_i - m_c)'`.
+    """
+    raise NotImplementedError
+
+
+@operation
+def pair_scatter(X: Rows, pairs: IntArray, weight: FloatArray | None = None) -> Float64:
+    r"""The scatter of pair differences, :math:`\sum_{(i,j)} w_{ij} (x_i - x_j)(x_i - x_j)'`."""
+    raise NotImplementedError
+
+
+@operation
+def graph_scatter(X: Rows, graph: Graph) -> Float64:
+    r"""The Laplacian form :math:`X' (\mathrm{diag}(A 1) - A) X` of a symmetric weight matrix A.
+
+    It equals :math:`\frac12 \sum_{ij} A_{ij} (x_i - x_j)(x_i - x_j)'`: each unordered pair once. Weights may be
+    negative.
+    """
+    raise NotImplementedError
+
+
+@operation
+def residual_scatter(X: Rows, rebuild: sparse.csr_matrix) -> Float64:
+    """What is left of rows that others rebuild, ``(X - R X)' (X - R X)``; the weights R of each row sum to 1."""
+    raise NotImplementedError
+
+
+# Distances and neighbours
+
+
+@operation
+def pair_squared_distances(X: Rows, pairs: IntArray) -> Float64:
+    """Squared Euclidean distances of pairs of rows, from differences and therefore exact for close rows."""
+    raise NotImplementedError
+
+
+@operation
+def rebuilding_weights(X: Rows, indices: IntArray, reg: float) -> Float64:
+    r"""Weights, of shape (n, k), with which neighbours rebuild each row: they minimise
+    :math:`\|x_i - \sum_j r_j x_j\|^2` and sum to 1.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or EngineRows of shape (n, n_features)
+    indices : int array of shape (n, k)
+        Row i lists the neighbours of i.
+    reg : float
+        Regularisation of the local Gram matrix, relative to its trace.
+    """
+    raise NotImplementedError
+
+
+@operation
+def neighbors(X: Rows, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: int | None = None) -> Neighbors:
+    """Find the exact nearest and farthest rows of every row in Euclidean distance.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or EngineRows of shape (n, n_features)
+        Finite values in float32 or float64.
+    n_nearest, n_farthest : int
+        How many rows to find for each row, at most n - 1; 0 leaves that side out. A row is not its own neighbour,
+        but its duplicates are.
+    block_bytes : int, optional
+        Working memory at worst. The result does not depend on it.
+
+    Returns
+    -------
+    Neighbors
+        Indices and distances, best first.
+
+    Notes
+    -----
+    Squared distances are computed in float64 from differences of rows, and compared to a resolution of about 1e-10 of
+    the mean squared distance of the rows from their mean. Rows at equal distance in this sense come in ascending order
+    of index, and where only some of them find a place, those with the smallest indices do. The distances returned
+    are not rounded, hence sorted only up to that resolution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairlens.engines import neighbors
+    >>> found = neighbors(np.array([[0.0], [1.0], [3.0], [7.0]]), n_nearest=1, n_farthest=1)
+    >>> found.nearest.ravel(), found.farthest_distance.ravel()
+    (array([1, 0, 1, 2]), array([7., 6., 4., 7.]))
+    """
+    raise NotImplementedError
+
+
+@operation
+def projected_rows(X: Rows, span: Span, chunklets: IntArray) -> ProjectedRows:
+    """Rows with their distance in the null space of must-links.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or EngineRows of shape (n, n_features)
+    span : Span
+        Of must-link differences.
+    chunklets : int array of shape (n,)
+        Group of must-linked rows each row belongs to, -1 for none.
+    """
+    raise NotImplementedError
