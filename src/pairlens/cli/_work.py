@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,36 +18,19 @@ from pairlens.cli._options import Conflict, ScaleBy
 from pairlens.io.tables import Table, label_values, read_table, suspected_ids
 
 if TYPE_CHECKING:
-    from pairlens.supervision import Constraints, Preferences
+    from pairlens.supervision import Answers
 
 __all__ = [
-    "Supervision",
     "check_new",
     "describe_pairs",
     "prepared",
+    "read_all_answers",
     "read_data",
-    "read_supervision",
     "scaler",
     "versions",
 ]
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "xgboost", "plotly")
-
-
-@dataclass(frozen=True)
-class Supervision:
-    """What the files and labels say about the rows of a table."""
-
-    constraints: Constraints
-    preferences: Preferences
-
-    def counts(self) -> dict[str, int]:
-        """Number of pairs of each kind."""
-        return {
-            "must_link": int(self.constraints.n_must_link),
-            "cannot_link": int(self.constraints.n_cannot_link),
-            "prefer": int(self.preferences.n_pairs),
-        }
 
 
 def read_data(
@@ -68,17 +50,17 @@ def read_data(
     return table
 
 
-def read_supervision(
+def read_all_answers(
     table: Table,
     pairs: Path | None,
     prefer: Path | None,
     labels: str | None,
     ids: str | None,
     conflict: Conflict | None,
-) -> Supervision:
+) -> Answers:
     """All that is known about the rows; ValueError if that is nothing."""
     # Imported here, because it takes a second in which mistakes in the table can be told already.
-    from pairlens.supervision import Constraints, Preferences, read_answers
+    from pairlens.supervision import Answers, Constraints, Preferences, read_answers
 
     if pairs is None and prefer is None and labels is None:
         raise ValueError("nothing to learn from: give --pairs, --labels or --prefer")
@@ -98,7 +80,7 @@ def read_supervision(
     if known.n_pairs + preferences.n_pairs == 0:
         source = pairs or prefer
         raise ValueError(f"{source.name if source else f'the column {labels!r}'} holds no pairs to learn from")
-    return Supervision(known, preferences)
+    return Answers(known, preferences)
 
 
 def prepared(table: Table, impute: bool) -> tuple[list[tuple[str, Any]], NDArray[Any], list[str]]:

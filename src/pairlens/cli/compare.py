@@ -45,7 +45,7 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Compare methods on the same table and the same folds over the pairs, with PCA and no reduction as controls."""
-    from pairlens.cli._work import describe_pairs, prepared, read_data, read_supervision
+    from pairlens.cli._work import describe_pairs, prepared, read_all_answers, read_data
 
     n_components = options.as_dims(dims)
     with progress(f"reading {data.name}") as update:
@@ -53,7 +53,7 @@ def compare(
         table = read_data(
             data, ids=id_column, labels=(labels,), drop=options.as_list(drop), one_hot=one_hot, impute=filled
         )
-        known = read_supervision(table, pairs, prefer, labels, id_column, on_conflict)
+        known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict)
         _, values, _ = prepared(table, filled)
         contests = _contests(known, options.as_list(methods), n_components, seed, scale)
         total = sum(len(models) for _, models in contests) * (folds + 1)

@@ -11,7 +11,7 @@ from pairlens.cli._console import print_json, progress, said, tell
 from pairlens.cli.transform import Model
 
 if TYPE_CHECKING:
-    from pairlens.cli._work import Supervision
+    from pairlens.supervision import Answers
 
 __all__ = ["evaluate"]
 
@@ -39,7 +39,7 @@ def evaluate(
 
     The pairs should be others than those the model was fitted to; with --cross-validate they may be the same.
     """
-    from pairlens.cli._work import describe_pairs, read_supervision
+    from pairlens.cli._work import describe_pairs, read_all_answers
     from pairlens.io.models import load
     from pairlens.io.streams import read_for
     from pairlens.selection.fitting import last_step
@@ -47,7 +47,7 @@ def evaluate(
     fitted = load(model)
     with progress(f"reading {data.name}") as update:
         table = read_for(fitted, data, ids=id_column, labels=[] if labels is None else [labels])
-        known = read_supervision(table, pairs, prefer, labels, id_column, on_conflict)
+        known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict)
 
         def step(done: int, total: int) -> None:
             update(done / total, f"judging by held-out pairs, {done + 1} of {total}")
@@ -68,13 +68,14 @@ def evaluate(
         print_json(result)
         return
     tell(f"{result['model']}: {table.n_rows:,} rows, {describe_pairs(result['pairs'])}")
-    for name, words in (("pair_auc", "AUC of pairs"), ("preference_accuracy", "accuracy on preferences")):
+    held_out = "held-out " if cross_validate else ""
+    titles = {"pair_auc": f"AUC of {held_out}pairs", "preference_accuracy": f"accuracy on {held_out}preferences"}
+    for name, title in titles.items():
         if name in result:
-            held = "held-out " if cross_validate else ""
-            tell(f"{words.replace('of ', 'of ' + held).replace('on ', 'on ' + held)}: {said(*result[name])}")
+            tell(f"{title}: {said(*result[name])}")
 
 
-def _as_it_is(fitted: Any, X: Any, known: Supervision) -> dict[str, tuple[float, float]]:
+def _as_it_is(fitted: Any, X: Any, known: Answers) -> dict[str, tuple[float, float]]:
     import numpy as np
 
     from pairlens.judging import auc_standard_error, pair_auc, share_standard_error
@@ -95,7 +96,7 @@ def _as_it_is(fitted: Any, X: Any, known: Supervision) -> dict[str, tuple[float,
     return result
 
 
-def _cross_validated(fitted: Any, X: Any, known: Supervision, chosen: dict[str, Any]) -> dict[str, tuple[float, float]]:
+def _cross_validated(fitted: Any, X: Any, known: Answers, chosen: dict[str, Any]) -> dict[str, tuple[float, float]]:
     from pairlens.selection import held_out_accuracy, held_out_auc
     from pairlens.selection.fitting import learns_from
 

@@ -19,9 +19,9 @@ from pairlens.cli._console import plain, print_json, progress, remark, said, tel
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pairlens.cli._work import Supervision
     from pairlens.io.tables import Table
     from pairlens.selection import HeldOutScore
+    from pairlens.supervision import Answers
 
 __all__ = ["fit"]
 
@@ -69,7 +69,7 @@ def fit(
     Writes the model, the embedded rows, a report that opens in a browser, and a record of the run. Nothing is written
     before all of it is done.
     """
-    from pairlens.cli._work import prepared, read_data, read_supervision, scaler
+    from pairlens.cli._work import prepared, read_all_answers, read_data, scaler
 
     clock = _Clock()
     kept, n_components = options.as_list(drop), options.as_dims(dims)
@@ -77,7 +77,7 @@ def fit(
         with clock("read"):
             filled = impute is not None
             table = read_data(data, ids=id_column, labels=(labels, colour), drop=kept, one_hot=one_hot, impute=filled)
-            known = read_supervision(table, pairs, prefer, labels, id_column, on_conflict)
+            known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict)
             steps, values, features = prepared(table, filled)
         from sklearn.pipeline import Pipeline
 
@@ -117,7 +117,7 @@ class _Clock:
         self.seconds[part] = round(time.perf_counter() - start, 3)
 
 
-def _method(name: str | None, known: Supervision, n_components: int | str, seed: int) -> Any:
+def _method(name: str | None, known: Answers, n_components: int | str, seed: int) -> Any:
     """The method by name, or the one that suits what is known; ValueError if it cannot learn from that."""
     from pairlens.selection.fitting import learns_from
     from pairlens.selection.registry import build, makes_view, method_class, view_methods
@@ -152,7 +152,7 @@ def _check_folder(out: Path, kind: str, overwrite: bool) -> None:
 
 
 def _judged(
-    view: Any, values: NDArray[Any], known: Supervision, folds: int, seed: int, update: Callable[..., None]
+    view: Any, values: NDArray[Any], known: Answers, folds: int, seed: int, update: Callable[..., None]
 ) -> HeldOutScore:
     from pairlens.selection import held_out_accuracy, held_out_auc
     from pairlens.selection.fitting import learns_from
@@ -179,7 +179,7 @@ def _text(value: Any) -> Any:
 
 def _record(
     table: Table,
-    known: Supervision,
+    known: Answers,
     model: Any,
     score: HeldOutScore,
     parameters: dict[str, Any],
@@ -219,7 +219,7 @@ def _report(
     view: Any,
     values: NDArray[Any],
     table: Table,
-    known: Supervision,
+    known: Answers,
     features: list[str],
     run: dict[str, Any],
     score: HeldOutScore,

@@ -28,9 +28,9 @@ from pairlens.preference.pairs import Floats, Pairs, largest_differences
 from pairlens.spectral.eigen import generalized
 from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, row_space
 from pairlens.supervision import Preferences
-from pairlens.supervision.labels import factorise
+from pairlens.supervision.combined import combine_preferences
 
-__all__ = ["C_PATH", "DTYPES", "MarginTransformer", "PreferenceEstimator", "known_preferences"]
+__all__ = ["C_PATH", "DTYPES", "MarginTransformer", "PreferenceEstimator"]
 
 DTYPES = [np.float64, np.float32]
 
@@ -86,7 +86,9 @@ class PreferenceEstimator(BaseEstimator, ABC):
         from pairlens.metrics import pairwise_accuracy
 
         scores = as_numpy(self.decision_function(X))
-        known = known_preferences(y, preferences, groups, len(scores), max_pairs=MAX_SCORED_PAIRS, random_state=0)
+        known = combine_preferences(
+            y, preferences, len(scores), groups=groups, max_pairs=MAX_SCORED_PAIRS, random_state=0
+        )
         if sample_weight is not None:
             share = np.asarray(sample_weight, dtype=np.float64)[known.pairs].prod(axis=1)
             known = Preferences(known.pairs, len(scores), weight=known.weight * share)
@@ -144,7 +146,9 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         if self.angle_loss == "squared" and self.gamma2 < 1:
             raise ValueError(f'angle_loss="squared" needs gamma2 >= 1, got gamma2={self.gamma2}.')
         rng = as_generator(self.random_state)
-        known = known_preferences(y, preferences, groups, rows.shape[0], max_pairs=self.max_pairs, random_state=rng)
+        known = combine_preferences(
+            y, preferences, rows.shape[0], groups=groups, max_pairs=self.max_pairs, random_state=rng
+        )
         return rows, known, rng
 
     def _read(self, X: Any, *, fitting: bool, accept_sparse: bool) -> Rows:
@@ -233,55 +237,3 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def known_preferences(
-    y: ArrayLike | None,
-    preferences: Preferences | None,
-    groups: ArrayLike | None,
-    n_samples: int,
-    *,
-    max_pairs: int,
-    random_state: Any,
-) -> Preferences:
-    """All that scores `y` and `preferences` say, over `n_samples` rows; `max_pairs` of what `y` says, if it is more."""
-    if preferences is not None and not isinstance(preferences, Preferences):
-        raise TypeError(
-            f"preferences must be a pairlens.Preferences, got {type(preferences).__name__}. Build one with "
-            "Preferences([(better, worse), ...], n_samples=len(X))."
-        )
-    if y is None:
-        if groups is not None and preferences is None:
-            raise ValueError("groups say which rows y compares, but y is None: give ordinal scores by y.")
-        implied = Preferences(n_samples=n_samples)
-    else:
-        for name, values in (("y", y), ("groups", groups)):
-            if values is not None and len(np.asarray(values)) != n_samples:
-                raise ValueError(
-                    f"{name} has {len(np.asarray(values))} entries but X has {n_samples} rows; there must be one "
-                    "for each."
-                )
-        limit = max_pairs if n_samples * (n_samples - 1) // 2 > max_pairs else None
-        if limit is not None and _count_pairs(y, groups) <= max_pairs:
-            limit = None
-        implied = Preferences.from_scores(y, groups=groups, n_pairs=limit, random_state=random_state)
-    if preferences is None:
-        return implied
-    if preferences.n_samples is None:
-        preferences = preferences.with_n_samples(n_samples)
-    elif len(preferences) != n_samples:
-        raise ValueError(
-            f"preferences are for {len(preferences)} rows but X has {n_samples}. Use preferences[rows] for a part of "
-            "the rows, and n_samples=len(X) when building them."
-        )
-    return preferences if y is None else implied.merge(preferences)
-
-
-def _count_pairs(y: ArrayLike, groups: ArrayLike | None) -> int:
-    """Number of pairs of rows of one group with different scores."""
-    level, _ = factorise(y, name="y")
-    group = np.zeros(len(level), dtype=np.int64) if groups is None else factorise(groups, name="groups")[0]
-    usable = (level >= 0) & (group >= 0)
-    in_group = np.bincount(group[usable])
-    in_level = np.unique(np.stack([group[usable], level[usable]]), axis=1, return_counts=True)[1]
-    return int((in_group**2).sum() - (in_level**2).sum()) // 2

@@ -13,10 +13,11 @@ from pairlens._random import as_generator
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
 from pairlens._threads import fitting_threads
 from pairlens.engines import IntArray, Rows
-from pairlens.preference._base import DTYPES, PreferenceEstimator, known_preferences
+from pairlens.preference._base import DTYPES, PreferenceEstimator
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.preference.ranking import folds, rank_svm, select
 from pairlens.supervision import Preferences
+from pairlens.supervision.combined import combine_preferences
 
 __all__ = ["RankSVM"]
 
@@ -149,7 +150,9 @@ class RankSVM(PreferenceEstimator):
                 "scores by y, or pairs by preferences=."
             )
         rng = as_generator(self.random_state)
-        known = known_preferences(y, preferences, groups, rows.shape[0], max_pairs=self.max_pairs, random_state=rng)
+        known = combine_preferences(
+            y, preferences, rows.shape[0], groups=groups, max_pairs=self.max_pairs, random_state=rng
+        )
         if known.n_pairs == 0:
             raise ValueError("RankSVM needs at least one preference, but y has one level only and there are no pairs.")
         used = known.rows

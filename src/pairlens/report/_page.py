@@ -21,14 +21,13 @@ from pairlens._optional import require
 from pairlens._version import __version__
 from pairlens.engines import IntArray
 from pairlens.judging import HeldOutScore
-from pairlens.preference._base import known_preferences
 from pairlens.report import _sections as sections
 from pairlens.report._markup import Markup, count, joined, packed, plain, script_data, tag
 from pairlens.report._parts import ConstraintPart, Material, Part, Places, PreferencePart
 from pairlens.report._points import choose_rows, colours, names
 from pairlens.report._views import MAX_AXES, feature_weights, look, pca_view
 from pairlens.supervision import Constraints, Preferences
-from pairlens.supervision.combined import combine
+from pairlens.supervision.combined import combine, combine_preferences
 
 __all__ = ["Report", "build_report", "write_report"]
 
@@ -216,7 +215,7 @@ def _parts(material: Material, constraints: Constraints | None, preferences: Pre
     n = len(material.seen.Z)
     parts: list[Part] = []
     known = combine(None, constraints, n)
-    preferred = known_preferences(None, preferences, None, n, max_pairs=1, random_state=0)
+    preferred = combine_preferences(None, preferences, n)
     if known.n_pairs:
         parts.append(ConstraintPart(material, known, preferences))
     if preferred.n_pairs:

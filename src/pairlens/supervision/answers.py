@@ -52,6 +52,14 @@ class Answers:
     constraints: Constraints
     preferences: Preferences
 
+    def counts(self) -> dict[str, int]:
+        """Number of distinct pairs of each kind."""
+        return {
+            "must_link": self.constraints.n_must_link,
+            "cannot_link": self.constraints.n_cannot_link,
+            "prefer": self.preferences.n_pairs,
+        }
+
 
 @dataclass(frozen=True)
 class AnswerFile:

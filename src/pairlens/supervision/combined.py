@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,8 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens._warnings import warn_user
 from pairlens.exceptions import ApproximationWarning
 from pairlens.supervision.constraints import Constraints
+from pairlens.supervision.labels import factorise
+from pairlens.supervision.preferences import Preferences
 
-__all__ = ["class_codes", "combine", "written_pairs"]
+__all__ = ["class_codes", "combine", "combine_preferences", "written_pairs"]
+
+_Answers = TypeVar("_Answers", Constraints, Preferences)
 
 MAX_WRITTEN_PAIRS = 1_000_000
 """Most pairs that labels imply which are written out for methods that look at each."""
@@ -19,25 +23,70 @@ MAX_WRITTEN_PAIRS = 1_000_000
 
 def combine(y: ArrayLike | None, constraints: Constraints | None, n_samples: int) -> Constraints:
     """All that `y` and `constraints` say, as one :class:`~pairlens.Constraints` over `n_samples` rows."""
-    if constraints is not None and not isinstance(constraints, Constraints):
-        raise TypeError(
-            f"constraints must be a pairlens.Constraints, got {type(constraints).__name__}. Build one with "
-            "Constraints(must_link=[(0, 4)], cannot_link=[(0, 9)], n_samples=len(X))."
-        )
     if constraints is None:
         return Constraints(n_samples=n_samples) if y is None else _from_labels(y, n_samples)
-    if constraints.n_samples is None:
-        constraints = constraints.with_n_samples(n_samples)
-    elif len(constraints) != n_samples:
-        raise ValueError(
-            f"constraints are for {len(constraints)} rows but X has {n_samples}. Use constraints[rows] for a part "
-            "of the rows, and n_samples=len(X) when building them."
-        )
+    example = "Constraints(must_link=[(0, 4)], cannot_link=[(0, 9)], n_samples=len(X))"
+    constraints = _over_rows(constraints, Constraints, n_samples, name="constraints", example=example)
     if y is None:
         return constraints
     # What was accepted as contradictory when it was built is not refused now.
     contradictory = len(constraints.conflicts().direct) > 0
     return _from_labels(y, n_samples).merge(constraints, on_conflict="warn" if contradictory else None)
+
+
+def combine_preferences(
+    y: ArrayLike | None,
+    preferences: Preferences | None,
+    n_samples: int,
+    *,
+    groups: ArrayLike | None = None,
+    max_pairs: int = MAX_WRITTEN_PAIRS,
+    random_state: Any = None,
+) -> Preferences:
+    """All that scores `y` and `preferences` say, over `n_samples` rows; `max_pairs` of what `y` says, if it is more."""
+    if preferences is not None:
+        example = "Preferences([(better, worse), ...], n_samples=len(X))"
+        preferences = _over_rows(preferences, Preferences, n_samples, name="preferences", example=example)
+    if y is None:
+        if groups is not None and preferences is None:
+            raise ValueError("groups say which rows y compares, but y is None: give ordinal scores by y.")
+        return Preferences(n_samples=n_samples) if preferences is None else preferences
+    for name, values in (("y", y), ("groups", groups)):
+        if values is not None and len(np.asarray(values)) != n_samples:
+            raise ValueError(
+                f"{name} has {len(np.asarray(values))} entries but X has {n_samples} rows; there must be one for each."
+            )
+    limit = max_pairs if n_samples * (n_samples - 1) // 2 > max_pairs else None
+    if limit is not None and _count_pairs(y, groups) <= max_pairs:
+        limit = None
+    implied = Preferences.from_scores(y, groups=groups, n_pairs=limit, random_state=random_state)
+    return implied if preferences is None else implied.merge(preferences)
+
+
+def _count_pairs(y: ArrayLike, groups: ArrayLike | None) -> int:
+    """Number of pairs of rows of one group with different scores."""
+    level, _ = factorise(y, name="y")
+    group = np.zeros(len(level), dtype=np.int64) if groups is None else factorise(groups, name="groups")[0]
+    usable = (level >= 0) & (group >= 0)
+    in_group = np.bincount(group[usable])
+    in_level = np.unique(np.stack([group[usable], level[usable]]), axis=1, return_counts=True)[1]
+    return int((in_group**2).sum() - (in_level**2).sum()) // 2
+
+
+def _over_rows(given: Any, kind: type[_Answers], n_samples: int, *, name: str, example: str) -> _Answers:
+    """Answers that a user gave, about `n_samples` rows."""
+    if not isinstance(given, kind):
+        raise TypeError(
+            f"{name} must be a pairlens.{kind.__name__}, got {type(given).__name__}. Build one with {example}."
+        )
+    if given.n_samples is None:
+        return given.with_n_samples(n_samples)
+    if len(given) != n_samples:
+        raise ValueError(
+            f"{name} are for {len(given)} rows but X has {n_samples}. Use {name}[rows] for a part of the rows, and "
+            "n_samples=len(X) when building them."
+        )
+    return given
 
 
 def _from_labels(y: Any, n_samples: int) -> Constraints:
