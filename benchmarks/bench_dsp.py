@@ -122,8 +122,8 @@ def pendigits(quick: bool) -> Result:
     X = X32.astype(np.float64)
     pairs = Constraints.from_labels(y, per_class=20, random_state=0)
     with threadpool_limits(1):
-        DSP(5, delta=46.0).fit(X[:500], constraints=pairs[np.arange(500)])
-        ours, _ = timed(lambda: DSP(5, delta=46.0, neighbors="exact").fit(X, constraints=pairs))
+        DSP(5, gamma=delta_to_gamma(46.0)).fit(X[:500], constraints=pairs[np.arange(500)])
+        ours, _ = timed(lambda: DSP(5, gamma=delta_to_gamma(46.0), neighbors="exact").fit(X, constraints=pairs))
         dense, _ = timed(lambda: dense_dsp(X, pairs, 5, 46.0))
     return {"rows": len(X), "fit_s": ours, "dense_s": dense, "dense / fit": dense / ours}
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from sklearn.utils.validation import validate_data as _validate_data
 
@@ -14,6 +14,7 @@ __all__ = [
     "DTYPES",
     "BaseEstimator",
     "ClassNamePrefixFeaturesOutMixin",
+    "Hidden",
     "Interval",
     "Options",
     "StrOptions",

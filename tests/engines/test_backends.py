@@ -223,14 +223,14 @@ def test_neighbours_never_bring_the_rows_together():
     assert_same(model, pairlens.LPP().fit(X))
 
 
-@pytest.mark.parametrize("delta", ["median", "search", 3.0])
-def test_threads_agree(delta, table):
+@pytest.mark.parametrize("gamma", ["median", "search", 0.05])
+def test_threads_agree(gamma, table):
     X, _, pairs = table
-    model = pairlens.DSP(delta=delta, n_clusters=3, random_state=0, verbose=0)
+    model = pairlens.DSP(gamma=gamma, n_clusters=3, random_state=0, verbose=0)
     with dask.config.set(scheduler="threads"):
         model.fit(as_dask(X), constraints=pairs)
-    reference = pairlens.DSP(delta=delta, n_clusters=3, random_state=0, verbose=0).fit(X, constraints=pairs)
-    assert model.delta_ == pytest.approx(reference.delta_, rel=1e-12)
+    reference = pairlens.DSP(gamma=gamma, n_clusters=3, random_state=0, verbose=0).fit(X, constraints=pairs)
+    assert model.gamma_ == pytest.approx(reference.gamma_, rel=1e-12)
     assert_same(model, reference)
 
 

@@ -47,7 +47,7 @@ def as_matrix(pairs: Constraints) -> np.ndarray:
 def test_vectors_of_the_specification(scenario):
     must, cannot, expected = VECTORS[scenario]
     known = Constraints(_named(must), _named(cannot), len(POINTS))
-    made = transform_constraints(POINTS, known, n_neighbors=1, theta=1.0)
+    made = transform_constraints(POINTS, known, n_neighbors=1, gamma=1.0)
     assert made.n_must_link == 0
     found = {tuple(pair): weight for pair, weight in zip(made.cannot_link.tolist(), made.cannot_link_weight)}
     assert found == pytest.approx({tuple(sorted(_named(pair)[0])): value for pair, value in expected.items()})
@@ -76,7 +76,7 @@ def quiet_constraints(must, cannot, n, **more):
 def test_agrees_with_the_loops(situation, n_neighbors, theta):
     X, must, cannot = situation
     known = quiet_constraints(must, cannot, len(X))
-    made = transform_constraints(X, known, n_neighbors=n_neighbors, theta="auto" if theta is None else theta)
+    made = transform_constraints(X, known, n_neighbors=n_neighbors, gamma="auto" if theta is None else 1 / theta)
     expected = reliabilities(X, must, cannot, n_neighbors=n_neighbors, theta=theta)
     np.testing.assert_allclose(as_matrix(made), expected, atol=1e-12)
 
@@ -161,7 +161,7 @@ def test_many_labels_and_a_few_pairs_stay_small():
 
 def test_weights_are_inherited_up_to_one():
     known = Constraints(_named("ae"), _named("ac bd"), len(POINTS), must_link_weight=7.0, cannot_link_weight=[3.0, 0.5])
-    made = transform_constraints(POINTS, known, n_neighbors=1, theta=1.0)
+    made = transform_constraints(POINTS, known, n_neighbors=1, gamma=1.0)
     assert made.to_lists()[1] == sorted(tuple(sorted(p)) for p in _named("ac bd ec"))
     assert dict(zip(map(tuple, made.cannot_link.tolist()), made.cannot_link_weight)) == {
         tuple(sorted(_named("ac")[0])): 3.0,
@@ -197,8 +197,8 @@ def test_sparse_rows_and_equal_rows():
         ({"constraints": [(0, 1)]}, TypeError, "must be a pairlens.Constraints, got list"),
         ({"constraints": Constraints([(0, 1)], n_samples=7)}, ValueError, "for 7 rows but X has 6"),
         ({"n_neighbors": 0}, ValueError, "n_neighbors=0 must be at least 1"),
-        ({"theta": 0.0}, ValueError, "theta=0.0 must be a positive number or 'auto'"),
-        ({"theta": "cv"}, ValueError, "theta='cv' must be a positive number or 'auto'"),
+        ({"gamma": 0.0}, ValueError, "gamma=0.0 must be a positive number or 'auto'"),
+        ({"gamma": "cv"}, ValueError, "gamma='cv' must be a positive number or 'auto'"),
         ({"X": np.full((6, 2), np.nan)}, ValueError, "NaN"),
     ],
 )

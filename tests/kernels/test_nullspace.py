@@ -15,7 +15,7 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 
 from pairlens import Constraints
-from pairlens.engines.local.projected import ProjectedRows
+from pairlens.engines.local.projected import LocalProjectedRows
 from pairlens.exceptions import ApproximationWarning
 from pairlens.kernels import nullspace
 from pairlens.kernels.features import kernel_features
@@ -84,7 +84,7 @@ def test_a_kernel_much_wider_than_the_data_keeps_its_digits(table, gamma):
     X, must = table[0] + 3, [(0, 1), (10, 20), (30, 31)]
     chunklets = Constraints(must, n_samples=len(X)).chunklets()
     F = must_link_null_space(X, chunklets, gamma=gamma).coordinates(X)
-    rows = ProjectedRows.of(X, F, gamma, chunklets)
+    rows = LocalProjectedRows.of(X, F, gamma, chunklets)
     pairs = np.random.default_rng(1).integers(0, len(X), (10, 2))
     expected = [decimal_distance(X, must, gamma, i, j) for i, j in pairs]
     np.testing.assert_allclose(rows.squared_distances(*pairs.T), expected, rtol=1e-5, atol=1e-15 * gamma)
@@ -183,14 +183,14 @@ class TestKernelNullSpace:
     def test_transform_is_the_projected_kernel(self, table):
         X, must = table
         known = Constraints(must, n_samples=40)
-        model = KernelNullSpace(delta=0.8).fit(X, constraints=known)
+        model = KernelNullSpace(gamma=delta_to_gamma(0.8)).fit(X, constraints=known)
         np.testing.assert_allclose(model.transform(X), khat(X, must), atol=1e-14)
         new = np.random.default_rng(1).standard_normal((7, 3))
         one_by_one = np.concatenate([model.transform(row[None]) for row in new])
         np.testing.assert_allclose(model.transform(new), one_by_one, atol=1e-13)
         assert model.rank_ == 6
         assert model.get_feature_names_out()[-1] == "kernelnullspace39"
-        plain = KernelNullSpace(delta=0.8).fit_transform(X)
+        plain = KernelNullSpace(gamma=delta_to_gamma(0.8)).fit_transform(X)
         np.testing.assert_allclose(plain, oracle.gaussian(X, 0.8), atol=1e-14)
 
     def test_other_kernels(self, table):
@@ -198,7 +198,7 @@ class TestKernelNullSpace:
         K = KernelNullSpace(kernel="linear").fit_transform(X, constraints=Constraints(must, n_samples=40))
         # Six differences in three dimensions leave nothing.
         np.testing.assert_allclose(K, 0, atol=1e-10)
-        poly = KernelNullSpace(kernel="poly", delta=1.0).fit_transform(X, constraints=Constraints([(0, 1)]))
+        poly = KernelNullSpace(kernel="poly", gamma=0.5).fit_transform(X, constraints=Constraints([(0, 1)]))
         np.testing.assert_allclose(poly[0], poly[1], atol=1e-9)
 
     def test_serves_a_support_vector_machine(self):
@@ -213,20 +213,20 @@ class TestKernelNullSpace:
         X, must = table
         known = Constraints(must, n_samples=40)
         with sklearn.config_context(enable_metadata_routing=True):
-            K = make_pipeline(KernelNullSpace(delta=0.8)).fit_transform(X, constraints=known)
+            K = make_pipeline(KernelNullSpace(gamma=delta_to_gamma(0.8))).fit_transform(X, constraints=known)
         np.testing.assert_allclose(K, khat(X, must), atol=1e-14)
 
     def test_serves_spectral_clustering(self):
         X, y = make_moons(200, noise=0.05, random_state=0)
         known = Constraints.from_labels(y, per_class=5, random_state=0)
-        K = np.maximum(KernelNullSpace(delta=0.2).fit_transform(X, constraints=known), 0)
+        K = np.maximum(KernelNullSpace(gamma=delta_to_gamma(0.2)).fit_transform(X, constraints=known), 0)
         labels = SpectralClustering(2, affinity="precomputed", random_state=0).fit_predict(K)
         for i, j in known.must_link:
             assert labels[i] == labels[j]
 
     def test_errors(self, table):
         X, _ = table
-        for name, value in {"delta": 0.0, "kernel": 3, "tol": 1.0}.items():
+        for name, value in {"gamma": 0.0, "kernel": 3, "tol": 1.0}.items():
             with pytest.raises(ValueError, match=f"'{name}' parameter of KernelNullSpace"):
                 KernelNullSpace(**{name: value}).fit(X)
         with pytest.raises(ValueError, match="constraints are for 3 rows but X has 40"):

@@ -46,7 +46,7 @@ def test_agrees_with_dense_matrices(name, per_class, real_data):
     known = Constraints.from_labels(y, per_class=per_class, random_state=per_class)
     r = X.shape[1] // 2
     expected = dsp(X, known.must_link.tolist(), known.cannot_link.tolist(), r, delta)
-    model = DSP(r, delta=delta, neighbors="exact")
+    model = DSP(r, gamma=delta_to_gamma(delta), neighbors="exact")
     A, B = scatters(model, X, known)
     assert relative_difference(A, expected.A) < 1e-8
     assert relative_difference(B, expected.B) < 1e-8
@@ -92,7 +92,7 @@ def test_agrees_on_ties_duplicates_and_large_chunklets(seed, n, f, grid, n_must,
     expected = dsp(X, must_link, known.cannot_link.tolist(), 1, 0.6, n_neighbors=k)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        A, B = scatters(DSP(delta=0.6, n_neighbors=k, neighbors="exact"), X, known)
+        A, B = scatters(DSP(gamma=delta_to_gamma(0.6), n_neighbors=k, neighbors="exact"), X, known)
     size = n * np.var(X, axis=0).sum()
     np.testing.assert_allclose(A, expected.A, atol=1e-7 * size)
     np.testing.assert_allclose(B, expected.B, atol=1e-9 * size)
@@ -102,7 +102,7 @@ def test_agrees_on_ties_duplicates_and_large_chunklets(seed, n, f, grid, n_must,
 def test_scalings(scaling, wine):
     X, y = wine
     known = Constraints.from_labels(y, per_class=10, random_state=0)
-    model = DSP(4, delta=0.6, scaling=scaling).fit(X, constraints=known)
+    model = DSP(4, gamma=delta_to_gamma(0.6), scaling=scaling).fit(X, constraints=known)
     A, B = scatters(model, X, known)
     W = model.components_
     form = {"A": W @ A @ W.T, "unit": W @ W.T, "B": W @ B @ W.T}[scaling]
@@ -131,11 +131,11 @@ def test_only_the_groups_that_must_links_form_matter(wine):
     tree = Constraints(chain, cannot, n_samples=len(X))
     full = tree.closure()
     star = Constraints([(0, 5), (0, 9), (0, 20), (60, 70), (130, 150), (130, 140)], cannot, n_samples=len(X))
-    model = DSP(3, delta=0.6).fit(X, constraints=tree)
-    same = DSP(3, delta=0.6).fit(X, constraints=star)
+    model = DSP(3, gamma=delta_to_gamma(0.6)).fit(X, constraints=tree)
+    same = DSP(3, gamma=delta_to_gamma(0.6)).fit(X, constraints=star)
     np.testing.assert_allclose(same.components_, model.components_, rtol=1e-8, atol=1e-10)
-    A, _ = scatters(DSP(delta=0.6), X, tree)
-    A_full, _ = scatters(DSP(delta=0.6), X, full)
+    A, _ = scatters(DSP(gamma=delta_to_gamma(0.6)), X, tree)
+    A_full, _ = scatters(DSP(gamma=delta_to_gamma(0.6)), X, full)
     assert relative_difference(A, A_full) < 1e-12
 
 
@@ -188,29 +188,29 @@ def test_sparse_wide_and_rank_deficient_data():
 def test_search_takes_the_first_width_that_separates_most(wine, capsys):
     X, y = wine
     known = Constraints.from_labels(y, per_class=10, random_state=0)
-    model = DSP(2, delta="search", n_clusters=3, random_state=0).fit(X, constraints=known)
-    scores = model.delta_scores_
-    assert model.delta_ == scores["delta"][np.argmax(scores["separated"])]
+    model = DSP(2, gamma="search", n_clusters=3, random_state=0, verbose=1).fit(X, constraints=known)
+    scores = model.gamma_scores_
+    assert model.gamma_ == scores["gamma"][np.argmax(scores["separated"])]
     assert scores["separated"].max() > 0.85
     assert scores["separated"][0] < scores["separated"].max() - 0.2  # a tenth of the median is too small
-    assert capsys.readouterr().err.count("separates") == len(scores["delta"]) == 9
-    quiet = DSP(2, delta="search", n_clusters=3, random_state=0, verbose=0).fit(X, constraints=known)
+    assert capsys.readouterr().err.count("separates") == len(scores["gamma"]) == 9
+    quiet = DSP(2, gamma="search", n_clusters=3, random_state=0, verbose=0).fit(X, constraints=known)
     assert capsys.readouterr().err == ""
     np.testing.assert_array_equal(quiet.components_, model.components_)
-    assert not hasattr(model.set_params(delta="median").fit(X, constraints=known), "delta_scores_")
-    labelled = DSP(2, delta="search", random_state=0, verbose=0).fit(X, np.where(np.arange(len(y)) % 4 == 0, y, -1))
-    assert labelled.delta_scores_["separated"].max() == 1
+    assert not hasattr(model.set_params(gamma="median").fit(X, constraints=known), "gamma_scores_")
+    labelled = DSP(2, gamma="search", random_state=0, verbose=0).fit(X, np.where(np.arange(len(y)) % 4 == 0, y, -1))
+    assert labelled.gamma_scores_["separated"].max() == 1
 
 
 def test_hubs_are_announced(wine):
     X, y = wine
     known = Constraints.from_labels(y, per_class=20, random_state=0)
     with pytest.warns(SupervisionWarning, match="must-linked rows become hubs"):
-        DSP(2, delta=0.1).fit(X, constraints=known)
+        DSP(2, gamma=delta_to_gamma(0.1)).fit(X, constraints=known)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         DSP(2).fit(X, constraints=known)
-        DSP(2, delta=0.6).fit(X, constraints=known)
+        DSP(2, gamma=delta_to_gamma(0.6)).fit(X, constraints=known)
 
 
 def test_errors(wine):
@@ -220,11 +220,11 @@ def test_errors(wine):
     with pytest.raises(ValueError, match="DSP needs at least one must-link or cannot-link"):
         DSP().fit(X, np.full(len(X), -1))
     one = Constraints([(0, 1)], n_samples=len(X))
-    for delta in (0, -1.0, "mean"):
-        with pytest.raises(ValueError, match="'delta' parameter of DSP"):
-            DSP(delta=delta).fit(X, constraints=one)
-    with pytest.raises(ValueError, match='delta="search" needs cannot-links'):
-        DSP(delta="search").fit(X, constraints=one)
+    for gamma in (0, -1.0, "mean"):
+        with pytest.raises(ValueError, match="'gamma' parameter of DSP"):
+            DSP(gamma=gamma).fit(X, constraints=one)
+    with pytest.raises(ValueError, match='gamma="search" needs cannot-links'):
+        DSP(gamma="search").fit(X, constraints=one)
     for name, value in {"scaling": "C", "tol": -1, "neighbors": "some", "n_neighbors": 0}.items():
         with pytest.raises(ValueError, match=f"'{name}' parameter of DSP"):
             DSP(**{name: value}).fit(X, constraints=one)
@@ -254,7 +254,7 @@ def test_table_4_on_wine(wine):
     scores = []
     for seed in range(5):
         known = Constraints.from_labels(y, per_class=5, random_state=seed)
-        Z = DSP(6, delta=0.6).fit_transform(X, constraints=known)
+        Z = DSP(6, gamma=delta_to_gamma(0.6)).fit_transform(X, constraints=known)
         scores.append(pairwise_f_score(y, KMeans(3, init="random", n_init=10, random_state=seed).fit_predict(Z)))
     assert np.mean(scores) == pytest.approx(0.932, abs=0.035)
 

@@ -17,7 +17,7 @@ from pairlens.engines import graph_scatter, projected_rows  # noqa: E402
 from pairlens.engines.torch import TensorRows, device_eigen  # noqa: E402
 from pairlens.exceptions import SupervisionWarning  # noqa: E402
 from pairlens.graphs.projected import far_graph, near_graph  # noqa: E402
-from pairlens.kernels.nullspace import must_link_null_space  # noqa: E402
+from pairlens.kernels.nullspace import delta_to_gamma, must_link_null_space  # noqa: E402
 from pairlens.methods import dsp as module  # noqa: E402
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
@@ -44,7 +44,7 @@ def test_same_components(wine, device, scaling):
     theirs = quietly(DSP(6, scaling=scaling), X, constraints=pairs)
     np.testing.assert_allclose(ours.components_, theirs.components_, rtol=0, atol=1e-8)
     np.testing.assert_allclose(ours.eigenvalues_, theirs.eigenvalues_, rtol=1e-8)
-    assert ours.delta_ == theirs.delta_
+    assert ours.gamma_ == theirs.gamma_
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -80,8 +80,8 @@ def test_ties_duplicates_and_large_groups(seed):
     pairs = np.column_stack([first, second])[ends]
     known = Constraints(pairs[:20], pairs[20:30], n_samples=n, on_conflict="drop")
     for k in (3, 58, 100):
-        ours = quietly(DSP(2, n_neighbors=k, delta=1.5), torch.from_numpy(X), constraints=known)
-        theirs = quietly(DSP(2, n_neighbors=k, delta=1.5), X, constraints=known)
+        ours = quietly(DSP(2, n_neighbors=k, gamma=delta_to_gamma(1.5)), torch.from_numpy(X), constraints=known)
+        theirs = quietly(DSP(2, n_neighbors=k, gamma=delta_to_gamma(1.5)), X, constraints=known)
         np.testing.assert_allclose(ours.components_, theirs.components_, rtol=1e-8, atol=1e-8)
 
 
@@ -89,8 +89,8 @@ def test_cannot_links_that_are_also_far_count_once():
     X = np.array([[0.0, 0], [1, 0.2], [2, 0.1], [10, 3], [11, 5]])
     known = Constraints([(0, 1)], [(0, 4), (1, 2)], n_samples=5)
     for k in (1, 2):
-        ours = quietly(DSP(2, n_neighbors=k, delta=3.0), torch.from_numpy(X), constraints=known)
-        theirs = quietly(DSP(2, n_neighbors=k, delta=3.0), X, constraints=known)
+        ours = quietly(DSP(2, n_neighbors=k, gamma=delta_to_gamma(3.0)), torch.from_numpy(X), constraints=known)
+        theirs = quietly(DSP(2, n_neighbors=k, gamma=delta_to_gamma(3.0)), X, constraints=known)
         np.testing.assert_allclose(ours.components_, theirs.components_, rtol=1e-9)
 
 
@@ -110,11 +110,11 @@ def test_search_of_the_width():
     X, y = make_blobs(150, centers=3, n_features=4, random_state=0)
     pairs = Constraints.from_labels(y, per_class=8, random_state=0)
     ours, theirs = (
-        quietly(DSP(2, delta="search", n_clusters=3, random_state=0, verbose=0), rows, constraints=pairs)
+        quietly(DSP(2, gamma="search", n_clusters=3, random_state=0, verbose=0), rows, constraints=pairs)
         for rows in (torch.from_numpy(X), X)
     )
-    assert ours.delta_ == theirs.delta_
-    np.testing.assert_array_equal(ours.delta_scores_["separated"], theirs.delta_scores_["separated"])
+    assert ours.gamma_ == theirs.gamma_
+    np.testing.assert_array_equal(ours.gamma_scores_["separated"], theirs.gamma_scores_["separated"])
     np.testing.assert_allclose(ours.components_, theirs.components_, atol=1e-8)
 
 
@@ -130,7 +130,7 @@ def test_warning_of_hubs():
     X = np.random.default_rng(0).standard_normal((60, 5))
     known = Constraints([(i, i + 1) for i in range(20)], n_samples=60)
     with pytest.warns(SupervisionWarning, match="become hubs"):
-        DSP(2, delta=0.05).fit(torch.from_numpy(X), constraints=known)
+        DSP(2, gamma=delta_to_gamma(0.05)).fit(torch.from_numpy(X), constraints=known)
 
 
 def test_errors(wine):

@@ -81,7 +81,7 @@ def test_score_needs_both_kinds(cls, table):
         (pairlens.SSDR, "beta", "x"),
         (pairlens.SSDR, "normalization", "third"),
         (pairlens.LPP, "n_neighbors", 0),
-        (pairlens.LPP, "theta", 0.0),
+        (pairlens.LPP, "gamma", 0.0),
         (pairlens.LPPSI, "beta", -1.0),
         (pairlens.KernelLPPSI, "gamma", "mean"),
         (pairlens.KernelLPPSI, "rank", 0),

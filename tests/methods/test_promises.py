@@ -200,7 +200,7 @@ def test_no_pairs_is_pca_or_lpp(cls, wine):
     elif cls is pairlens.SSDR:
         assert_same_view(make(cls).fit(X).components_, pca.components_)
     elif cls is pairlens.NPSSDR:
-        assert_same_view(make(cls, gamma=0.0).fit(X).components_, pca.components_)
+        assert_same_view(make(cls, alpha=0.0).fit(X).components_, pca.components_)
     else:
         with pytest.warns(SupervisionWarning, match="result is that of PCA"):
             model = make(cls).fit(X)

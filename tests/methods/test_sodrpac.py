@@ -48,14 +48,14 @@ def nearest_accuracy(Z, y, Z_test, y_test):
 
 def test_golden_values():
     X, _, pairs = make_subclass_blobs(kind="inter", random_state=0)
-    made = transform_constraints(X - X.mean(axis=0), pairs, theta=default_theta(X))
+    made = transform_constraints(X - X.mean(axis=0), pairs, gamma=1 / default_theta(X))
     assert made.n_cannot_link == 171
     assert np.count_nonzero(made.cannot_link_weight < 1) == 96
     assert made.cannot_link_total == pytest.approx(169.847496, abs=5e-7)
     model = SODRPaC(n_components=1, lam=32.0).fit(X, constraints=pairs)
     np.testing.assert_allclose(model.components_, [[0.999472, 0.032499]], atol=5e-7)
     assert (model.lam_, model.n_components_) == (32.0, 1)
-    assert model.theta_ == pytest.approx(default_theta(X))
+    assert model.gamma_ == pytest.approx(1 / default_theta(X))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_golden_values():
     [
         {},
         {"lam": 0.0},
-        {"lam": 32.0, "theta": 7.0},
+        {"lam": 32.0, "gamma": 1 / 7.0},
         {"n_neighbors": 6, "n_graph_neighbors": 2},
         {"include_self": True},
         {"scale": "raw_m", "lam": 0.02},
@@ -168,20 +168,20 @@ class TestSearch:
         """Every shared intermediate result against a fit from scratch and a count over all comparisons."""
         X, y = wine
         pairs = pairs_of(y, 40, 40, 3)
-        model = SODRPaC("auto", lam="cv", theta="cv", cv=3, random_state=1).fit(X, constraints=pairs)
+        model = SODRPaC("auto", lam="cv", gamma="cv", cv=3, random_state=1).fit(X, constraints=pairs)
         found = model.cv_results_
         assert len(found["mean_test_score"]) == 16 * 9 * 13
         delta = default_theta(X)
         np.testing.assert_allclose(np.unique(found["param_lam"]), LAM_GRID)
-        np.testing.assert_allclose(np.unique(found["param_theta"]), delta * THETA_GRID)
+        np.testing.assert_allclose(np.unique(1 / found["param_gamma"]), delta * THETA_GRID)
         short = np.array(sorted(mutual_pairs(X, 3)))
         everything = {tuple(pair) for pair in transform_constraints(X, pairs).cannot_link.tolist()}
         for point in np.random.default_rng(0).choice(len(found["param_lam"]), 12, replace=False):
-            lam, theta, k = (found[f"param_{name}"][point] for name in ("lam", "theta", "n_components"))
+            lam, gamma, k = (found[f"param_{name}"][point] for name in ("lam", "gamma", "n_components"))
             for fold, (train, _) in enumerate(pairs.split(3, random_state=1)):
                 seen = {tuple(pair) for pair in transform_constraints(X, train).cannot_link.tolist()}
                 held_out = np.array(sorted(everything - seen))
-                Z = SODRPaC(int(k), lam=lam, theta=theta).fit(X, constraints=train).transform(X)
+                Z = SODRPaC(int(k), lam=lam, gamma=gamma).fit(X, constraints=train).transform(X)
                 near = np.linalg.norm(Z[short[:, 0]] - Z[short[:, 1]], axis=1)
                 far = np.linalg.norm(Z[held_out[:, 0]] - Z[held_out[:, 1]], axis=1)
                 assert found[f"split{fold}_test_score"][point] == pytest.approx((far[:, None] > near).mean(), abs=1e-3)
@@ -189,10 +189,10 @@ class TestSearch:
     def test_choice_is_the_best_or_the_fewest_within_one_standard_error(self, wine):
         X, y = wine
         pairs = pairs_of(y, 40, 40, 3)
-        fixed = SODRPaC(3, lam="cv", theta="cv", random_state=0).fit(X, constraints=pairs)
+        fixed = SODRPaC(3, lam="cv", gamma="cv", random_state=0).fit(X, constraints=pairs)
         best = np.argmax(fixed.cv_results_["mean_test_score"])
         assert fixed.cv_results_["rank_test_score"][best] == 1
-        assert (fixed.lam_, fixed.theta_) == tuple(fixed.cv_results_[f"param_{p}"][best] for p in ("lam", "theta"))
+        assert (fixed.lam_, fixed.gamma_) == tuple(fixed.cv_results_[f"param_{p}"][best] for p in ("lam", "gamma"))
         assert fixed.n_components_ == 3
         auto = SODRPaC("auto", lam=2.0, random_state=0).fit(X, constraints=pairs)
         results = auto.cv_results_
@@ -207,7 +207,7 @@ class TestSearch:
     def test_it_finds_the_one_direction_of_the_toy(self):
         for seed in range(3):
             X, _, pairs = make_subclass_blobs(random_state=seed)
-            model = SODRPaC("auto", lam="cv", theta="cv", random_state=0).fit(X, constraints=pairs)
+            model = SODRPaC("auto", lam="cv", gamma="cv", random_state=0).fit(X, constraints=pairs)
             assert model.n_components_ == 1
             assert abs(model.components_[0, 0]) > 0.98
 
@@ -232,7 +232,7 @@ class TestSearch:
         X, y = wine
         monkeypatch.setattr(search, "MAX_SEARCH_PAIRS", 300)
         monkeypatch.setattr(search, "MAX_SCORED", 50)
-        model = SODRPaC("auto", lam="cv", theta="cv", random_state=0).fit(X, y)
+        model = SODRPaC("auto", lam="cv", gamma="cv", random_state=0).fit(X, y)
         Z = model.transform(X)
         assert nearest_accuracy(Z[::2], y[::2], Z[1::2], y[1::2]) > 0.9
 
@@ -322,8 +322,8 @@ class TestWarnings:
             ("n_graph_neighbors", 1.5),
             ("lam", -1.0),
             ("lam", "auto"),
-            ("theta", 0.0),
-            ("theta", None),
+            ("gamma", 0.0),
+            ("gamma", None),
             ("scale", "sum"),
             ("include_self", "yes"),
             ("cv", 1),

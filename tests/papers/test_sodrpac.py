@@ -76,7 +76,7 @@ def test_grid_views_are_the_estimators(wine, lam, width):
     pairs = draw(wine.y, 40, 40, seed=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SupervisionWarning)
-        model = SODRPaC(4, lam=lam, theta=width * wine.width).fit(wine.X, constraints=pairs)
+        model = SODRPaC(4, lam=lam, gamma=1 / (width * wine.width)).fit(wine.X, constraints=pairs)
     for d in (1, 4):
         view = wine.sodrpac(pairs, [lam], [width])[lam, width]
         assert _same_span(view[:, :d], model.components_[:d].T)
@@ -85,7 +85,7 @@ def test_grid_views_are_the_estimators(wine, lam, width):
 def test_searched_views_are_the_estimators(wine):
     pairs = draw(wine.y, 40, 40, seed=0)
     for d, view in zip(wine.dims, wine.searched(pairs, seed=3)):
-        model = SODRPaC(d, lam="cv", theta="cv", random_state=3).fit(wine.X, constraints=pairs)
+        model = SODRPaC(d, lam="cv", gamma="cv", random_state=3).fit(wine.X, constraints=pairs)
         assert _same_span(view[:, :d], model.components_.T)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from pairlens._warnings import warn_user
 from pairlens.engines import IntArray, Rows, pair_squared_distances
 from pairlens.graphs.edges import nearest_edges
 from pairlens.graphs.weights import default_theta
@@ -69,7 +70,12 @@ class Generated:
 
 
 def transform_constraints(
-    X: ArrayLike, constraints: Constraints, *, n_neighbors: int = 3, theta: float | str = "auto"
+    X: ArrayLike,
+    constraints: Constraints,
+    *,
+    n_neighbors: int = 3,
+    gamma: float | str = "auto",
+    theta: float | str | None = None,
 ) -> Constraints:
     r"""Turn must-links into cannot-links that are safe to use where classes consist of several clusters.
 
@@ -79,7 +85,7 @@ def transform_constraints(
     - basic form: the enemies of a row are enemies of its friends;
     - enemy's friend: and so are the friends of those enemies;
     - proximity form: a row with a friend but without enemies takes over those of its mutual nearest neighbours, for its
-      friends too, with reliability :math:`\exp(-\|x_i - x_j\|^2 / \theta)` for the neighbours i and j;
+      friends too, with reliability :math:`\exp(-\gamma \|x_i - x_j\|^2)` for the neighbours i and j;
     - proximity form with enemy's friend: likewise the friends of those.
 
     Parameters
@@ -89,9 +95,11 @@ def transform_constraints(
     constraints : Constraints
         Must-links and cannot-links among them.
     n_neighbors : int, default=3
-        Two rows are neighbours if each is among so many nearest rows of the other.
-    theta : float or "auto", default="auto"
-        How fast reliability falls with distance; "auto" is the squared mean norm of the centred rows.
+        Two rows are neighbours if each is among this many nearest rows of the other.
+    gamma : float or "auto", default="auto"
+        How fast reliability falls with distance; "auto" is one over the squared mean norm of the centred rows.
+    theta : float or "auto", optional
+        Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
 
     Returns
     -------
@@ -120,7 +128,7 @@ def transform_constraints(
     >>> from pairlens import Constraints, transform_constraints
     >>> X = [[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [10.0, 0.0]]
     >>> given = Constraints(must_link=[(0, 2)], cannot_link=[(1, 3)], n_samples=4)
-    >>> made = transform_constraints(X, given, n_neighbors=1, theta=1.0)
+    >>> made = transform_constraints(X, given, n_neighbors=1, gamma=1.0)
     >>> made.to_lists()
     ([], [(0, 3), (1, 3), (2, 3)])
     >>> made.cannot_link_weight.round(2).tolist()
@@ -138,19 +146,28 @@ def transform_constraints(
         raise ValueError(f"constraints are for {len(constraints)} rows but X has {n}; there must be one row for each.")
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors} must be at least 1.")
-    if isinstance(theta, str):
-        if theta != "auto":
-            raise ValueError(f"theta={theta!r} must be a positive number or 'auto'.")
-        theta = default_theta(rows)
-    elif not theta > 0:
-        raise ValueError(f"theta={theta} must be a positive number or 'auto'.")
     made = generate(constraints, Mutual.of(rows, n_neighbors))
-    reliability = made.reliability(theta)
+    reliability = made.reliability(_width(rows, gamma, theta))
     return Constraints(
         cannot_link=np.concatenate([constraints.cannot_link, made.pairs]),
         n_samples=n,
         cannot_link_weight=np.concatenate([constraints.cannot_link_weight, reliability]),
     )
+
+
+def _width(rows: Rows, gamma: float | str, theta: float | str | None) -> float:
+    """The theta = 1 / gamma of the reliabilities."""
+    name, value = "gamma", gamma
+    if theta is not None:
+        warn_user("transform_constraints: theta is called gamma now, gamma = 1 / theta.", FutureWarning)
+        name, value = "theta", theta
+    if isinstance(value, str):
+        if value != "auto":
+            raise ValueError(f"{name}={value!r} must be a positive number or 'auto'.")
+        return default_theta(rows)
+    if not value > 0:
+        raise ValueError(f"{name}={value} must be a positive number or 'auto'.")
+    return float(value) if name == "theta" else 1.0 / value
 
 
 def generate(known: Constraints, mutual: Mutual, *, unit: float = 1.0) -> Generated:

@@ -49,7 +49,16 @@ EARLIER = {
 RENAMED: dict[str, dict[str, str]] = {}
 """By tag, what an attribute was called in earlier files, and its name now."""
 
-ADDED: dict[str, tuple[str, ...]] = {}
+ADDED: dict[str, tuple[str, ...]] = {
+    "pairlens.CLPP": ("gamma",),
+    "pairlens.DSP": ("gamma",),
+    "pairlens.KernelLPPSI": ("heat_gamma",),
+    "pairlens.KernelNullSpace": ("gamma",),
+    "pairlens.LPP": ("gamma",),
+    "pairlens.LPPSI": ("gamma",),
+    "pairlens.NPSSDR": ("alpha",),
+    "pairlens.SODRPaC": ("gamma",),
+}
 """By tag, parameters that earlier files do not have; they take their defaults."""
 
 SCIKIT_LEARN = (

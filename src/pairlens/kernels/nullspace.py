@@ -36,10 +36,12 @@ __all__ = [
     "contrasts",
     "delta_to_gamma",
     "feature_null_space",
+    "gamma_to_delta",
     "linked_sample",
     "median_delta",
     "must_link_null_space",
     "projected_kernel",
+    "resolved_gamma",
 ]
 
 MAX_LINKED = 2000
@@ -55,6 +57,22 @@ ROUNDING = 16 * float(np.finfo(np.float64).eps)
 def delta_to_gamma(delta: float) -> float:
     r"""The gamma for which :math:`\exp(-\gamma d^2) = \exp(-d^2 / 2 \delta^2)`."""
     return 0.5 / delta**2
+
+
+def gamma_to_delta(gamma: float) -> float:
+    """The way back from :func:`delta_to_gamma`."""
+    return float((0.5 / gamma) ** 0.5)
+
+
+def resolved_gamma(X: Rows, gamma: float | str, delta: float | str | None = None) -> float:
+    r"""The gamma to use: the one given, or :math:`1 / 2 m^2` with the median distance m for "median".
+
+    A `delta`, the width under the name that it has in the papers, goes before.
+    """
+    asked = gamma if delta is None else delta
+    if isinstance(asked, str):
+        return delta_to_gamma(median_delta(X))
+    return float(asked) if delta is None else delta_to_gamma(float(asked))
 
 
 def median_delta(X: Rows) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pairlens.engines import graph_scatter
 from pairlens.graphs.affinity import degrees, heat_graph, pass_on
-from pairlens.methods.lpp import LocalityPreserving
+from pairlens.methods.lpp import LocalityPreserving, heat_width
 from pairlens.spectral.eigen import Matrix
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
@@ -28,8 +28,10 @@ class CLPP(LocalityPreserving):
         Number of directions to keep.
     n_neighbors : int, default=5
         Neighbours of each row; all rows if there are fewer.
+    gamma : float or "auto", default="auto"
+        The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
     theta : float, optional
-        Width of the heat weights; by default the squared mean norm of the centred rows.
+        Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -63,6 +65,6 @@ class CLPP(LocalityPreserving):
     """
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        neighbours = heat_graph(space.near_rows, self.n_neighbors, self.theta)
+        neighbours = heat_graph(space.near_rows, self.n_neighbors, heat_width(self))
         changed = pass_on(neighbours, written_pairs(known).to_sparse())
         return graph_scatter(space.rows, changed), space.total_scatter(degrees(neighbours))

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens._deprecation import DEPRECATED, NOT_GIVEN, RenamedAttribute, former_parameter
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
 from pairlens.cluster.skkmeans import SKKMeans
@@ -19,7 +20,7 @@ from pairlens.engines import IntArray, Placement, Rows, graph_scatter, projected
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.graphs.projected import far_graph, near_graph, projected_neighbors
 from pairlens.kernels.features import MEDIAN_ROWS, evenly_spaced
-from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
+from pairlens.kernels.nullspace import delta_to_gamma, gamma_to_delta, median_delta, must_link_null_space
 from pairlens.methods.base import LinearPairTransformer, finite
 from pairlens.spectral.eigen import WHITEN_FLOOR, Matrix, Pencil, symmetric
 from pairlens.spectral.rowspace import RowSpace
@@ -28,10 +29,10 @@ from pairlens.supervision import Constraints
 __all__ = ["DELTA_GRID", "DSP", "dual_diagonalisation"]
 
 DELTA_GRID = np.array([0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
-"""What delta="search" tries, in units of the median distance."""
+"""The widths delta that gamma="search" tries, in units of the median distance; gamma = 1 / (2 delta^2)."""
 
 SEARCH_ROWS = 5000
-"""Rows that delta="search" clusters, besides those in pairs."""
+"""Rows that gamma="search" clusters, besides those in pairs."""
 
 MAX_IMPLIED = 2_000_000
 """Cannot-links implied by labels up to which all are used."""
@@ -61,11 +62,11 @@ class DSP(LinearPairTransformer):
         Number of directions to keep.
     n_neighbors : int, default=5
         Nearest and farthest rows of each row; all rows if there are fewer.
-    delta : float, "median" or "search", default="median"
-        Width of the kernel :math:`\exp(-d^2 / 2 \delta^2)`. "median" is the median distance of up to 1,000 rows.
-        "search" tries 0.1 to 3 times that: it clusters by :class:`~pairlens.SKKMeans` (5,000 rows at most, besides
-        those in pairs) and takes the first width that separates most cannot-links. Too small a width does more harm
-        than too large a one.
+    gamma : float, "median" or "search", default="median"
+        The kernel is :math:`\exp(-\gamma d^2)`; the paper's width is :math:`\delta = (2 \gamma)^{-1/2}`. "median" takes
+        the median distance of up to 1,000 rows for :math:`\delta`. "search" tries 0.1 to 3 times that: it clusters by
+        :class:`~pairlens.SKKMeans` (5,000 rows at most, besides those in pairs) and takes the first width that
+        separates most cannot-links. Too large a gamma does more harm than too small a one.
     scaling : {"A", "unit", "B"}, default="A"
         Length of the directions: :math:`w' A w = 1`, which gives most weight to the best and is best for k-means;
         unit length; or :math:`w' B w = 1`.
@@ -77,12 +78,14 @@ class DSP(LinearPairTransformer):
         above 100,000 rows. Rows in a torch tensor are always searched exactly, on their device, and those of a dask
         array by pairs of chunks, up to the setting `exact_rows`; with "approx", and above, in memory (docs/scaling.md).
     n_clusters : int, optional
-        Clusters for ``delta="search"``. By default the number of classes of the labels in `y` if there are some,
+        Clusters for ``gamma="search"``. By default the number of classes of the labels in `y` if there are some,
         else 8.
     random_state : int, RandomState, Generator or None, default=None
-        For the clusterings of ``delta="search"`` and for the index of ``neighbors="approx"``.
-    verbose : int, default=1
-        0 hides the progress of ``delta="search"``, which goes to standard error.
+        For the clusterings of ``gamma="search"`` and for the index of ``neighbors="approx"``.
+    verbose : int, default=0
+        1 shows the progress of ``gamma="search"`` on standard error.
+    delta : float, "median" or "search", optional
+        Former name: :math:`\gamma = 1 / 2 \delta^2`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -90,10 +93,11 @@ class DSP(LinearPairTransformer):
         The directions.
     eigenvalues_ : array of shape (n_components,)
         :math:`w' A w / w' B w` of each direction, smallest first.
-    delta_ : float
-        The width used.
-    delta_scores_ : dict of arrays
-        "delta", and "separated", the share of cannot-links that the clustering separates; only after a search.
+    gamma_ : float
+        The value used.
+    gamma_scores_ : dict of arrays
+        "gamma", its "delta", and "separated", the share of cannot-links that the clustering separates; only after a
+        search.
     mean_ : array of shape (n_features,)
         Mean of the rows of X.
     n_features_in_ : int
@@ -132,7 +136,7 @@ class DSP(LinearPairTransformer):
     >>> from pairlens import DSP, Constraints
     >>> X, y = load_wine(return_X_y=True)
     >>> pairs = Constraints.from_labels(y, per_class=5, random_state=0)
-    >>> DSP(n_components=6, delta=0.6).fit_transform(minmax_scale(X), constraints=pairs).shape
+    >>> DSP(n_components=6, gamma=1.4).fit_transform(minmax_scale(X), constraints=pairs).shape
     (178, 6)
     """
 
@@ -141,37 +145,43 @@ class DSP(LinearPairTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "search"})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "search"})],
         "scaling": [StrOptions({"A", "unit", "B"})],
         "tol": [Interval(Real, 0, 1, closed="left")],
         "neighbors": [StrOptions({"auto", "exact", "approx"})],
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
+        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "search"}), NOT_GIVEN],
     }
+    delta_ = RenamedAttribute("gamma_", gamma_to_delta, deprecated=True)
+    delta_scores_ = RenamedAttribute("gamma_scores_", dict, deprecated=True)
+    gamma_: Any = RenamedAttribute("delta_", delta_to_gamma, deprecated=False)
 
     def __init__(
         self,
         n_components: int = 2,
         *,
         n_neighbors: int = 5,
-        delta: float | str = "median",
+        gamma: float | str = "median",
         scaling: str = "A",
         tol: float = 1e-9,
         neighbors: str = "auto",
         n_clusters: int | None = None,
         random_state: Any = None,
-        verbose: int = 1,
+        verbose: int = 0,
+        delta: float | str = DEPRECATED,
     ) -> None:
         super().__init__(n_components)
         self.n_neighbors = n_neighbors
-        self.delta = delta
+        self.gamma = gamma
         self.scaling = scaling
         self.tol = tol
         self.neighbors = neighbors
         self.n_clusters = n_clusters
         self.random_state = random_state
         self.verbose = verbose
+        self.delta = delta
 
     @property
     def _rows_taken(self) -> Placement:
@@ -186,8 +196,8 @@ class DSP(LinearPairTransformer):
                 "either, LPP finds directions along which neighbours stay neighbours."
             )
         rows, chunklets = space.near_rows, known.chunklets()
-        self.delta_ = self._width(rows, known)
-        null_space = must_link_null_space(rows, chunklets, gamma=delta_to_gamma(self.delta_))
+        self.gamma_ = self._find_gamma(rows, known)
+        null_space = must_link_null_space(rows, chunklets, gamma=self.gamma_)
         projected = projected_rows(rows, null_space, chunklets)
         self._warn_of_hubs(projected.remaining, chunklets)
         found = projected_neighbors(
@@ -209,22 +219,24 @@ class DSP(LinearPairTransformer):
     def _solve(self, attract: Matrix, repel: Matrix, eigh: Callable[[Matrix], Pencil] = symmetric) -> Pencil:
         return dual_diagonalisation(attract, repel, self.n_components, scaling=self.scaling, tol=self.tol, eigh=eigh)
 
-    def _width(self, rows: Rows, known: Constraints) -> float:
-        self.__dict__.pop("delta_scores_", None)
-        if not isinstance(self.delta, str):
-            return float(self.delta)
+    def _find_gamma(self, rows: Rows, known: Constraints) -> float:
+        self.__dict__.pop("gamma_scores_", None)
+        former = former_parameter(self, "delta", "gamma", "gamma = 1 / (2 delta^2)")
+        asked = self.gamma if former is None else former
+        if not isinstance(asked, str):
+            return float(asked) if former is None else delta_to_gamma(float(asked))
         median = median_delta(rows_in_memory(rows, evenly_spaced(rows.shape[0], MEDIAN_ROWS)))
-        if self.delta == "median":
-            return median
+        if asked == "median":
+            return delta_to_gamma(median)
         if known.n_cannot_link == 0:
-            raise ValueError('delta="search" needs cannot-links to choose by. Give some, or delta="median".')
+            raise ValueError('gamma="search" needs cannot-links to choose by. Give some, or gamma="median".')
         deltas = median * DELTA_GRID
         used = np.union1d(
             known.rows[evenly_spaced(len(known.rows), SEARCH_ROWS)], evenly_spaced(len(known), SEARCH_ROWS)
         )
         separated = self._separated(rows_in_memory(rows, used), known[used], deltas)
-        self.delta_scores_ = {"delta": deltas, "separated": separated}
-        return float(deltas[np.argmax(separated)])
+        self.gamma_scores_ = {"gamma": 0.5 / deltas**2, "delta": deltas, "separated": separated}
+        return delta_to_gamma(float(deltas[np.argmax(separated)]))
 
     def _separated(self, rows: Rows, known: Constraints, deltas: NDArray[np.float64]) -> NDArray[np.float64]:
         """For each width the share of cannot-links that SKK-means puts into two clusters."""
@@ -242,7 +254,8 @@ class DSP(LinearPairTransformer):
             shares[i] = np.average(labels[pairs[:, 0]] != labels[pairs[:, 1]], weights=weight)
             if self.verbose:
                 print(
-                    f"DSP: delta {i + 1} of {len(deltas)}, {delta:.4g}, separates {shares[i]:.1%} of the cannot-links",
+                    f"DSP: gamma {i + 1} of {len(deltas)}, {0.5 / delta**2:.4g}, separates {shares[i]:.1%} of the "
+                    "cannot-links",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -255,11 +268,11 @@ class DSP(LinearPairTransformer):
             return
         of_linked, of_free = float(remaining[linked].mean()), float(remaining[~linked].mean())
         if of_linked < HUB_RATIO * of_free:
-            other = "" if self.delta == "search" else ', or delta="search"'
+            other = "" if "gamma_scores_" in vars(self) else ', or gamma="search"'
             warn_user(
-                f"DSP: with delta={self.delta_:.3g} the must-linked rows become hubs, near to all others whatever "
+                f"DSP: with gamma={self.gamma_:.3g} the must-linked rows become hubs, near to all others whatever "
                 f"their class: the projected kernel K(x, x) is {of_linked:.2f} for them on average and {of_free:.2f} "
-                f"for the rest. Give a larger delta{other}.",
+                f"for the rest. Give a smaller gamma{other}.",
                 SupervisionWarning,
             )
 

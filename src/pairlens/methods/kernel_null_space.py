@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens._deprecation import DEPRECATED, NOT_GIVEN, RenamedAttribute, former_parameter
 from pairlens._sklearn import (
     DTYPES,
     BaseEstimator,
@@ -20,7 +21,14 @@ from pairlens._sklearn import (
     validate_data,
 )
 from pairlens.engines import Rows
-from pairlens.kernels.nullspace import TOLERANCE, delta_to_gamma, median_delta, must_link_null_space, projected_kernel
+from pairlens.kernels.nullspace import (
+    TOLERANCE,
+    delta_to_gamma,
+    gamma_to_delta,
+    must_link_null_space,
+    projected_kernel,
+    resolved_gamma,
+)
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
@@ -40,19 +48,22 @@ class KernelNullSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     Parameters
     ----------
-    delta : float or "median", default="median"
-        Width of the kernel: :math:`\gamma = 1 / 2 \delta^2`. "median" is the median distance of up to 1,000 rows.
+    gamma : float or "median", default="median"
+        Of the kernel; that of an RBF kernel is :math:`\exp(-\gamma d^2)`. "median" is :math:`1 / 2 m^2`, with m the
+        median distance of up to 1,000 rows.
     kernel : str or callable, default="rbf"
         A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
     tol : float, default=1e-10
         Directions of must-link differences with an eigenvalue up to this share of the largest are kept in the kernel.
+    delta : float or "median", optional
+        Former name: :math:`\gamma = 1 / 2 \delta^2`. It still works, with a FutureWarning.
 
     Attributes
     ----------
     X_fit_ : array or CSR matrix of shape (n_samples, n_features)
         The rows of fit.
-    delta_ : float
-        The width used.
+    gamma_ : float
+        The value used.
     rank_ : int
         Number of directions taken out of the kernel, at most linked rows less the groups that they form.
     n_features_in_ : int
@@ -81,28 +92,33 @@ class KernelNullSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     >>> import numpy as np
     >>> from pairlens import Constraints, KernelNullSpace
     >>> X = np.array([[0.0], [1.0], [3.0]])
-    >>> K = KernelNullSpace(delta=1.0).fit_transform(X, constraints=Constraints([(0, 1)], n_samples=3))
+    >>> K = KernelNullSpace(gamma=0.5).fit_transform(X, constraints=Constraints([(0, 1)], n_samples=3))
     >>> bool(np.allclose(K[0], K[1]))
     True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
         "kernel": [str, callable],
         "tol": [Interval(Real, 0, 1, closed="left")],
+        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"}), NOT_GIVEN],
     }
+    delta_ = RenamedAttribute("gamma_", gamma_to_delta, deprecated=True)
+    gamma_: Any = RenamedAttribute("delta_", delta_to_gamma, deprecated=False)
     __metadata_request__fit: ClassVar = {"constraints": True}
 
     def __init__(
         self,
         *,
-        delta: float | str = "median",
+        gamma: float | str = "median",
         kernel: str | Callable[..., Any] = "rbf",
         tol: float = TOLERANCE,
+        delta: float | str = DEPRECATED,
     ) -> None:
-        self.delta = delta
+        self.gamma = gamma
         self.kernel = kernel
         self.tol = tol
+        self.delta = delta
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
@@ -123,10 +139,9 @@ class KernelNullSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", copy=True)
         chunklets = combine(y, constraints, rows.shape[0]).chunklets()
-        self.delta_ = median_delta(rows) if isinstance(self.delta, str) else float(self.delta)
-        self._space = must_link_null_space(
-            rows, chunklets, kernel=self.kernel, gamma=delta_to_gamma(self.delta_), tol=self.tol
-        )
+        delta = former_parameter(self, "delta", "gamma", "gamma = 1 / (2 delta^2)")
+        self.gamma_ = resolved_gamma(rows, self.gamma, delta)
+        self._space = must_link_null_space(rows, chunklets, kernel=self.kernel, gamma=self.gamma_, tol=self.tol)
         self.X_fit_ = rows
         self._coordinates = self._space.coordinates(rows)
         self.rank_ = self._space.rank

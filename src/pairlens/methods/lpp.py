@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pairlens._sklearn import Interval
+from pairlens._deprecation import DEPRECATED, NOT_GIVEN, former_parameter
+from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_fallback
 from pairlens.engines import IntArray, Placement, graph_scatter
 from pairlens.graphs.affinity import degrees, heat_graph
@@ -17,7 +18,16 @@ from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import must_link_degrees, must_link_scatter, unsupervised
 from pairlens.supervision import Constraints
 
-__all__ = ["LPP", "SLPP", "LocalityPreserving"]
+__all__ = ["LPP", "SLPP", "LocalityPreserving", "heat_width"]
+
+
+def heat_width(method: Any, name: str = "gamma") -> float | None:
+    """The theta = 1 / gamma of the heat weights of a method; None for the default of the rows."""
+    theta = former_parameter(method, "theta", name, f"{name} = 1 / theta")
+    if theta is not None:
+        return float(theta)
+    gamma = getattr(method, name)
+    return None if gamma == "auto" else 1.0 / float(gamma)
 
 
 class LocalityPreserving(LinearPairTransformer):
@@ -27,12 +37,21 @@ class LocalityPreserving(LinearPairTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "theta": [Interval(Real, 0, None, closed="neither"), None],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "theta": [Interval(Real, 0, None, closed="neither"), None, NOT_GIVEN],
     }
 
-    def __init__(self, n_components: int = 2, *, n_neighbors: int = 5, theta: float | None = None) -> None:
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 5,
+        gamma: float | str = "auto",
+        theta: float | str | None = DEPRECATED,
+    ) -> None:
         super().__init__(n_components)
         self.n_neighbors = n_neighbors
+        self.gamma = gamma
         self.theta = theta
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
@@ -44,7 +63,7 @@ class LPP(LocalityPreserving):
 
     Directions that minimise :math:`w' X' L X w / w' X' D X w`, where L and D are the Laplacian and the degrees of the
     graph that joins two rows if one is among the `n_neighbors` nearest of the other, with weights
-    :math:`\exp(-\|x_i - x_j\|^2 / \theta)`.
+    :math:`\exp(-\gamma \|x_i - x_j\|^2)`.
 
     Choose it when nothing is known about pairs and neighbourhoods matter more than variance. It uses no supervision:
     `y` and `constraints` are accepted and ignored.
@@ -55,8 +74,10 @@ class LPP(LocalityPreserving):
         Number of directions to keep.
     n_neighbors : int, default=5
         Neighbours of each row; all rows if there are fewer.
+    gamma : float or "auto", default="auto"
+        The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
     theta : float, optional
-        Width of the heat weights; by default the squared mean norm of the centred rows.
+        Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -83,7 +104,7 @@ class LPP(LocalityPreserving):
     """
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        graph = heat_graph(space.near_rows, self.n_neighbors, self.theta)
+        graph = heat_graph(space.near_rows, self.n_neighbors, heat_width(self))
         return graph_scatter(space.rows, graph), space.total_scatter(degrees(graph))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any, ClassVar
 
+from pairlens._deprecation import DEPRECATED
 from pairlens._sklearn import Interval
 from pairlens.engines import graph_scatter
 from pairlens.graphs.affinity import degrees, side_information_graphs
 from pairlens.methods.kernel import KernelPairTransformer
-from pairlens.methods.lpp import LocalityPreserving
+from pairlens.methods.lpp import LocalityPreserving, heat_width
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
@@ -18,11 +19,11 @@ __all__ = ["LPPSI", "KernelLPPSI"]
 
 
 def side_information_scatters(
-    space: RowSpace, known: Constraints, method: LPPSI | KernelLPPSI
+    space: RowSpace, known: Constraints, *, n_neighbors: int, theta: float | None, beta: float
 ) -> tuple[Matrix, Matrix]:
     """The matrices of both forms, which differ in their coordinates only."""
-    similar, dissimilar = side_information_graphs(space.near_rows, known, method.n_neighbors, method.theta)
-    attract = graph_scatter(space.rows, similar) - method.beta * graph_scatter(space.rows, dissimilar)
+    similar, dissimilar = side_information_graphs(space.near_rows, known, n_neighbors, theta)
+    attract = graph_scatter(space.rows, similar) - beta * graph_scatter(space.rows, dissimilar)
     return attract, space.total_scatter(degrees(similar))
 
 
@@ -44,10 +45,12 @@ class LPPSI(LocalityPreserving):
         Number of directions to keep.
     n_neighbors : int, default=5
         Neighbours of each row; all rows if there are fewer.
-    theta : float, optional
-        Width of the heat weights; by default the squared mean norm of the centred rows.
+    gamma : float or "auto", default="auto"
+        The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
     beta : float, default=1.0
         Weight of the cannot-links.
+    theta : float, optional
+        Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -88,14 +91,17 @@ class LPPSI(LocalityPreserving):
         n_components: int = 2,
         *,
         n_neighbors: int = 5,
-        theta: float | None = None,
+        gamma: float | str = "auto",
         beta: float = 1.0,
+        theta: float | str | None = DEPRECATED,
     ) -> None:
-        super().__init__(n_components, n_neighbors=n_neighbors, theta=theta)
+        super().__init__(n_components, n_neighbors=n_neighbors, gamma=gamma, theta=theta)
         self.beta = beta
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        return side_information_scatters(space, known, self)
+        return side_information_scatters(
+            space, known, n_neighbors=self.n_neighbors, theta=heat_width(self), beta=self.beta
+        )
 
 
 class KernelLPPSI(KernelPairTransformer):
@@ -115,8 +121,8 @@ class KernelLPPSI(KernelPairTransformer):
         Number of directions to keep.
     n_neighbors : int, default=5
         Neighbours of each row; all rows if there are fewer.
-    theta : float, optional
-        Width of the heat weights; by default the squared mean norm of the centred rows.
+    heat_gamma : float or "auto", default="auto"
+        The heat weights are :math:`\exp(-\gamma_h d^2)`; "auto" is one over the squared mean norm of the centred rows.
     beta : float, default=1.0
         Weight of the cannot-links.
     kernel : str or callable, default="rbf"
@@ -126,6 +132,8 @@ class KernelLPPSI(KernelPairTransformer):
     rank : int, optional
         Number of leading kernel features to work in; all by default. The kernel is exact up to 2,000 rows; of more,
         2,000 evenly spaced ones span the solution (Nystroem), and memory is n x rank.
+    theta : float, optional
+        Former name: :math:`\gamma_h = 1 / \theta`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -156,6 +164,7 @@ class KernelLPPSI(KernelPairTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **KernelPairTransformer._parameter_constraints,
         **{name: LPPSI._parameter_constraints[name] for name in ("n_neighbors", "theta", "beta")},
+        "heat_gamma": LPPSI._parameter_constraints["gamma"],
     }
 
     def __init__(
@@ -163,19 +172,22 @@ class KernelLPPSI(KernelPairTransformer):
         n_components: int = 2,
         *,
         n_neighbors: int = 5,
-        theta: float | None = None,
+        heat_gamma: float | str = "auto",
         beta: float = 1.0,
         kernel: Any = "rbf",
         gamma: float | str = "median",
         rank: int | None = None,
+        theta: float | str | None = DEPRECATED,
     ) -> None:
         super().__init__(n_components, kernel=kernel, gamma=gamma, rank=rank)
         self.n_neighbors = n_neighbors
+        self.heat_gamma = heat_gamma
         self.theta = theta
         self.beta = beta
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        return side_information_scatters(space, known, self)
+        theta = heat_width(self, "heat_gamma")
+        return side_information_scatters(space, known, n_neighbors=self.n_neighbors, theta=theta, beta=self.beta)
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
         return generalized(attract, repel, self.n_components, largest=False)

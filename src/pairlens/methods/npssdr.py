@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
+from pairlens._deprecation import DEPRECATED, NOT_GIVEN, former_parameter
 from pairlens._sklearn import Interval
 from pairlens.engines import Placement, residual_scatter
 from pairlens.graphs.weights import reconstruction_weights
@@ -22,7 +23,7 @@ class NPSSDR(LinearPairTransformer):
 
     The orthonormal leading eigenvectors of
 
-    .. math:: \frac{S_C}{n_C} - \frac{S_M}{n_M} - \frac{\gamma}{n} X' (I - R)' (I - R) X,
+    .. math:: \frac{S_C}{n_C} - \frac{S_M}{n_M} - \frac{\alpha}{n} X' (I - R)' (I - R) X,
 
     where R rebuilds each row from its nearest neighbours as in locally linear embedding.
 
@@ -34,10 +35,12 @@ class NPSSDR(LinearPairTransformer):
         Number of directions to keep.
     n_neighbors : int, default=5
         Neighbours that rebuild a row; all other rows if there are fewer.
-    gamma : float, default=0.1
+    alpha : float, default=0.1
         Weight of the neighbourhoods.
     reg : float, default=1e-3
         Regularisation of the local reconstruction, relative to the trace of the local Gram matrix.
+    gamma : float, optional
+        Former name of `alpha`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -73,21 +76,33 @@ class NPSSDR(LinearPairTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
         "reg": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [Interval(Real, 0, None, closed="left"), NOT_GIVEN],
     }
 
-    def __init__(self, n_components: int = 2, *, n_neighbors: int = 5, gamma: float = 0.1, reg: float = 1e-3) -> None:
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 5,
+        alpha: float = 0.1,
+        reg: float = 1e-3,
+        gamma: float | str = DEPRECATED,
+    ) -> None:
         super().__init__(n_components)
         self.n_neighbors = n_neighbors
-        self.gamma = gamma
+        self.alpha = alpha
         self.reg = reg
+        self.gamma = gamma
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         together, apart = mean_differences(space, known)
         rebuild = reconstruction_weights(space.rows, self.n_neighbors, self.reg)
         broken = residual_scatter(space.rows, rebuild)
-        return together + self.gamma * broken / space.rows.shape[0], apart
+        former = former_parameter(self, "gamma", "alpha", "with the same meaning")
+        alpha = self.alpha if former is None else former
+        return together + alpha * broken / space.n_rows, apart
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
         return difference(attract, repel, self.n_components)

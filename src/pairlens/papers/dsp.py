@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score, rand_score
 
 from pairlens.cluster.skkmeans import SKKMeans
-from pairlens.kernels.nullspace import delta_to_gamma
+from pairlens.kernels.nullspace import delta_to_gamma, gamma_to_delta
 from pairlens.methods.dsp import DSP
 from pairlens.methods.lpp import LPP, SLPP
 from pairlens.methods.lppsi import KernelLPPSI
@@ -53,7 +53,7 @@ class _ScaledLPP(LPP):
 
     def __init__(self, n_components: int = 2) -> None:
         # A width beyond all distances makes every weight of the heat kernel 1.
-        super().__init__(n_components, theta=1e12)
+        super().__init__(n_components, gamma=1e-12)
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
         return attract_whitened(attract, repel, self.n_components)
@@ -88,7 +88,7 @@ def generalised(unit: Unit) -> Iterator[Result]:
         for name, changes in {"": {}, **unit.data.params["variants"]}.items():
             model = _model(unit, method).set_params(**changes)
             Z = model.fit(X[train], constraints=known).transform(X[test])
-            yield Result(method.name + name, float(model.delta_), "delta")
+            yield Result(method.name + name, gamma_to_delta(model.gamma_), "delta")
             yield from _scores(method.name + name, y[test], _kmeans(unit, Z), {})
 
 
@@ -154,7 +154,9 @@ def _model(unit: Unit, method: Method) -> Any:
         "random_state": unit.seed("method"),
         "verbose": 0,
     }
-    known = model.get_params()
+    known = set(model.get_params())
+    if "gamma" in known:
+        known.discard("delta")
     return model.set_params(
         **{key: value for key, value in decided.items() if key in known and key not in method.params}
     )
@@ -198,7 +200,10 @@ MFEAT = DataSet(
     params={
         "dims": 20,
         "delta": "search",
-        "variants": {", delta 0.4": {"delta": 0.4}, ", delta of Table 2": {"delta": 0.2}},
+        "variants": {
+            ", delta 0.4": {"gamma": delta_to_gamma(0.4)},
+            ", delta of Table 2": {"gamma": delta_to_gamma(0.2)},
+        },
     },
     note=(
         "the width is chosen on the training folds by the paper's rule: SKK-means for each width of a grid, and the "

@@ -19,7 +19,7 @@ A module of :mod:`pairlens.papers` adds experiments by a tuple named ``EXPERIMEN
             title="DSP, Table 4",
             protocol=half_size,
             sets=(DataSet("wine", scaling="minmax", params={"dims": 6}),),
-            methods=(Method("DSP", DSP, {"delta": 0.6}),),
+            methods=(Method("DSP", DSP, {"gamma": 1.4}),),
             settings={"pairs": 20},
             runs=20,
             quick=Quick(runs=2),

@@ -211,7 +211,7 @@ TOY_METHODS = (
     Method("PCA", PCA),
     *RIVALS,
     *(Method(f"lam {lam:g}", SODRPaC, {"lam": lam}) for lam in (0.0, 8.0, 32.0, 64.0)),
-    Method("lam, theta by cv", SODRPaC, {"lam": "cv", "theta": "cv", "random_state": 0}),
+    Method("lam, theta by cv", SODRPaC, {"lam": "cv", "gamma": "cv", "random_state": 0}),
     Method(CANNOT_ONLY, SODRPaC, {"lam": 32.0}),
 )
 FOLDS = (

@@ -166,7 +166,7 @@ def test_fit_brings_only_few_rows_together(monkeypatch):
         model = pairlens.DSP().fit(da.from_array(X, chunks=(700, f)), constraints=pairs)
     assert 0 < spy.rows <= 1000
     reference = pairlens.DSP().fit(X, constraints=pairs)
-    assert model.delta_ == reference.delta_
+    assert model.gamma_ == reference.gamma_
     scale = np.abs(reference.components_).max()
     np.testing.assert_allclose(model.components_, reference.components_, rtol=0, atol=1e-8 * scale)
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pairlens._deprecation import DEPRECATED, NOT_GIVEN, RenamedAttribute, former_parameter
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import Placement, Rows
@@ -27,6 +28,11 @@ THETA_GRID = 2.0 ** np.arange(-4, 5)
 """Of the paper; theta in units of the squared mean norm of the centred rows."""
 
 
+def _inverse(width: float) -> float:
+    """gamma of theta, and theta of gamma."""
+    return 1.0 / width if width > 0 else float("inf")
+
+
 class SODRPaC(LinearPairTransformer):
     r"""Subclass-oriented dimension reduction with pairwise constraints.
 
@@ -37,7 +43,7 @@ class SODRPaC(LinearPairTransformer):
 
     are kept: P is the mean over all cannot-links of their squared length times reliability, Q that over the pairs of
     mutual nearest neighbours times the number of neighbours they share, and :math:`M = I - K^{-1/2} U K^{-1/2}` the
-    normalised Laplacian of the graph of nearest neighbours with weights :math:`\exp(-\|x_i - x_j\|^2 / \theta)`.
+    normalised Laplacian of the graph of nearest neighbours with weights :math:`\exp(-\gamma \|x_i - x_j\|^2)`.
 
     Choose it when classes fall into several clusters, so that true must-links join rows that should not become
     neighbours, and there are cannot-links. Standardise the features first.
@@ -54,9 +60,10 @@ class SODRPaC(LinearPairTransformer):
     lam : float or "cv", default=8.0
         Weight :math:`\lambda` of the manifold term; 0 leaves it out. Large values leave only directions in which
         nothing much varies. "cv" tries :math:`2^{-5} \dots 2^{10}`.
-    theta : float, "auto" or "cv", default="auto"
-        Width of the weights of neighbours, for reliabilities and for the manifold term. "auto" is the squared mean
-        norm :math:`\delta^2` of the centred rows, "cv" tries :math:`2^{-4} \delta^2 \dots 2^4 \delta^2`.
+    gamma : float, "auto" or "cv", default="auto"
+        The weights of neighbours, for reliabilities and for the manifold term, are :math:`\exp(-\gamma d^2)`. "auto" is
+        :math:`1 / \delta^2`, with :math:`\delta` the mean norm of the centred rows; "cv" tries
+        :math:`2^{-4} / \delta^2 \dots 2^4 / \delta^2`.
     scale : {"mean", "raw_m"}, default="mean"
         Whether the manifold term is a mean over the rows, like the other two, or their sum, as the paper prints it;
         useful values of `lam` are then smaller by the number of rows.
@@ -66,6 +73,8 @@ class SODRPaC(LinearPairTransformer):
         Folds over the pairs for "cv" and "auto"; fewer if there are fewer cannot-links.
     random_state : int, RandomState, Generator or None, default=None
         Makes the folds repeatable.
+    theta : float, "auto" or "cv", optional
+        Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -75,7 +84,7 @@ class SODRPaC(LinearPairTransformer):
         Value of the criterion in each direction, largest first. They may be negative.
     n_components_ : int
         Number of directions.
-    lam_, theta_ : float
+    lam_, gamma_ : float
         The values used.
     cv_results_ : dict of arrays
         Held-out scores of the grid, in the form of scikit-learn's ``cv_results_``; only after a search.
@@ -125,14 +134,17 @@ class SODRPaC(LinearPairTransformer):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_graph_neighbors": [Interval(Integral, 1, None, closed="left")],
         "lam": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
-        "theta": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "cv"})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "cv"})],
         "scale": [StrOptions({"mean", "raw_m"})],
         "include_self": ["boolean"],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
+        "theta": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "cv"}), NOT_GIVEN],
     }
 
     n_components: Any
+    theta_ = RenamedAttribute("gamma_", _inverse, deprecated=True)
+    gamma_: Any = RenamedAttribute("theta_", _inverse, deprecated=False)
 
     def __init__(
         self,
@@ -141,21 +153,23 @@ class SODRPaC(LinearPairTransformer):
         n_neighbors: int = 3,
         n_graph_neighbors: int = 5,
         lam: float | str = DEFAULT_LAM,
-        theta: float | str = "auto",
+        gamma: float | str = "auto",
         scale: str = "mean",
         include_self: bool = False,
         cv: int = 5,
         random_state: Any = None,
+        theta: float | str = DEPRECATED,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.n_graph_neighbors = n_graph_neighbors
         self.lam = lam
-        self.theta = theta
+        self.gamma = gamma
         self.scale = scale
         self.include_self = include_self
         self.cv = cv
         self.random_state = random_state
+        self.theta = theta
 
     @property
     def _n_wanted(self) -> int:
@@ -186,46 +200,55 @@ class SODRPaC(LinearPairTransformer):
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         if known.n_pairs == 0:
-            self._settle(space)
+            self._settle(space, self._asked_theta())
             warn_fallback(self, "no pairs were given")
             return np.zeros((space.dim, space.dim)), space.covariance()
         terms = Terms.of(space, self.n_neighbors, self.n_graph_neighbors, include_self=self.include_self)
         unit = 1.0 if self.scale == "raw_m" else float(space.n_rows)
-        self._choose(terms, known, unit)
+        theta = self._choose(terms, known, unit)
         if known.n_cannot_link == 0:
             warn_user(
                 "SODRPaC: no cannot-links were given, so the directions are merely those in which neighbours differ "
                 "least. Give cannot-links by constraints=, or labels of at least two classes by y.",
                 SupervisionWarning,
             )
-        attract = terms.together + self.lam_ * terms.manifold(self.theta_) / unit
-        return attract, terms.apart(known, terms.generate(known), self.theta_)
+        attract = terms.together + self.lam_ * terms.manifold(theta) / unit
+        return attract, terms.apart(known, terms.generate(known), theta)
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
         return difference(attract, repel, self.n_components_)
 
-    def _settle(self, space: RowSpace) -> float:
-        """Set what is given, and the defaults for what is to be found; returns the default of theta."""
+    def _asked_theta(self) -> float | str:
+        """1 / gamma, or "auto" or "cv"."""
+        former = former_parameter(self, "theta", "gamma", "gamma = 1 / theta")
+        if former is not None:
+            return former if isinstance(former, str) else float(former)
+        return self.gamma if isinstance(self.gamma, str) else _inverse(float(self.gamma))
+
+    def _settle(self, space: RowSpace, asked: float | str) -> tuple[float, float]:
+        """Set what is given, and the defaults for what is to be found; returns theta and its default."""
         self.__dict__.pop("cv_results_", None)
         width = default_theta(space.near_rows)
+        theta = width if isinstance(asked, str) else asked
         self.lam_ = DEFAULT_LAM if self.lam == "cv" else float(self.lam)
-        self.theta_ = width if self.theta in ("auto", "cv") else float(self.theta)
+        self.gamma_ = _inverse(theta)
         self.n_components_ = min(2, space.dim) if self.n_components == "auto" else int(self.n_components)
-        return width
+        return theta, width
 
-    def _choose(self, terms: Terms, known: Constraints, unit: float) -> None:
-        """Settle `lam_`, `theta_` and `n_components_`, by a search where one was asked for."""
-        width = self._settle(terms.space)
+    def _choose(self, terms: Terms, known: Constraints, unit: float) -> float:
+        """Settle `lam_`, `gamma_` and `n_components_`, by a search where one was asked for; returns theta."""
+        asked = self._asked_theta()
+        theta, width = self._settle(terms.space, asked)
         wanted = [
             f"{name}={value!r}"
-            for name, value in (("lam", self.lam), ("theta", self.theta), ("n_components", self.n_components))
+            for name, value in (("lam", self.lam), ("gamma", asked), ("n_components", self.n_components))
             if value == "cv" or (name == "n_components" and value == "auto")
         ]
         n_splits = min(self.cv, known.n_cannot_link)
         if wanted and n_splits < 2:
             warn_user(
                 f"SODRPaC: {' and '.join(wanted)} cannot be found from {known.n_cannot_link} cannot-link(s): at least "
-                f"2 are needed. lam={self.lam_:.3g}, theta={self.theta_:.3g} and n_components={self.n_components_} "
+                f"2 are needed. lam={self.lam_:.3g}, gamma={self.gamma_:.3g} and n_components={self.n_components_} "
                 "are used.",
                 SupervisionWarning,
             )
@@ -234,7 +257,7 @@ class SODRPaC(LinearPairTransformer):
                 terms,
                 known,
                 lams=LAM_GRID if self.lam == "cv" else np.array([self.lam_]),
-                thetas=width * THETA_GRID if self.theta == "cv" else np.array([self.theta_]),
+                thetas=width * THETA_GRID if asked == "cv" else np.array([theta]),
                 dims=np.arange(1, terms.space.dim + 1)
                 if self.n_components == "auto"
                 else np.array([self.n_components_]),
@@ -242,5 +265,7 @@ class SODRPaC(LinearPairTransformer):
                 n_splits=n_splits,
                 random_state=self.random_state,
             )
-            self.lam_, self.theta_, self.n_components_ = scores.best()
+            self.lam_, theta, self.n_components_ = scores.best()
+            self.gamma_ = _inverse(theta)
             self.cv_results_ = scores.table()
+        return theta

@@ -74,7 +74,9 @@ class Scores:
         lam, theta, dim = (part.ravel() for part in np.meshgrid(self.lams, self.thetas, self.dims, indexing="ij"))
         flat = self.values.reshape(len(self.values), -1)
         mean = flat.mean(axis=0)
-        table = {"param_lam": lam, "param_theta": theta, "param_n_components": dim}
+        # Under its former name too, for those who read it.
+        gamma = {"param_gamma": 1 / theta, "param_theta": theta}
+        table = {"param_lam": lam, **gamma, "param_n_components": dim}
         table |= {f"split{fold}_test_score": score for fold, score in enumerate(flat)}
         rank = np.searchsorted(np.sort(-mean), -mean) + 1
         return table | {"mean_test_score": mean, "std_test_score": flat.std(axis=0), "rank_test_score": rank}
