@@ -81,7 +81,10 @@ def test_agrees_with_the_oracle(table, options, wine, request):
     k = min(3, X.shape[1] - 1)
     model = SODRPaC(n_components=k, **options).fit(X, constraints=pairs)
     attract, repel = model._scatters(*model._fit_coordinates(X, pairs))
-    expected = sodrpac(X, pairs.must_link.tolist(), pairs.cannot_link.tolist(), k, **options)
+    of_paper = {name: value for name, value in options.items() if name != "gamma"}
+    if "gamma" in options:
+        of_paper["theta"] = 1 / options["gamma"]
+    expected = sodrpac(X, pairs.must_link.tolist(), pairs.cannot_link.tolist(), k, **of_paper)
     assert relative_difference(attract, expected.attract) < 1e-10
     assert relative_difference(repel, expected.repel) < 1e-10
     assert subspace_angle(model.components_, expected.components) < 1e-6
