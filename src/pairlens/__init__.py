@@ -109,7 +109,7 @@ __all__ = [
 ]
 
 
-_MODULES = ("datasets", "exceptions", "io", "metrics", "papers", "report", "selection")
+_MODULES = ("datasets", "exceptions", "io", "judging", "metrics", "papers", "report", "selection", "supervision")
 
 
 def __getattr__(name: str) -> Any:

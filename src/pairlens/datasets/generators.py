@@ -91,7 +91,7 @@ def make_subclass_blobs(
 def _draw(
     rng: np.random.Generator, allowed: NDArray[np.bool_], count: int, *, name: str, what: str
 ) -> NDArray[np.int64]:
-    """Positions of so many allowed pairs."""
+    """Positions of a number of allowed pairs."""
     candidates = np.flatnonzero(allowed)
     if not 0 <= count <= len(candidates):
         raise ValueError(f"{name}={count} must lie between 0 and {len(candidates)}, the number of possible {what}.")

@@ -24,7 +24,7 @@ Kernel = str | Callable[..., Any]
 
 MEDIAN_ROWS = 1000
 ANCHORS = 2000
-"""Rows up to which kernel features are exact; of more rows, so many evenly spaced ones are the anchors."""
+"""Rows up to which kernel features are exact; of more rows, this many evenly spaced ones are the anchors."""
 KERNEL_TOLERANCE = 1e-12
 """Eigenvalues of the kernel matrix of the anchors up to this share of the largest are rounding."""
 

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 MAX_LINKED = 2000
-"""Rows in must-links up to which the null space is exact; of more, so many are used, spread over the chunklets."""
+"""Rows in must-links up to which the null space is exact; of more, this many are used, spread over the chunklets."""
 
 TOLERANCE = 1e-10
 """Eigenvalues of W up to this share of the largest are dropped."""

@@ -1,4 +1,4 @@
-"""Rows of a cluster or a GPU, for methods that need theirs in memory or can search only so many for neighbours."""
+"""Rows of a cluster or a GPU, for methods that need theirs in memory or can search a limited number for neighbours."""
 
 from __future__ import annotations
 

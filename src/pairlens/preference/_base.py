@@ -41,7 +41,7 @@ MAX_SCORED_PAIRS = 1_000_000
 
 COMBINATIONS_PER_PAIR = 64
 EXACT_PAIRS = 5_000
-"""Up to so many pairs all combinations are summed where gamma2 < 1; beyond, so many for each pair."""
+"""Up to this many pairs all combinations are summed where gamma2 < 1; beyond, this many for each pair."""
 
 
 class PreferenceEstimator(BaseEstimator, ABC):

@@ -128,7 +128,7 @@ class ClusterBoosting:
         self._booster: Any = None
 
     def grow(self, count: int) -> list[float]:
-        """Grow so many trees; gives the objective before each."""
+        """Grow more trees; gives the objective before each."""
         if count == 0:
             return []
         curve = self._train(Gradient(self.objective, self._start), count)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["GBWSDR"]
 
 XGBOOST_ROWS = 10_000
-"""From so many rows on, XGBoost is the faster of the two tree libraries."""
+"""From this many rows on, XGBoost is the faster of the two tree libraries."""
 
 LINEAR_ITERATIONS = 40
 LINEAR_REG = 0.1
@@ -75,7 +75,7 @@ class GBWSDR(MarginTransformer):
     max_trees : int, default=200
         Most trees that "early" tries.
     n_iter_no_change : int, default=15
-        "early" stops after so many trees without a better accuracy.
+        "early" stops after this many trees without a better accuracy.
     max_pairs, combinations : see :class:`WSDR`.
     cv : int, default=3
         Number of folds of "early".
@@ -392,7 +392,7 @@ class _Boosting:
         self._trees: Trees = kind(self.rows[self._trained], self.Z.shape[1], self.options)
 
     def grow(self, count: int) -> list[float]:
-        """Grow so many trees; gives the objective before each."""
+        """Grow more trees; gives the objective before each."""
         return [self.step() for _ in range(count)]
 
     def step(self) -> float:

@@ -45,7 +45,7 @@ class RankSVM(PreferenceEstimator):
     cv : int, default=5
         Number of folds for ``C="cv"``.
     max_pairs : int, default=200000
-        If `y` implies more preferences, so many are drawn.
+        If `y` implies more preferences, this many are drawn.
     tol : float, default=1e-6
         Stop when the gradient is so small relative to that of the zero ranking.
     max_iter : int, default=100

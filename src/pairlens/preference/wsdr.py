@@ -80,7 +80,7 @@ class WSDR(MarginTransformer):
     tol : float, default=1e-8
         Stop when the objective improves by less than this share.
     max_pairs : int, default=200000
-        If `y` implies more preferences, so many are drawn.
+        If `y` implies more preferences, this many are drawn.
     combinations : int, "auto" or "all", default="auto"
         Where gamma2 < 1, how many combinations of two preferences are summed, drawn once. "auto" is all up to 5,000
         preferences, and 64 for each preference beyond.

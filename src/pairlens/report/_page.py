@@ -104,17 +104,17 @@ def build_report(
     True
     """
     plotly = require("plotly.offline", extra="report", purpose="The report").get_plotlyjs()
-    seen = look(model, X, feature_names)
-    n, n_dims = seen.Z.shape
-    pca, pca_axes = pca_view(seen.rows, n_dims, random_state)
+    fitted = look(model, X, feature_names)
+    n, n_dims = fitted.Z.shape
+    pca, pca_axes = pca_view(fitted.rows, n_dims, random_state)
     material = Material(
-        model, X, seen, pca, names(ids, n), colours(labels, n), held_out, n_splits=n_splits, seed=random_state
+        model, X, fitted, pca, names(ids, n), colours(labels, n), held_out, n_splits=n_splits, seed=random_state
     )
     parts = _parts(material, constraints, preferences)
     needed = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in parts)]))
     drawn = choose_rows(n, needed, random_state)
     places = Places(n, drawn)
-    views = (("view", material.method, seen.axes, seen.Z), ("pca", "PCA", pca_axes, pca))
+    views = (("view", material.method, fitted.axes, fitted.Z), ("pca", "PCA", pca_axes, pca))
     payload = {
         "n": n if drawn is None else len(drawn),
         "rows": None if drawn is None else packed(drawn, "i4"),
@@ -212,7 +212,7 @@ class Report:
 
 
 def _parts(material: Material, constraints: Constraints | None, preferences: Preferences | None) -> list[Part]:
-    n = len(material.seen.Z)
+    n = len(material.fitted.Z)
     parts: list[Part] = []
     known = combine(None, constraints, n)
     preferred = combine_preferences(None, preferences, n)
@@ -245,11 +245,11 @@ def _alike_wide(Z: NDArray[np.float64]) -> bool:
 
 
 def _captions(material: Material) -> tuple[str, str]:
-    seen, colour = material.seen, material.colours
-    steps = [type(step).__name__ for step in seen.steps]
+    fitted, colour = material.fitted, material.colours
+    steps = [type(step).__name__ for step in fitted.steps]
     after = f", after {' and '.join(steps)}" if steps else ""
     heights = ""
-    if seen.Z.shape[1] == 1:
+    if fitted.Z.shape[1] == 1:
         heights = " The height of a point means nothing."
         if colour.numbers is not None:
             heights = " The height of a point is its label."
@@ -269,13 +269,13 @@ def _body(
     places: Places,
     run: Mapping[str, Any] | None,
 ) -> Markup:
-    seen, method = material.seen, material.method
-    n, n_dims = seen.Z.shape
-    rows = sections.figure("rows", f"{n:,}", f"{count(seen.rows.shape[1], 'feature')} → {count(n_dims, 'direction')}")
-    chain = [*seen.steps, seen.estimator]
-    values = getattr(seen.estimator, "eigenvalues_", None)
+    fitted, method = material.fitted, material.method
+    n, n_dims = fitted.Z.shape
+    rows = sections.figure("rows", f"{n:,}", f"{count(fitted.rows.shape[1], 'feature')} → {count(n_dims, 'direction')}")
+    chain = [*fitted.steps, fitted.estimator]
+    values = getattr(fitted.estimator, "eigenvalues_", None)
     content = [part for each in parts for part in each.sections(places)] or [sections.without_pairs()]
-    steps = [type(step).__name__ for step in seen.steps]
+    steps = [type(step).__name__ for step in fitted.steps]
     return joined(
         tag(
             "header",
@@ -291,7 +291,7 @@ def _body(
             tag("dl", rows, *(one for part in parts for one in part.figures), class_="figures"),
             plots,
             *content,
-            sections.features_section(feature_weights(seen), seen.axes, seen.names, steps),
+            sections.features_section(feature_weights(fitted), fitted.axes, fitted.names, steps),
             sections.eigenvalues_section(None if values is None else np.asarray(values, dtype=np.float64), method),
             sections.run_section([(type(step).__name__, changed_parameters(step)) for step in chain], run),
             id="content",

@@ -22,7 +22,7 @@ from pairlens.report._pairs import (
     violations,
 )
 from pairlens.report._points import Colours, Names
-from pairlens.report._views import Seen
+from pairlens.report._views import FittedView
 from pairlens.selection import held_out_accuracy, held_out_auc
 from pairlens.supervision import Constraints, Preferences
 
@@ -42,7 +42,7 @@ class Material:
     model : estimator or Pipeline
     X : array-like
         The rows as the model takes them.
-    seen : Seen
+    fitted : FittedView
         What the model makes of them.
     pca : array of shape (n_samples, n_dims)
         What PCA makes of them.
@@ -55,7 +55,7 @@ class Material:
 
     model: Any
     X: Any
-    seen: Seen
+    fitted: FittedView
     pca: NDArray[np.float64]
     names: Names
     colours: Colours
@@ -66,7 +66,7 @@ class Material:
     @property
     def method(self) -> str:
         """The name of the method."""
-        return type(self.seen.estimator).__name__
+        return type(self.fitted.estimator).__name__
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ class ConstraintPart:
     def __init__(self, material: Material, constraints: Constraints, preferences: Preferences | None) -> None:
         self._material = material
         self._known = known = list_pairs(constraints, material.seed)
-        views = (material.seen.Z, material.pca)
+        views = (material.fitted.Z, material.pca)
         self._judged = view, pca = judge(views[0], known, material.seed), judge(views[1], known, material.seed)
-        self._found = violations(material.seen.estimator, known, view)
+        self._found = violations(material.fitted.estimator, known, view)
         drawn = _drawn(len(known.pairs), self._found.order, material.seed)
         self.lines = [
             Lines(kind, known.pairs[lines], (view.satisfied[lines], pca.satisfied[lines]))
@@ -136,7 +136,7 @@ class ConstraintPart:
             return []
         rows = []
         score = material.held_out
-        if score is None and material.n_splits >= 2 and hasattr(material.seen.estimator, "transform"):
+        if score is None and material.n_splits >= 2 and hasattr(material.fitted.estimator, "transform"):
             score = held_out_auc(
                 material.model,
                 material.X,
@@ -151,7 +151,7 @@ class ConstraintPart:
         n_splits = material.n_splits if score is None else len(score.folds)
         for name, Z, how in (
             (f"PCA, {material.pca.shape[1]} of its components", material.pca, "the same pairs; it sees none"),
-            ("all features", material.seen.rows, "the same pairs; nothing is learnt"),
+            ("all features", material.fitted.rows, "the same pairs; nothing is learnt"),
         ):
             rows.append((name, auc_unlearnt(Z, constraints, n_splits, material.seed), how))
         return rows
@@ -194,7 +194,7 @@ class PreferencePart:
 
     def __init__(self, material: Material, preferences: Preferences) -> None:
         self._material = material
-        self._ranked = ranked = rank(material.seen.estimator, material.seen.rows, preferences, material.seed)
+        self._ranked = ranked = rank(material.fitted.estimator, material.fitted.rows, preferences, material.seed)
         self._score: HeldOutScore | None = None
         self.lines: list[Lines] = []
         self.rows: IntArray = np.empty(0, dtype=np.int64)

@@ -181,7 +181,7 @@ def pairs_section(
     return section(
         "pairs",
         "Pairs",
-        tag("p", drawn, _rule(view), " ", _seen(name)),
+        tag("p", drawn, _rule(view), " ", _learnt_from(name)),
         tag(
             "div",
             table(
@@ -215,7 +215,7 @@ def _rule(view: Judged) -> str:
     )
 
 
-def _seen(name: str) -> str:
+def _learnt_from(name: str) -> str:
     return (
         f"{name} has learnt from these pairs, so it is no merit that it satisfies most of them. How well it does with "
         "others is what the held-out AUC says."

@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from pairlens._sklearn import check_is_fitted
 from pairlens.engines import Rows, column_means, row_blocks, take_rows
 
-__all__ = ["Seen", "Weights", "feature_weights", "look", "pca_view"]
+__all__ = ["FittedView", "Weights", "feature_weights", "look", "pca_view"]
 
 MAX_AXES = 10
 CHECKED_ROWS = 50
@@ -22,7 +22,7 @@ LINEAR_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
-class Seen:
+class FittedView:
     """What a model makes of the rows.
 
     Attributes
@@ -49,7 +49,7 @@ class Seen:
     names: list[str]
 
 
-def look(model: Any, X: Any, feature_names: ArrayLike | None) -> Seen:
+def look(model: Any, X: Any, feature_names: ArrayLike | None) -> FittedView:
     """Take a model apart and let it transform the rows."""
     check_is_fitted(model)
     front, estimator, steps = None, model, ()
@@ -73,7 +73,7 @@ def look(model: Any, X: Any, feature_names: ArrayLike | None) -> Seen:
     Z = Z[:, None] if Z.ndim == 1 else Z
     axes = (axis,) if Z.shape[1] == 1 else tuple(f"{axis} {i + 1}" for i in range(Z.shape[1]))
     rows = check_array(received, accept_sparse="csr", dtype=[np.float64, np.float32])
-    return Seen(estimator, steps, rows, Z, axes, _names(model, X, front, rows.shape[1], feature_names))
+    return FittedView(estimator, steps, rows, Z, axes, _names(model, X, front, rows.shape[1], feature_names))
 
 
 def _names(model: Any, X: Any, front: Any, n_features: int, given: ArrayLike | None) -> list[str]:
@@ -129,36 +129,36 @@ class Weights:
     weight: NDArray[np.float64] | None
 
 
-def feature_weights(seen: Seen) -> Weights:
+def feature_weights(fitted: FittedView) -> Weights:
     """The weights of a linear view, or the correlation of the features with the axes of any other."""
-    n_axes = min(MAX_AXES, seen.Z.shape[1])
-    deviation = _deviations(seen.rows)
-    weight = _linear_weights(seen)
+    n_axes = min(MAX_AXES, fitted.Z.shape[1])
+    deviation = _deviations(fitted.rows)
+    weight = _linear_weights(fitted)
     if weight is not None:
         return Weights(weight[:n_axes] * deviation, weight[:n_axes])
-    centred = seen.Z[:, :n_axes] - seen.Z[:, :n_axes].mean(axis=0)
-    mean = column_means(seen.rows)
-    products = np.zeros((n_axes, seen.rows.shape[1]))
-    for block in row_blocks(seen.rows.shape[0], 8 * seen.rows.shape[1]):
-        part = seen.rows[block]
+    centred = fitted.Z[:, :n_axes] - fitted.Z[:, :n_axes].mean(axis=0)
+    mean = column_means(fitted.rows)
+    products = np.zeros((n_axes, fitted.rows.shape[1]))
+    for block in row_blocks(fitted.rows.shape[0], 8 * fitted.rows.shape[1]):
+        part = fitted.rows[block]
         products += np.asarray(centred[block].T @ part if sparse.issparse(part) else centred[block].T @ (part - mean))
     scale = np.outer(np.sqrt((centred**2).mean(axis=0)), deviation) * len(centred)
     with np.errstate(all="ignore"):
         return Weights(np.where(scale > 0, products / scale, 0.0), None)
 
 
-def _linear_weights(seen: Seen) -> NDArray[np.float64] | None:
+def _linear_weights(fitted: FittedView) -> NDArray[np.float64] | None:
     """The weights, if the model has some and they do explain the view of a few rows."""
-    estimator = seen.estimator
+    estimator = fitted.estimator
     components = getattr(estimator, "components_", getattr(estimator, "coef_", None))
     if components is None:
         return None
     weight = np.atleast_2d(np.asarray(components, dtype=np.float64))
-    if weight.shape != (seen.Z.shape[1], seen.rows.shape[1]):
+    if weight.shape != (fitted.Z.shape[1], fitted.rows.shape[1]):
         return None
-    chosen = np.unique(np.linspace(0, len(seen.Z) - 1, CHECKED_ROWS).astype(int))
-    Z = seen.Z[chosen]
-    guess = take_rows(seen.rows, chosen) @ weight.T
+    chosen = np.unique(np.linspace(0, len(fitted.Z) - 1, CHECKED_ROWS).astype(int))
+    Z = fitted.Z[chosen]
+    guess = take_rows(fitted.rows, chosen) @ weight.T
     # Directions see differences of rows: what the origin is does not matter.
     gap = np.abs((guess - guess.mean(axis=0)) - (Z - Z.mean(axis=0))).max()
     return weight if gap <= LINEAR_TOLERANCE * max(np.abs(Z - Z.mean(axis=0)).max(), 1e-300) else None

@@ -95,7 +95,7 @@ def _taken(call: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def build(name: str, n_components: int | str = 2, seed: int | None = 0) -> Any:
-    """A method, or a control, with so many directions and this seed, as far as it has such parameters.
+    """A method, or a control, with this number of directions and this seed, as far as it has such parameters.
 
     Examples
     --------

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import Rows
+from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import HeldOutDistances, PairFolds, held_out_distances
 from pairlens.kernels.features import kernel_features
 from pairlens.methods.bwdr import shrunk_scatters, stretch_between
@@ -20,6 +22,8 @@ __all__ = ["FEWEST_FOR_GUARD", "GUARD_FOLDS", "Rival"]
 GUARD_FOLDS = 3
 FEWEST_FOR_GUARD = 5
 """Pairs of a kind below which no question is asked."""
+RANK = 150
+THRESHOLD = 0.95
 
 
 @dataclass(frozen=True)
@@ -28,30 +32,36 @@ class Rival:
 
     Attributes
     ----------
-    method : KernelBWDR
-        With its defaults: shrunk, in 150 kernel principal components of median width.
+    Z : array or CSR matrix of shape (n_samples, n_features)
+        The z-scored rows.
     space : RowSpace
-        The kernel principal components of the rows.
+        Their kernel principal components, 150 of median width.
+    n_components : int
     """
 
-    method: KernelBWDR
+    Z: Rows
     space: RowSpace
+    n_components: int
 
     @classmethod
     def of(cls, Z: Rows, n_components: int) -> Rival:
         """Prepare z-scored rows."""
-        method = KernelBWDR(n_components)
-        features = kernel_features(Z, kernel=method.kernel, gamma=method.gamma, rank=method.rank, center=True)
-        coordinates = features(Z)
-        return cls(method, RowSpace(coordinates, coordinates.mean(axis=0)))
+        coordinates = kernel_features(Z, kernel="rbf", gamma="median", rank=RANK, center=True)(Z)
+        return cls(Z, RowSpace(coordinates, coordinates.mean(axis=0)), n_components)
 
     def view(self, known: Constraints) -> NDArray[np.float64]:
         """The rows in the view that KernelBWDR learns from these pairs."""
-        method = self.method
-        within, between = shrunk_scatters(self.space, known, method.shrinkage, method.shrinkage_factor)
-        (_, directions), _ = stretch_between(within, between, method.n_components, method.threshold)
+        within, between = shrunk_scatters(self.space, known, "auto", 1.0)
+        (_, directions), _ = stretch_between(within, between, self.n_components, THRESHOLD)
         return np.asarray(self.space.rows @ directions)
 
     def held_out(self, folds: PairFolds) -> HeldOutDistances:
         """Distances of held-out pairs in its views."""
         return held_out_distances(self.view, folds)
+
+    def fit(self, known: Constraints) -> KernelBWDR:
+        """The estimator itself, for all pairs."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SupervisionWarning)
+            method = KernelBWDR(self.n_components, kernel="rbf", gamma="median", rank=RANK, threshold=THRESHOLD)
+            return method.fit(self.Z, constraints=known)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -164,15 +163,12 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
         if not self.guard:
             return
         standardised = Standardiser.of(rows, self._mean)
-        Z = standardised(rows)
-        rival = Rival.of(Z, min(self.n_components_, rows.shape[0] - 1))
+        rival = Rival.of(standardised(rows), min(self.n_components_, rows.shape[0] - 1))
         held_out = rival.held_out(folds)
         n_dims = min(self.n_components_, held_out.must.shape[1])
         if held_out.auc(n_dims) <= self.auc_ + held_out.margin:
             return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SupervisionWarning)
-            self._other, self._standardised = rival.method.fit(Z, constraints=known), standardised
+        self._other, self._standardised = rival.fit(known), standardised
         self.chosen_, self.eigenvalues_ = "kernel-bwdr", self._other.eigenvalues_
         self._judge(held_out, n_dims)
 

@@ -44,7 +44,7 @@ class Diffusion:
         from sklearn.neighbors import NearestNeighbors
 
         k = min(NEW_ROW_NEIGHBORS, len(self.rows))
-        # Trees do not pay in so many dimensions; products of rows find the neighbours, differences their distances.
+        # Trees do not pay in 15 dimensions; products of rows find the neighbours, differences their distances.
         finder = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.rows)
         index = finder.kneighbors(Z, return_distance=False)
         squared = np.stack([np.einsum("ij,ij->i", Z - near, Z - near) for near in (self.rows[i] for i in index.T)], 1)
