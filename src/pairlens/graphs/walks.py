@@ -15,6 +15,8 @@ __all__ = ["NearGraph", "near_graph", "spread_over"]
 
 SCALE_NEIGHBOR = 7
 """The neighbour whose distance is the local scale of the weights."""
+NEGLIGIBLE = 1e-150
+"""Weights below it are none: a row with no others has a degree whose inverse overflows."""
 ACCURACY = 1e-12
 """Relative size at which the iteration of the spreading ends."""
 
@@ -41,6 +43,7 @@ def near_graph(rows: NDArray[np.float64], n_neighbors: int) -> NearGraph:
     local = scale[edges[:, 0]] * scale[edges[:, 1]]
     # Rows that repeat seven times have scale 0: full weight to each other, none to all others.
     weight = np.where(local > 0, np.exp(-squared / np.where(local > 0, local, 1.0)), squared == 0)
+    weight[weight < NEGLIGIBLE] = 0.0
     graph = weight_matrix(edges, weight, n)
     degree = np.asarray(graph.sum(axis=1)).ravel()
     # A row whose weights all vanish walks to itself.
