@@ -304,8 +304,21 @@ def symmetric_eigen(X: Rows, A: Float64) -> tuple[Float64, Float64]:
 
 
 @operation
-def weighted_scatter(X: Rows, *, weight: FloatArray | None = None, offset: FloatArray) -> Float64:
-    r"""The scatter about a point, :math:`\sum_i d_i (x_i - o)(x_i - o)'`, with d = 1 unless given."""
+def weighted_scatter(
+    X: Rows, *, weight: FloatArray | None = None, offset: FloatArray, is_mean: bool = False
+) -> Float64:
+    r"""The scatter about a point, :math:`\sum_i d_i (x_i - o)(x_i - o)'`, with d = 1 unless given.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or EngineRows of shape (n, f)
+    weight : array of shape (n,), optional
+        The d.
+    offset : array of shape (f,)
+        The o.
+    is_mean : bool
+        Whether the offset is the mean of the rows, whose sum is then known.
+    """
     raise NotImplementedError
 
 

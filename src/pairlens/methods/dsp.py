@@ -51,7 +51,8 @@ class DSP(LinearPairTransformer):
 
     .. math:: \frac{w' A w}{w' B w}, \qquad A = X' L_S X, \quad B = X' L_R X,
 
-    where L is the Laplacian of a graph. So must-links act on who counts as a neighbour, unlabelled rows included.
+    where L is the Laplacian of a graph: equations 9 to 17 of [2]_. So must-links act on who counts as a neighbour,
+    unlabelled rows included.
 
     Choose it for clustering with few pairs and a structure that is not linear. Scale the features first, by default
     each to [0, 1] as in the paper.
@@ -189,7 +190,7 @@ class DSP(LinearPairTransformer):
         return Placement.DEVICE if self.neighbors == "approx" else self._rows_may_be
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        """A and B, equations 15 and 16, from the graphs S and R, equations 12 to 14."""
+        """A and B, equation 17 of [2]_."""
         if known.n_pairs == 0:
             raise ValueError(
                 "DSP needs at least one must-link or cannot-link. Give pairs by constraints=, or labels by y; without "
@@ -197,6 +198,7 @@ class DSP(LinearPairTransformer):
             )
         rows, chunklets = space.near_rows, known.chunklets()
         self.gamma_ = self._find_gamma(rows, known)
+        # The projected kernel, equation 6, and its distance, equation 10.
         null_space = must_link_null_space(rows, chunklets, gamma=self.gamma_)
         projected = projected_rows(rows, null_space, chunklets)
         self._warn_of_hubs(projected.remaining, chunklets)
@@ -206,8 +208,8 @@ class DSP(LinearPairTransformer):
             search=self.neighbors,
             random_state=self.random_state,
         )
-        S = near_graph(projected, found)
-        R = far_graph(projected, found, *cannot_links(known))
+        S = near_graph(projected, found)  # equation 9
+        R = far_graph(projected, found, *cannot_links(known))  # equation 14
         return graph_scatter(space.rows, S), graph_scatter(space.rows, R)
 
     def _solve_in(self, space: RowSpace, known: Constraints) -> Pencil:
@@ -303,6 +305,9 @@ def dual_diagonalisation(
     eigh: Callable[[Matrix], Pencil] = symmetric,
 ) -> Pencil:
     r"""Directions of smallest :math:`w' A w / w' B w`, smallest first, without the null space of B.
+
+    The eigenproblem :math:`A w = \lambda B w`, equations 20 and 21 of Yan et al. (2012), by simultaneous
+    diagonalisation: B is diagonalised, its null space dropped, B whitened, and A diagonalised there.
 
     Parameters
     ----------

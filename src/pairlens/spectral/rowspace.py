@@ -64,11 +64,14 @@ class RowSpace:
         The mean of the data in these coordinates.
     input_rows : array or CSR matrix of shape (n_rows, any), optional
         The rows whose distances say who is near whom, where the coordinates do not: the input of a kernel method.
+    all_rows : bool
+        Whether these are all rows of the data, whose mean is then the offset.
     """
 
     rows: Rows
     offset: NDArray[np.float64]
     input_rows: Rows | None = None
+    all_rows: bool = False
     _basis: Basis | None = None
 
     @property
@@ -88,7 +91,7 @@ class RowSpace:
 
     def total_scatter(self, weight: FloatArray | None = None) -> NDArray[np.float64]:
         """Scatter of the rows about the mean of the data, each with its weight."""
-        return weighted_scatter(self.rows, weight=weight, offset=self.offset)
+        return weighted_scatter(self.rows, weight=weight, offset=self.offset, is_mean=self.all_rows)
 
     def covariance(self) -> NDArray[np.float64]:
         """Total scatter divided by the number of rows."""
@@ -158,8 +161,8 @@ def row_space(
     if f <= n:
         varying = np.flatnonzero(varying_columns(rows))
         if len(varying) == f:
-            return RowSpace(rows, mean)
-        return RowSpace(rows[:, varying], mean[varying], _basis=_Columns(varying, f))
+            return RowSpace(rows, mean, all_rows=used is None)
+        return RowSpace(rows[:, varying], mean[varying], all_rows=used is None, _basis=_Columns(varying, f))
     dual, coordinates = _dual_basis(rows, mean)
     return RowSpace(coordinates, np.zeros(coordinates.shape[1]), _basis=dual)
 

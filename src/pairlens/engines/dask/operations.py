@@ -84,7 +84,13 @@ def norm_chunk(block: Block, _start: int, offset: Float64) -> float:
 
 
 @interface.weighted_scatter.register(DaskRows)
-def weighted_scatter(X: DaskRows, *, weight: FloatArray | None = None, offset: FloatArray) -> Float64:
+def weighted_scatter(
+    X: DaskRows,
+    *,
+    weight: FloatArray | None = None,
+    offset: FloatArray,
+    is_mean: bool = False,  # noqa: ARG001 - nothing is saved by it here
+) -> Float64:
     if weight is None:
         return X.moments(scatter=True).about(offset)
     parts = [task(weighted_chunk, chunk, weight[start:stop], offset) for start, stop, chunk in X.chunks()]

@@ -52,7 +52,7 @@ class Moments:
         return cls(
             n=int(X.shape[0]),
             mean=mean,
-            scatter=weighted_scatter(X, offset=mean) if scatter else None,
+            scatter=weighted_scatter(X, offset=mean, is_mean=True) if scatter else None,
             first=take_rows(X, np.array([0]))[0],
             varies=varying_columns(X),
         )

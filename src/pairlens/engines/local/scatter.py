@@ -45,12 +45,14 @@ def _product_blocks(n: int, f: int, dtype: DTypeLike) -> Iterator[slice]:
 
 
 @interface.weighted_scatter.register(object)
-def weighted_scatter(X: Rows, *, weight: FloatArray | None = None, offset: FloatArray) -> Float64:
+def weighted_scatter(
+    X: Rows, *, weight: FloatArray | None = None, offset: FloatArray, is_mean: bool = False
+) -> Float64:
     n, f = X.shape
     if sparse.issparse(X):
         return _sparse_weighted_scatter(X, weight, offset)
     if weight is None:
-        return _plain_scatter(X, offset)
+        return _plain_scatter(X, offset, is_mean)
     total = np.zeros((f, f))
     centre = offset.astype(X.dtype)
     root, unit = _roots(weight, X.dtype)
@@ -67,7 +69,7 @@ def _roots(weight: FloatArray, dtype: DTypeLike) -> tuple[FloatArray, float]:
     return np.sqrt(weight / unit).astype(dtype), unit
 
 
-def _plain_scatter(X: FloatArray, offset: FloatArray) -> Float64:
+def _plain_scatter(X: FloatArray, offset: FloatArray, is_mean: bool) -> Float64:
     """The scatter of all rows about a point near their mean.
 
     Centring copies every block, a third of the whole cost. It is needed only where columns lie far from zero: about one
@@ -78,8 +80,8 @@ def _plain_scatter(X: FloatArray, offset: FloatArray) -> Float64:
     for block in _product_blocks(n, f, X.dtype):
         rows = X[block]
         squares += rows.T @ rows
-        sums += np.ones(len(rows), dtype=X.dtype) @ rows
         seen = block.stop
+        sums = seen * offset if is_mean else sums + np.ones(len(rows), dtype=X.dtype) @ rows
         if np.any(sums**2 > 0.9 * seen * squares.diagonal()):
             break
     else:

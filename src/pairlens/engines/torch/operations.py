@@ -101,7 +101,13 @@ def mean_norm(X: TensorRows) -> float:
 
 
 @interface.weighted_scatter.register(TensorRows)
-def weighted_scatter(X: TensorRows, *, weight: FloatArray | None = None, offset: FloatArray) -> Float64:
+def weighted_scatter(
+    X: TensorRows,
+    *,
+    weight: FloatArray | None = None,
+    offset: FloatArray,
+    is_mean: bool = False,  # noqa: ARG001 - nothing is saved by it here
+) -> Float64:
     centre = X.place(offset)
     root, unit = (None, 1.0) if weight is None else _roots(X, weight)
     total = X.zeros(X.shape[1], X.shape[1])
