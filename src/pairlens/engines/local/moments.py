@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.interface import IntArray, Rows
-from pairlens.engines.local.rows import column_means, take_rows, varying_columns
-from pairlens.engines.local.scatter import weighted_scatter
+from pairlens.engines.interface import IntArray, Rows, column_means, take_rows, varying_columns, weighted_scatter
 
 __all__ = ["Moments", "merge_moments"]
 
