@@ -18,8 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, minmax_scale
 
 from pairlens import Constraints
-from pairlens.cluster import lloyd
-from pairlens.cluster.lloyd import weighted_kmeans
 from pairlens.cluster.skkmeans import SKKMeans
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods.kernel_null_space import KernelNullSpace
@@ -76,13 +74,13 @@ def test_cost_is_that_of_kernel_k_means():
     model = SKKMeans(3, delta=0.6, random_state=0).fit(X, constraints=known)
     K = KernelNullSpace(delta=0.6).fit_transform(X, constraints=known)
     assert model.inertia_ == pytest.approx(kernel_kmeans_cost(K, model.labels_), rel=1e-9)
-    # No single row, moved with its group, lowers the cost: a local optimum.
+    # No single row, moved with its group, lowers the cost.
     chunklets = known.chunklets()
     for row in range(0, len(X), 7):
         for cluster in range(3):
             moved = model.labels_.copy()
             moved[chunklets == chunklets[row] if chunklets[row] >= 0 else row] = cluster
-            assert kernel_kmeans_cost(K, moved) >= model.inertia_ - 0.02
+            assert kernel_kmeans_cost(K, moved) >= model.inertia_ - 1e-6
     assert adjusted_rand_score(y, model.labels_) > 0.8
 
 
@@ -181,20 +179,3 @@ def test_errors_and_warnings():
     with pytest.warns(SupervisionWarning, match="found 2 clusters of the n_clusters=4 asked for"):
         model = SKKMeans(4).fit(X, [0, 0, 0, 1, 1, 1])
     assert set(model.labels_) == {0, 1}
-
-
-def test_empty_clusters_are_seeded_again():
-    points = np.array([[0.0], [0.1], [10.0], [10.1], [50.0]])
-    centers = np.array([[5.0], [1000.0], [2000.0]])
-    found = lloyd._lloyd(points, np.ones(5), centers, 100, 1.0)
-    assert len(np.unique(found.labels)) == 3
-    assert found.inertia == pytest.approx(0.01)
-
-
-def test_weights_count_like_repeated_points():
-    rng = np.random.default_rng(0)
-    points, weight = rng.standard_normal((30, 2)), rng.integers(1, 4, 30)
-    repeated = np.repeat(points, weight, axis=0)
-    some = weighted_kmeans(points, weight.astype(float), 3, n_init=30, max_iter=100, rng=np.random.default_rng(0))
-    many = weighted_kmeans(repeated, np.ones(len(repeated)), 3, n_init=30, max_iter=100, rng=np.random.default_rng(0))
-    assert some.inertia == pytest.approx(many.inertia)

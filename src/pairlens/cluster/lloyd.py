@@ -1,4 +1,4 @@
-"""Weighted k-means on explicit features: seeding, iterations, empty clusters and restarts."""
+"""Weighted k-means on explicit features: iterations, exchanges, restarts and mixtures of their results."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
-__all__ = ["Clustering", "assign", "weighted_kmeans"]
+from pairlens.cluster.exchange import exchange_pass
+from pairlens.cluster.points import TIE, WeightedPoints, squared_distances
+from pairlens.cluster.seeding import greedy_seeds
+
+__all__ = ["Clustering", "assign", "exchanged", "lloyd", "mixed_centers", "weighted_kmeans"]
 
 Float64 = NDArray[np.float64]
 Labels = NDArray[np.int64]
-
-TIE = 1e-9
-"""Squared distances that agree to this share of the mean squared norm are equal; the first cluster gets the point."""
 
 
 @dataclass(frozen=True)
@@ -27,79 +29,112 @@ class Clustering:
 
 
 def assign(points: Float64, centers: Float64, scale: float) -> tuple[Labels, Float64]:
-    """The nearest centre of each point, the first of those that tie, and the squared distance to it."""
-    squared = (points**2).sum(axis=1)[:, None] - 2 * points @ centers.T + (centers**2).sum(axis=1)
-    np.maximum(squared, 0.0, out=squared)
-    least = squared.min(axis=1)
-    labels = np.argmax(squared <= least[:, None] + TIE * scale, axis=1)
-    return labels, squared[np.arange(len(points)), labels]
+    """The nearest centre of each point, the first of those that tie, and the squared distance to it.
+
+    Squared distances are equal if they agree to :data:`~pairlens.cluster.points.TIE` of `scale`.
+    """
+    return _nearest(squared_distances(points, centers), TIE * scale)
+
+
+def _nearest(squared: Float64, negligible: float) -> tuple[Labels, Float64]:
+    labels = np.argmax(squared <= squared.min(axis=1, keepdims=True) + negligible, axis=1)
+    return labels, squared[np.arange(len(squared)), labels]
 
 
 def weighted_kmeans(
-    points: Float64, weight: Float64, n_clusters: int, *, n_init: int, max_iter: int, rng: np.random.Generator
+    points: WeightedPoints, n_clusters: int, *, n_init: int, max_iter: int, rng: np.random.Generator
 ) -> Clustering:
-    """The best of `n_init` runs of Lloyd's iterations from k-means++ seeds; clusters are numbered by their first point.
+    """The best of `n_init` runs from greedy seeds, and of as many from mixtures of their results.
 
-    There are fewer clusters than asked for if there are fewer distinct points.
+    A run is Lloyd's iterations, then moves of single points. Clusters are numbered by their first point. There are
+    fewer than asked for if there are fewer distinct points.
+
+    References
+    ----------
+    D. Gribel, T. Vidal, "HG-means: a scalable hybrid genetic algorithm for minimum sum-of-squares clustering",
+    Pattern Recognition 88, 2019.
     """
-    scale = float(np.average((points**2).sum(axis=1), weights=weight))
-    best: Clustering | None = None
-    for _ in range(n_init):
-        found = _lloyd(points, weight, _seeds(points, weight, n_clusters, scale, rng), max_iter, scale)
-        # Runs that end in the same optimum differ by rounding, which must not choose among them.
-        if best is None or found.inertia < best.inertia - TIE * scale * weight.sum():
-            best = found
-    assert best is not None
-    return _numbered(points, weight, best, scale)
+
+    def run(centers: Float64) -> Clustering:
+        return exchanged(points, lloyd(points, centers, max_iter), max_iter)
+
+    found = [run(greedy_seeds(points, n_clusters, rng)) for _ in range(n_init)]
+    gap = points.negligible * points.weight.sum()
+    for _ in range(n_init if n_init > 1 and 1 < len(found[0].centers) < len(points) else 0):
+        first, second = (_better(points, found, rng) for _ in range(2))
+        child = run(mixed_centers(points, first.centers, second.centers, rng))
+        worst = max(range(n_init), key=lambda place: found[place].inertia)
+        # An optimum that is there already would only crowd out others.
+        if child.inertia < found[worst].inertia and all(abs(child.inertia - other.inertia) > gap for other in found):
+            found[worst] = child
+    return _numbered(points, _best(points, found))
 
 
-def _numbered(points: Float64, weight: Float64, found: Clustering, scale: float) -> Clustering:
-    """Number the clusters by their first point, so that neither seeds nor rounding show in the labels."""
-    labels, centers, inertia = found.labels, found.centers, found.inertia
-    for _ in range(len(centers)):
-        used, first = np.unique(labels, return_index=True)
-        order = used[np.argsort(first)]
-        if np.array_equal(order, np.arange(len(order))):
-            break
-        centers = centers[np.concatenate([order, np.setdiff1d(np.arange(len(centers)), order)])]
-        # Of centres at the same distance the first gets the point, and another one may be first now.
-        labels, squared = assign(points, centers, scale)
-        inertia = float(weight @ squared)
-    return Clustering(labels, centers, inertia, found.n_iter)
+def _best(points: WeightedPoints, found: list[Clustering]) -> Clustering:
+    """The first of those with the least cost: runs that end in the same optimum differ by rounding."""
+    least = min(clustering.inertia for clustering in found)
+    return next(c for c in found if c.inertia <= least + points.negligible * points.weight.sum())
 
 
-def _seeds(points: Float64, weight: Float64, n_clusters: int, scale: float, rng: np.random.Generator) -> Float64:
-    """k-means++: each next one with a probability that grows with the squared distance to those chosen."""
-    chosen = [int(rng.choice(len(points), p=weight / weight.sum()))]
-    nearest = np.full(len(points), np.inf)
-    while True:
-        nearest = np.minimum(nearest, ((points - points[chosen[-1]]) ** 2).sum(axis=1))
-        nearest[nearest <= TIE * scale] = 0.0
-        mass = weight * nearest
-        if len(chosen) == n_clusters or mass.sum() <= 0:
-            return points[chosen]
-        chosen.append(int(rng.choice(len(points), p=mass / mass.sum())))
+def _better(points: WeightedPoints, found: list[Clustering], rng: np.random.Generator) -> Clustering:
+    """The better of two drawn at random."""
+    return _best(points, [found[place] for place in rng.integers(len(found), size=2)])
 
 
-def _lloyd(points: Float64, weight: Float64, centers: Float64, max_iter: int, scale: float) -> Clustering:
-    labels, squared = assign(points, centers, scale)
+def mixed_centers(points: WeightedPoints, first: Float64, second: Float64, rng: np.random.Generator) -> Float64:
+    """Centres of two clusterings, matched one to one, of each pair one at random; one of them is then seeded anew."""
+    left, right = linear_sum_assignment(squared_distances(first, second))
+    k = len(left)
+    mixed = np.where(rng.random(k)[:, None] < 0.5, first[left], second[right])
+    return greedy_seeds(points, k, rng, np.delete(mixed, rng.integers(k), axis=0))
+
+
+def lloyd(points: WeightedPoints, centers: Float64, max_iter: int) -> Clustering:
+    """Assign points to centres and centres to means in turn until nothing changes."""
+    negligible = points.negligible
+    labels, squared = _nearest(points.squared_distances(centers), negligible)
     n_iter = 0
     while n_iter < max_iter:
         n_iter += 1
-        centers = _means(points, weight, labels, squared, len(centers))
+        centers = _means(points, labels, squared, len(centers))
         before = labels
-        labels, squared = assign(points, centers, scale)
+        labels, squared = _nearest(points.squared_distances(centers), negligible)
         if np.array_equal(labels, before):
             break
-    return Clustering(labels, centers, float(weight @ squared), n_iter)
+    return Clustering(labels, centers, float(points.weight @ squared), n_iter)
 
 
-def _means(points: Float64, weight: Float64, labels: Labels, squared: Float64, k: int) -> Float64:
+def exchanged(points: WeightedPoints, found: Clustering, max_iter: int) -> Clustering:
+    """Move single points between clusters until no move lowers the cost."""
+    while found.n_iter < max_iter:
+        labels, centers = exchange_pass(points, found.labels, found.centers)
+        if np.array_equal(labels, found.labels):
+            break
+        squared = ((points.rows - centers[labels]) ** 2).sum(axis=1)
+        found = Clustering(labels, centers, float(points.weight @ squared), found.n_iter + 1)
+    return found
+
+
+def _numbered(points: WeightedPoints, found: Clustering) -> Clustering:
+    """Number the clusters by their first point, so that neither seeds nor rounding show in the labels."""
+    k, labels, centers = len(found.centers), found.labels, found.centers
+    for _ in range(k):
+        used, first = np.unique(labels, return_index=True)
+        order = used[np.argsort(first)]
+        centers = centers[np.concatenate([order, np.setdiff1d(np.arange(k), order)])]
+        # Of centres at the same distance the first gets the point, and another one may be first now.
+        labels, squared = _nearest(points.squared_distances(centers), points.negligible)
+        if np.array_equal(order, np.arange(len(order))):
+            break
+    return Clustering(labels, centers, float(points.weight @ squared), found.n_iter)
+
+
+def _means(points: WeightedPoints, labels: Labels, squared: Float64, k: int) -> Float64:
     """Weighted means of the clusters; an empty one gets the point that costs most where it is, each another."""
-    total = np.bincount(labels, weight, minlength=k)
+    total = np.bincount(labels, points.weight, minlength=k)
     member = np.zeros((k, len(points)))
-    member[labels, np.arange(len(points))] = weight
-    centers = member @ points / np.where(total > 0, total, 1.0)[:, None]
+    member[labels, np.arange(len(points))] = points.weight
+    centers = member @ points.rows / np.where(total > 0, total, 1.0)[:, None]
     empty = np.flatnonzero(total == 0)
-    centers[empty] = points[np.argsort(-weight * squared, kind="stable")[: len(empty)]]
+    centers[empty] = points.rows[np.argsort(-points.weight * squared, kind="stable")[: len(empty)]]
     return centers

@@ -23,6 +23,7 @@ from pairlens._sklearn import (
 )
 from pairlens._warnings import warn_user
 from pairlens.cluster.lloyd import assign, weighted_kmeans
+from pairlens.cluster.points import WeightedPoints
 from pairlens.engines import Rows, column_means, group_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.kernels.features import ANCHORS, kernel_features
@@ -57,9 +58,9 @@ class SKKMeans(ClusterMixin, BaseEstimator):
     delta : float or "median", default="median"
         Width of the kernel: :math:`\gamma = 1 / 2 \delta^2`. "median" is the median distance of up to 1,000 rows.
     n_init : int, default=10
-        Runs from different seeds, of which the best is kept.
+        Runs from different seeds. If there are two or more, as many from mixtures of their results follow.
     max_iter : int, default=300
-        Most iterations of a run.
+        Most iterations of a run, passes over single rows included.
     kernel : str or callable, default="rbf"
         A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
     random_state : int, RandomState, Generator or None, default=None
@@ -88,13 +89,17 @@ class SKKMeans(ClusterMixin, BaseEstimator):
     must-link differences are projected; must-linked rows coincide there all the same. Time and memory grow
     as n. Without must-links this is plain kernel k-means.
 
-    Of seeds drawn as in k-means++ the best run is kept. A cluster that becomes empty is given the point that costs
-    most. There are fewer clusters than asked for, with a warning, if must-links leave fewer points.
+    A run starts from greedy k-means++ seeds. After Lloyd's iterations single rows move between clusters as long as that
+    lowers the cost, must-linked rows together. Of `n_init` runs, and of as many that start from mixtures of their
+    centres [2]_, the best is kept. A cluster that becomes empty is given the point that costs most. There are fewer
+    clusters than asked for, with a warning, if must-links leave fewer points.
 
     References
     ----------
     .. [1] S. Yan, S. Bouaziz, D. Lee, J. Barlow, "Semi-supervised dimensionality reduction for analyzing
        high-dimensional data with constraints", Neurocomputing 76, 2012.
+    .. [2] D. Gribel, T. Vidal, "HG-means: a scalable hybrid genetic algorithm for minimum sum-of-squares clustering",
+       Pattern Recognition 88, 2019.
 
     Examples
     --------
@@ -181,10 +186,10 @@ class SKKMeans(ClusterMixin, BaseEstimator):
         _, first = np.unique(chunklets[linked], return_index=True)
         # In the order of their first row, by which clusters are numbered.
         order = np.argsort(np.concatenate([linked[first], free]))
-        self._scale = float(np.average((points**2).sum(axis=1), weights=weight))
+        weighted = WeightedPoints.of(points[order], weight[order])
+        self._scale = weighted.scale
         found = weighted_kmeans(
-            points[order],
-            weight[order],
+            weighted,
             self.n_clusters,
             n_init=self.n_init,
             max_iter=self.max_iter,
