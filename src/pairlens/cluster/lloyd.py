@@ -17,6 +17,9 @@ __all__ = ["Clustering", "assign", "exchanged", "lloyd", "mixed_centers", "weigh
 Float64 = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
+PATIENCE = 2
+"""Mixtures that may bring nothing better, for each of the first runs."""
+
 
 @dataclass(frozen=True)
 class Clustering:
@@ -44,10 +47,11 @@ def _nearest(squared: Float64, negligible: float) -> tuple[Labels, Float64]:
 def weighted_kmeans(
     points: WeightedPoints, n_clusters: int, *, n_init: int, max_iter: int, rng: np.random.Generator
 ) -> Clustering:
-    """The best of `n_init` runs from greedy seeds, and of as many from mixtures of their results.
+    """The best of `n_init` runs from greedy seeds, and of runs from mixtures of their results.
 
-    A run is Lloyd's iterations, then moves of single points. Clusters are numbered by their first point. There are
-    fewer than asked for if there are fewer distinct points.
+    A run is Lloyd's iterations, then moves of single points. Mixtures are made until :data:`PATIENCE` times `n_init` in
+    a row have brought nothing better. Clusters are numbered by their first point. There are fewer than asked for if
+    there are fewer distinct points.
 
     References
     ----------
@@ -60,9 +64,11 @@ def weighted_kmeans(
 
     found = [run(greedy_seeds(points, n_clusters, rng)) for _ in range(n_init)]
     gap = points.negligible * points.weight.sum()
-    for _ in range(n_init if n_init > 1 and 1 < len(found[0].centers) < len(points) else 0):
+    in_vain = 0 if n_init > 1 and 1 < len(found[0].centers) < len(points) else PATIENCE * n_init
+    while in_vain < PATIENCE * n_init:
         first, second = (_better(points, found, rng) for _ in range(2))
         child = run(mixed_centers(points, first.centers, second.centers, rng))
+        in_vain = 0 if child.inertia < _best(points, found).inertia - gap else in_vain + 1
         worst = max(range(n_init), key=lambda place: found[place].inertia)
         # An optimum that is there already would only crowd out others.
         if child.inertia < found[worst].inertia and all(abs(child.inertia - other.inertia) > gap for other in found):

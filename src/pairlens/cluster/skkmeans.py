@@ -58,7 +58,7 @@ class SKKMeans(ClusterMixin, BaseEstimator):
     delta : float or "median", default="median"
         Width of the kernel: :math:`\gamma = 1 / 2 \delta^2`. "median" is the median distance of up to 1,000 rows.
     n_init : int, default=10
-        Runs from different seeds. If there are two or more, as many from mixtures of their results follow.
+        Runs from different seeds. If there are two or more, runs from mixtures of their results follow.
     max_iter : int, default=300
         Most iterations of a run, passes over single rows included.
     kernel : str or callable, default="rbf"
@@ -90,9 +90,9 @@ class SKKMeans(ClusterMixin, BaseEstimator):
     as n. Without must-links this is plain kernel k-means.
 
     A run starts from greedy k-means++ seeds. After Lloyd's iterations single rows move between clusters as long as that
-    lowers the cost, must-linked rows together. Of `n_init` runs, and of as many that start from mixtures of their
-    centres [2]_, the best is kept. A cluster that becomes empty is given the point that costs most. There are fewer
-    clusters than asked for, with a warning, if must-links leave fewer points.
+    lowers the cost, must-linked rows together. After `n_init` runs others start from mixtures of their centres [2]_,
+    until twice `n_init` in a row have brought nothing better. A cluster that becomes empty is given the point that
+    costs most. There are fewer clusters than asked for, with a warning, if must-links leave fewer points.
 
     References
     ----------
