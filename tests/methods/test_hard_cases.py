@@ -103,13 +103,20 @@ def test_score_by_labels_keeps_the_rare_kind():
 
 
 def test_score_counts_explicit_pairs_and_weights_beside_very_many_labels(monkeypatch):
-    monkeypatch.setattr(scores, "MAX_SCORED_PAIRS", 100)
+    """Of 435 pairs that labels imply a hundred are drawn; one given pair that outweighs all of them is not lost."""
     Z = np.arange(40.0)[:, None]
     labels = np.where(np.arange(40) < 30, np.arange(40) // 15, -1)
-    alone = pair_auc(Z, Constraints.from_labels(labels))
-    more = Constraints([(30, 39)], n_samples=40, must_link_weight=1e9)
-    together = pair_auc(Z, Constraints.from_labels(labels).merge(more))
-    assert together == pytest.approx(alone, abs=0.35)
+    by_labels = Constraints.from_labels(labels)
+    exact = pair_auc(Z, by_labels)
+    monkeypatch.setattr(scores, "MAX_SCORED_PAIRS", 100)
+    assert pair_auc(Z, by_labels) == pytest.approx(exact, abs=0.06)
+    for far, expected in ((30.5, 1.0), (1000.0, 0.0)):  # shorter than every cannot-link, or longer
+        Z[39] = far
+        heavy = Constraints([(30, 39)], n_samples=40, must_link_weight=1e9)
+        assert pair_auc(Z, by_labels.merge(heavy)) == pytest.approx(expected, abs=1e-6)
+    light = Constraints([(30, 39)], n_samples=40, must_link_weight=1e-9)
+    assert pair_auc(Z, by_labels.merge(light)) == pytest.approx(exact, abs=0.06)
+    Z[39] = 39
     weighted = Constraints([(0, 1), (0, 39)], [(0, 20)], n_samples=40, must_link_weight=[1.0, 3.0])
     assert pair_auc(Z, weighted) == pytest.approx(0.25)
 

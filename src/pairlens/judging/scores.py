@@ -139,11 +139,24 @@ def pair_auc(embedded: Rows, known: Constraints, sample_weight: ArrayLike | None
 
 
 def _scored_pairs(known: Constraints) -> list[tuple[IntArray, NDArray[np.float64]]]:
-    """Pairs and weights of both kinds; where labels imply very many of a kind, those among a million drawn."""
+    """Pairs and weights of both kinds; where labels imply very many of a kind, some drawn stand for those.
+
+    Pairs that were given count all the same, with their weights.
+    """
     if known.labels is None or known.n_pairs <= MAX_SCORED_PAIRS:
-        few = many = known
-    else:
-        few, many = known, known.sample(MAX_SCORED_PAIRS, random_state=0)
-    must = few if known.n_must_link <= MAX_SCORED_PAIRS // 2 else many
-    cannot = few if known.n_cannot_link <= MAX_SCORED_PAIRS // 2 else many
-    return [(must.must_link, must.must_link_weight), (cannot.cannot_link, cannot.cannot_link_weight)]
+        return [_of_kind(known, must) for must in (True, False)]
+    implied = Constraints.from_labels(known.labels)
+    drawn = implied.sample(min(MAX_SCORED_PAIRS, implied.n_pairs), random_state=0)
+    scored = []
+    for must in (True, False):
+        if (known.n_must_link if must else known.n_cannot_link) <= MAX_SCORED_PAIRS // 2:
+            scored.append(_of_kind(known, must))
+            continue
+        (given, weight), (some, some_weight) = _of_kind(known.explicit, must), _of_kind(drawn, must)
+        stands_for = (implied.n_must_link if must else implied.n_cannot_link) / max(len(some), 1)
+        scored.append((np.concatenate([given, some]), np.concatenate([weight, stands_for * some_weight])))
+    return scored
+
+
+def _of_kind(known: Constraints, must: bool) -> tuple[IntArray, NDArray[np.float64]]:
+    return (known.must_link, known.must_link_weight) if must else (known.cannot_link, known.cannot_link_weight)
