@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -28,3 +31,12 @@ def test_docstring_gives_equation_reference_and_example(cls):
     assert cls.__doc__ is not None
     for part in (":math:", "Choose it", "Parameters", "Attributes", "References", "Examples"):
         assert part in cls.__doc__ or (part == ":math:" and ".. math::" in cls.__doc__), f"{cls.__name__} lacks {part}"
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_docstring_describes_every_parameter_and_no_other(cls):
+    """Each by its name in the section of parameters, alone or with others that it shares a line with."""
+    section = inspect.getdoc(cls).split("\nParameters\n----------\n")[1].split("\n---")[0]
+    lines = re.findall(r"^(\w+(?:, \w+)*)(?: :.*)?$", section, flags=re.MULTILINE)
+    described = [name for line in lines for name in line.split(", ") if name != "Attributes"]
+    assert sorted(described) == sorted(inspect.signature(cls).parameters)

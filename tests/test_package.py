@@ -179,10 +179,16 @@ def test_every_engine_has_every_operation():
         assert operation.dispatch(object).__module__.startswith("pairlens.engines.local"), operation.__name__
 
 
-def test_the_code_of_the_readme_runs():
+def test_the_blocks_of_the_readme_run_one_after_the_other(tmp_path):
+    """Each may use what those before it made; the answers and the table of ids are the reader's own."""
     readme = (Path(__file__).parents[1] / "README.md").read_text()
-    code = readme.split("```python\n")[1].split("```")[0]
-    assert _python(code + "\nprint(Z.shape)") == "(178, 2)\n"
+    blocks = [part.split("```")[0] for part in readme.split("```python\n")[1:]]
+    assert len(blocks) >= 3
+    (tmp_path / "answers.csv").write_text("a,b,kind\nr0,r4,must-link\nr0,r9,cannot-link\n")
+    code = "\n".join(["table = {'id': [f'r{i}' for i in range(150)]}", *blocks, "print(Z.shape)"])
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert result.stdout == "(178, 2)\n"
+    assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
 def test_the_method_of_contributing_runs():
