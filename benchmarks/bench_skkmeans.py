@@ -93,7 +93,7 @@ def compare(name: str, n_seeds: int, n_plain: int) -> tuple[str, ...]:
     X, y = load(name)
     k, known = int(y.max()) + 1, must_links(y)
     start = time.process_time()
-    K = KernelNullSpace(delta=DELTA).fit_transform(X, constraints=known)
+    K = KernelNullSpace(gamma=0.5 / DELTA**2).fit_transform(X, constraints=known)
     kernel_time, start = time.process_time() - start, time.process_time()
     plain = np.array([plain_kernel_kmeans(K, k, np.random.default_rng(seed)) for seed in range(n_plain)])
     plain_time = kernel_time + 10 * (time.process_time() - start) / n_plain

@@ -72,7 +72,7 @@ def test_cost_is_that_of_kernel_k_means():
     X = minmax_scale(X)
     known = Constraints.from_labels(y, per_class=10, random_state=0)
     model = SKKMeans(3, delta=0.6, random_state=0).fit(X, constraints=known)
-    K = KernelNullSpace(delta=0.6).fit_transform(X, constraints=known)
+    K = KernelNullSpace(gamma=0.5 / 0.6**2).fit_transform(X, constraints=known)
     assert model.inertia_ == pytest.approx(kernel_kmeans_cost(K, model.labels_), rel=1e-9)
     # No single row, moved with its group, lowers the cost.
     chunklets = known.chunklets()

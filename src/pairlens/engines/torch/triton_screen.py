@@ -7,6 +7,11 @@ Products run on tensor cores in half precision. A row is split into two parts of
 :math:`x \cdot y = h_x \cdot h_y + h_x \cdot l_y + l_x \cdot h_y` is summed in float32; what is left out is another
 :math:`2^{-22}` of the norms. Rows are scaled by a power of two beforehand, so that the lower parts stay clear of the
 smallest half-precision numbers. With TF32 allowed only the first product is taken.
+
+CI does not run these kernels: it has no GPU, and Triton, which could interpret them on a CPU, is a download of 286 MB
+(1 GB installed) that would take longer than all tests of the engines. Where there is a GPU the tests in
+``tests/engines/torch`` run them and compare the result with the search in memory. A wrong bound in a screen cannot go
+unnoticed there, because every list is settled by refined keys.
 """
 
 # Kernels are typed by Triton, which is not installed where types are checked.
