@@ -8,10 +8,9 @@ Products run on tensor cores in half precision. A row is split into two parts of
 :math:`2^{-22}` of the norms. Rows are scaled by a power of two beforehand, so that the lower parts stay clear of the
 smallest half-precision numbers. With TF32 allowed only the first product is taken.
 
-CI does not run these kernels: it has no GPU, and Triton, which could interpret them on a CPU, is a download of 286 MB
-(1 GB installed) that would take longer than all tests of the engines. Where there is a GPU the tests in
-``tests/engines/torch`` run them and compare the result with the search in memory. A wrong bound in a screen cannot go
-unnoticed there, because every list is settled by refined keys.
+CI does not run these kernels: it has no GPU, and Triton, whose interpreter might run them on a CPU, is a download of
+286 MB and takes 1 GB on disk. Where there is a GPU the tests in ``tests/engines/torch`` run them and compare the result
+with the search in memory.
 """
 
 # Kernels are typed by Triton, which is not installed where types are checked.
