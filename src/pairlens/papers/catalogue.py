@@ -17,7 +17,8 @@ names: protocols, checks of claims, drawings. The parts of a file:
 ``each`` repeats a method, column or table for rows of words, or for all combinations of lists of words. A printed entry
 that is a list has one number for each repetition of its table; without repetition their mean counts.
 
-Functions and classes are named "module:name", or by name alone if the module of the paper has them.
+Classes are named "module:name"; protocols, and makers of the paper's own module, by name alone. Checks are functions of
+:mod:`pairlens.papers.checks`, drawings of :mod:`pairlens.papers.drawings`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from pairlens.papers import checks, drawings
 from pairlens.papers.experiment import Claim, Column, DataSet, Experiment, Figure, Method, Quick, Table
 
 __all__ = ["experiments"]
@@ -83,16 +85,16 @@ class _Paper:
             methods=tuple(Method(**self._resolved(one)) for one in methods),
             quick=Quick(**_frozen(fields.pop("quick", {}))),
             tables=tuple(tables),
-            figures=tuple(Figure(**_frozen(self._resolved(one))) for one in fields.pop("figure", ())),
+            figures=tuple(map(_figure, fields.pop("figure", ()))),
             claims=tuple(self._claim(*one) for one in fields.pop("claims", ())),
             **_frozen(fields),
         )
 
     def _claim(self, text: str, check: str, arguments: Mapping[str, Any] | None = None) -> Claim:
-        return Claim(text, partial(self._named(check), **(arguments or {})))
+        return Claim(text, partial(getattr(checks, check), **(arguments or {})))
 
     def _resolved(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: self._named(value) if key in ("make", "draw") else value for key, value in fields.items()}
+        return {key: self._named(value) if key == "make" else value for key, value in fields.items()}
 
     def _named(self, reference: str) -> Any:
         module, _, name = reference.rpartition(":")
@@ -159,6 +161,11 @@ def _by_set(numbers: Iterable[Any], sets: list[str], place: int | None) -> dict[
 def _column(fields: dict[str, Any], printed: Mapping[str, Mapping[str, float]]) -> Column:
     heading = fields.pop("heading", fields["method"])
     return Column(heading, printed=printed.get(heading, {}), **fields)
+
+
+def _figure(fields: Mapping[str, Any]) -> Figure:
+    draw = getattr(drawings, fields["draw"]) if "draw" in fields else None
+    return Figure(**{**_frozen(fields), "draw": draw})
 
 
 def _frozen(fields: Mapping[str, Any]) -> dict[str, Any]:

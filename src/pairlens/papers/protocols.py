@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from inspect import signature
 
 import numpy as np
 
-from pairlens.methods.base import LinearPairTransformer
 from pairlens.papers.experiment import Array, Codes, Method, Unit
 from pairlens.supervision import Constraints
 
-__all__ = ["SharedFits", "fold", "kmeans_labels", "leading", "nearest_accuracy"]
+__all__ = ["fold", "kmeans_labels", "linear_maps", "nearest_accuracy"]
 
 
 def fold(unit: Unit, n_folds: int, y: Codes) -> tuple[Codes, Codes]:
@@ -42,51 +41,17 @@ def nearest_accuracy(train: Array, y_train: Codes, test: Array, y_test: Codes, *
     return float(KNeighborsClassifier(1).fit(train, y_train).score(test, y_test))
 
 
-def leading(Z: Array, dims: Iterable[int]) -> Iterator[tuple[int, Array]]:
-    """The leading columns, for methods whose directions do not depend on how many are kept."""
-    for d in dims:
-        yield d, Z[:, :d]
+def linear_maps(
+    method: Method, X: Array, pairs: Constraints, dims: Iterable[int], *, each: bool
+) -> Iterator[tuple[int, Array, Array]]:
+    """Linear maps for each dimension that the features allow: the dimension, the mean, and the directions in columns.
 
-
-class SharedFits:
-    """Linear maps of several methods for several dimensions, learned from the same rows and pairs.
-
-    Coordinates and scatters are the larger part of a fit. They do not depend on how many directions are kept, and BWDR
-    and WBDR have the same; so they are computed once. The eigenproblem is solved once for the largest dimension, or
-    once for each where a method asks for it.
+    Fitted for each dimension, or once for the largest, of which the leading directions are taken.
     """
-
-    def __init__(self, X: Array, known: Constraints) -> None:
-        self.X, self.known = X, known
-        self._scatters: dict[Any, Any] = {}
-
-    def maps(self, method: Method, dims: Iterable[int], *, each: bool) -> Iterator[tuple[int, Array, Array]]:
-        """For each dimension that the features allow: the dimension, the mean, and the directions in columns."""
-        possible = [d for d in dims if d <= self.X.shape[1]]
-        if each:
-            for d in possible:
-                yield d, *self._map(method, d)
-        else:
-            mean, directions = self._map(method, max(possible))
-            for d, part in leading(directions, possible):
-                yield d, mean, part
-
-    def _map(self, method: Method, d: int) -> tuple[Array, Array]:
-        model = method.build(n_components=d)
-        if not isinstance(model, LinearPairTransformer):
-            fitted = model.fit(self.X)
-            return fitted.mean_, fitted.components_.T
-        space, scatters, mean = self._scatters_of(model)
-        _, directions = model._solve(*(scatter.copy() for scatter in scatters))
-        model.mean_ = mean
-        model._keep(space, directions, self.X)
-        return mean, model.components_.T
-
-    def _scatters_of(self, model: LinearPairTransformer) -> tuple[Any, Any, Array]:
-        solved_by = {"n_components", "threshold"}
-        params = {key: value for key, value in model.get_params().items() if key not in solved_by}
-        key = (type(model)._scatters, type(model)._rows_used, repr(sorted(params.items())))
-        if key not in self._scatters:
-            space, local = model._fit_coordinates(self.X, self.known)
-            self._scatters[key] = space, model._scatters(space, local), model.mean_
-        return self._scatters[key]
+    possible = [d for d in dims if d <= X.shape[1]]
+    for fitted_for in possible if each else [max(possible)]:
+        model = method.build(n_components=fitted_for)
+        takes_pairs = "constraints" in signature(model.fit).parameters
+        model = model.fit(X, constraints=pairs) if takes_pairs else model.fit(X)
+        for d in [fitted_for] if each else possible:
+            yield d, model.mean_, model.components_[:d].T
