@@ -5,13 +5,13 @@
     python -m benchmarks.league --sets wine seeds --methods PCA PairLens --only-print
 
 They write docs/league.md and its picture. Data come from the folder in the environment variable ``PAIRLENS_DATA``.
-Every result goes to a file in ``benchmarks/results`` as soon as it is there, so a run that was stopped goes on where it
-was. Results of a method that has changed are computed again after ``--again METHOD``.
+Every split with one draw of pairs has a file in ``benchmarks/results`` as soon as it is done, so a run that was stopped
+goes on where it was. Results of a method that has changed are computed again after ``--again METHOD``.
 
-Protocol. Of sets with more rows than the profile takes, so many are drawn, in proportion to their classes; classes with
+Protocol. Of sets with more rows than the profile takes, that many are drawn, in proportion to their classes; classes with
 fewer than five rows are left out, and missing cells take the mean of the column in the training rows. 60/40 stratified
-splits; z-scores by training statistics; so many pairs of training rows, drawn uniformly and named by label, of which a
-share is moved to the wrong list. Test rows are only projected. k-means with the true number of classes k and 4 starts
+splits; z-scores by training statistics; some number of pairs of training rows, drawn uniformly and named by label, of
+which a share is moved to the wrong list. Test rows are only projected. k-means with the true number of classes k and 4 starts
 on the projected test rows gives the adjusted Rand index (ARI) and the pairwise F-score, 1-NN with the training rows the
 accuracy. d is 2, 5 and min(k - 1, 10), never more than there are features. All methods have their default parameters.
 
@@ -30,18 +30,16 @@ import argparse
 import gc
 import importlib
 import inspect
-import json
 import os
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +51,11 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import pairlens
 from benchmarks.league_table import Record, page, scores_by_dim
 from pairlens import Constraints
+from pairlens.experiments import Store, progress, work
 from pairlens.metrics import pairwise_f_score
 from pairlens.selection.measure import peak_memory
 
@@ -235,8 +233,19 @@ class Job:
     n_pairs: int
     noise: float
     max_rows: int
-    wanted: tuple[tuple[str, str], ...]
+    wanted: tuple[tuple[str, str], ...] = ()
     """Names of methods and of dimensions that are still missing."""
+    known: tuple[Record, ...] = ()
+    """What is stored already, and stays."""
+
+    @property
+    def key(self) -> str:
+        """Where the records are stored."""
+        return f"{self.set}/{self.split}-{self.n_pairs}-{self.noise:g}"
+
+    def compute(self) -> list[dict[str, Any]]:
+        """All records, as they are stored."""
+        return [vars(record) for record in (*self.known, *run_job(self))]
 
     def prepare(self) -> tuple[Array, Codes, Array, Codes, Constraints]:
         """z-scored training and test rows with their classes, and the pairs."""
@@ -315,8 +324,7 @@ def _enter(modules: list[str]) -> None:
 
 
 def _start(modules: list[str]) -> None:
-    """Make a worker ready: one BLAS thread, and the entries of other modules."""
-    threadpool_limits(1)
+    """Make a worker ready: take the entries of other modules."""
     _enter(modules)
     # Memory is measured after a collection. What is imported by now stays, so no collection need look at it: 60 ms each
     # time otherwise, longer than most fits.
@@ -324,61 +332,37 @@ def _start(modules: list[str]) -> None:
     gc.freeze()
 
 
-def read(path: Path) -> dict[tuple[Any, ...], Record]:
-    """The results there are, by what they are results of; the last one counts."""
-    with path.open() as lines:
-        records = [Record(**json.loads(line)) for line in lines]
-    return {record.key: record for record in records}
+def read(store: Store, profile: Profile, sets: Iterable[str]) -> dict[Job, list[Record]]:
+    """All jobs, with the records that are stored of each."""
+    jobs = (
+        Job(name, split, n_pairs, noise, profile.max_rows)
+        for split in range(profile.n_splits)
+        for name in sets
+        for n_pairs in profile.n_pairs
+        for noise in profile.noise
+    )
+    return {job: store.read(job, lambda row: Record(**row)) or [] for job in jobs}
 
 
-def _open_results(path: Path) -> TextIO:
-    """The file of results, made if there is none, ready for more lines: without the half one that a kill may leave."""
-    path.parent.mkdir(exist_ok=True)
-    path.touch()
-    with path.open("rb+") as file:
-        file.truncate(file.read().rfind(b"\n") + 1)
-    return path.open("a")
-
-
-def missing_jobs(
-    profile: Profile, sets: list[str], methods: list[str], done: Iterable[tuple[Any, ...]]
-) -> Iterator[Job]:
-    """What is left to do."""
-    finished = set(done)
-    for split in range(profile.n_splits):
-        for name in sets:
-            for n_pairs in profile.n_pairs:
-                for noise in profile.noise:
-                    wanted = tuple(
-                        (method, dim)
-                        for method in methods
-                        for dim in DIMS
-                        if (name, split, n_pairs, noise, dim, method) not in finished
-                    )
-                    if wanted:
-                        yield Job(name, split, n_pairs, noise, profile.max_rows, wanted)
-
-
-def run(profile: Profile, sets: list[str], methods: list[str], jobs: int, modules: list[str], again: list[str]) -> Path:
-    """Compute what is missing, and give the file of all results."""
-    path = ROOT / "results" / f"league-{profile.name}-{profile.max_rows}.jsonl"
-    began = time.perf_counter()
-    # Spawned, so that no worker inherits the threads of its parent.
-    with (
-        _open_results(path) as results,
-        ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_start, initargs=(modules,)) as pool,
-    ):
-        done = {key for key, record in read(path).items() if record.method not in again}
-        todo = list(missing_jobs(profile, sets, methods, done))
-        for number, future in enumerate(as_completed([pool.submit(run_job, job) for job in todo]), 1):
-            for record in future.result():
-                results.write(json.dumps(vars(record)) + "\n")
-            results.flush()
-            passed = time.perf_counter() - began
-            print(f"\r{number} of {len(todo)}, {passed / 60:.1f} minutes", end="", flush=True)
-    if todo:
-        print()
-    return path
+def run(
+    profile: Profile, sets: list[str], methods: list[str], jobs: int, modules: list[str], again: list[str]
+) -> list[Record]:
+    """Compute what is missing, and give all records of the methods."""
+    store = Store(ROOT / "results" / f"league-{profile.name}-{profile.max_rows}")
+    store.clean()
+    todo = []
+    for job, records in read(store, profile, sets).items():
+        known = tuple(record for record in records if record.method not in again)
+        done = {(record.method, record.dim) for record in known}
+        if wanted := tuple((method, dim) for method in methods for dim in DIMS if (method, dim) not in done):
+            todo.append(replace(job, wanted=wanted, known=known))
+    with progress(len(todo)) as shown:
+        for job, error in work(todo, store, jobs=jobs, prepare=partial(_start, modules)):
+            if error is not None:
+                raise RuntimeError(f"{job.key} failed:\n{error}")
+            shown.done(job.key)
+    found = read(store, profile, sets)
+    return [record for records in found.values() for record in records if record.method in methods]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -403,8 +387,7 @@ def main(arguments: list[str] | None = None) -> None:
         command += f' ARGS="--splits {options.splits}"'
     sets = labelled_sets(options.sets or profile.sets)
     methods = options.methods or list(ENTRIES)
-    path = run(profile, sets, methods, options.jobs, options.entries, options.again)
-    wanted = [r for r in read(path).values() if r.set in sets and r.method in methods and r.split < profile.n_splits]
+    wanted = run(profile, sets, methods, options.jobs, options.entries, options.again)
     picture = None if options.only_print or find_spec("matplotlib") is None else "pictures/league.png"
     text = page(wanted, command, profile.max_rows, picture)
     print(text)

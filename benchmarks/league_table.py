@@ -36,11 +36,6 @@ class Record:
     memory: float
     error: str
 
-    @property
-    def key(self) -> tuple[str, int, int, float, str, str]:
-        """What these are the scores of."""
-        return (self.set, self.split, self.n_pairs, self.noise, self.dim, self.method)
-
 
 @dataclass(frozen=True)
 class Scores:

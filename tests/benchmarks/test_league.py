@@ -1,4 +1,4 @@
-"""The league: its protocol, its file of results, its tables and its picture."""
+"""The league: its protocol, its files of results, its tables and its picture."""
 
 from __future__ import annotations
 
@@ -134,32 +134,37 @@ def test_every_method_for_pairs_is_in_it():
 
 
 def test_a_run_that_was_stopped_goes_on(small, tmp_path, capsys):
-    """Lines that are there are not computed again, half a line counts for nothing, and results repeat."""
+    """What is there is not computed again, half a file counts for nothing, and results repeat."""
     arguments = ["--methods", *METHODS, "--jobs", "1"]
     league.main(arguments)
-    path = tmp_path / "results" / "league-small-60.jsonl"
-    lines = path.read_text().splitlines(keepends=True)
-    assert len(lines) == 3 * 2 * 4 * 3 * len(METHODS)
+    folder = tmp_path / "results" / "league-small-60"
+    files = sorted(folder.glob("*/*.json"))
+    first = scores(files)
+    assert len(files) == 3 * 2 * 4
+    assert len(first) == 3 * 2 * 4 * 3 * len(METHODS)
     page = (tmp_path / "docs" / "league.md").read_text()
-    assert page in capsys.readouterr().out.replace("\r", "\n")
+    assert page in capsys.readouterr().out
     assert "`make league`: 3 data sets of at most 60 rows, 2 splits" in page
-    kept = "".join(lines[:100])
-    path.write_text(kept + lines[100][:40])
+    # Of the later files one was being written, one lacks a method, and the others are not there.
+    kept = {path: path.read_bytes() for path in files[:10]}
+    for path in files[10:]:
+        path.unlink()
+    (files[10].parent / f".{files[10].stem}.half.part.json").write_text('[{"set"')
+    records = [record for record in json.loads(files[9].read_text()) if record["method"] != "WBDR"]
+    files[9].write_text(json.dumps([{**record, "seconds": 7.0} for record in records]))
+    del kept[files[9]]
     league.main(arguments)
-    assert path.read_text().startswith(kept)
-    scores = [
-        {record.key: (record.ari, record.f_score, record.nearest) for record in table.values()}
-        for table in (read_lines(lines), league.read(path))
-    ]
-    assert scores[0] == scores[1]
-    before = path.read_text()
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert [record["seconds"] == 7.0 for record in json.loads(files[9].read_text())] == [True] * 6 + [False] * 3
+    assert scores(sorted(folder.glob("*/[!.]*.json"))) == first
+    before = {path: path.stat().st_mtime_ns for path in files}
     league.main([*arguments, "--only-print"])
-    assert path.read_text() == before
+    assert {path: path.stat().st_mtime_ns for path in files} == before
 
 
-def read_lines(lines):
-    records = [league_table.Record(**json.loads(line)) for line in lines]
-    return {record.key: record for record in records}
+def scores(files):
+    records = [league_table.Record(**row) for path in files for row in json.loads(path.read_text())]
+    return {(r.set, r.split, r.n_pairs, r.noise, r.dim, r.method): (r.ari, r.f_score, r.nearest) for r in records}
 
 
 def test_three_lines_enter_a_method(small, tmp_path, monkeypatch, capsys):

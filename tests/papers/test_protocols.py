@@ -1,4 +1,4 @@
-"""Preparation of data, shared fits, and the protocols against slow and obvious computations."""
+"""Preparation of data, linear maps, and the protocols against slow and obvious computations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pairlens.papers import DataSet, Experiment, Method, Unit, experiments
 from pairlens.papers.bwdr import cross_validated, purity
 from pairlens.papers.dsp import clustered, generalised, over_dimensions, timed
 from pairlens.papers.prepare import prepare
-from pairlens.papers.protocols import SharedFits, fold
+from pairlens.papers.protocols import fold, linear_maps
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
 
@@ -59,7 +59,7 @@ def test_label_column_is_not_a_feature(tmp_path, monkeypatch):
         unit.X[0, 0] = 1
 
 
-# -------------------------------------------------------------------------------------------------------- shared fits
+# --------------------------------------------------------------------------------------------------------- linear maps
 
 METHODS = [
     Method("PCA", PCA, {"svd_solver": "covariance_eigh"}),
@@ -72,15 +72,14 @@ METHODS = [
 ]
 
 
-def test_shared_fits_are_those_of_the_estimators():
+def test_linear_maps_are_those_of_the_estimators():
     """For every method and dimension; methods that are fitted once have leading columns that do not depend on d."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 6)) * [5, 3, 2, 1, 1, 0.5], np.arange(60) % 4
     X[:, 0] += 3 * y
     pairs = Constraints.from_labels(y, fraction=0.3, random_state=0)
-    fits = SharedFits(X, pairs)
     for method in METHODS:
-        maps = list(fits.maps(method, range(1, 9), each=method.name == "BWDR"))
+        maps = list(linear_maps(method, X, pairs, range(1, 9), each=method.name == "BWDR"))
         assert [d for d, _, _ in maps] == [1, 2, 3, 4, 5, 6]
         for d, mean, directions in maps:
             model = method.build(n_components=d)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from pairlens.papers import DataSet, Experiment, Method, run
+from pairlens.experiments import Store
+from pairlens.papers import DataSet, Experiment, Method, Results, run
 from pairlens.papers.command import UNITS, write_output
-from pairlens.papers.store import Store
 from tests.papers import tiny
 
 ROOT = Path(__file__).parents[2]
@@ -77,12 +77,12 @@ def test_kill_and_go_on(tmp_path, whole_group, unbroken):
         time.sleep(0.02)
 
     experiment = tiny.experiment(SECONDS)
-    left = {f"{unit.data.name}-{unit.run}-{unit.part}" for unit in Store(killed / UNITS).unfinished(experiment)}
+    left = {f"{unit.data.name}-{unit.run}-{unit.part}" for unit in Store(killed / UNITS).unfinished(experiment.units())}
     finished = len(experiment.units()) - len(left)
     assert 4 <= finished < len(experiment.units())
     assert not list(killed.glob("*.md"))
     # Each finished unit is complete and readable.
-    assert len(Store(killed / UNITS).results(experiment)) == finished * 6
+    assert len(Results.stored(experiment, Store(killed / UNITS))) == finished * 6
 
     log.unlink()
     assert start(killed, log, SECONDS).wait(60) == 0
@@ -128,9 +128,9 @@ def test_changed_definitions_do_not_meet_old_results(tmp_path, change):
     experiment, store = tiny.experiment(), Store(tmp_path)
     run([experiment], store, quiet=True)
     changed = replace(experiment, **change)
-    assert len(store.unfinished(experiment)) == 0
-    assert len(store.unfinished(changed)) == len(changed.units())
-    assert len(store.results(changed)) == 0
+    assert len(store.unfinished(experiment.units())) == 0
+    assert len(store.unfinished(changed.units())) == len(changed.units())
+    assert len(Results.stored(changed, store)) == 0
 
 
 @pytest.mark.parametrize("change", [{"scaling": "zscore"}, {"fill": "mean"}, {"params": {"delta": 0.2}}])
@@ -218,7 +218,7 @@ def test_damaged_results_are_refused(tmp_path):
     path = store.path(experiment.units()[0])
     path.write_text(path.read_text()[:-5])
     with pytest.raises(ValueError, match=r"000-00\.json is not a file of results .* Delete it"):
-        store.results(experiment)
+        Results.stored(experiment, store)
 
 
 def test_what_a_killed_writer_left_is_cleaned_up(tmp_path):

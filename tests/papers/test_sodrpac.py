@@ -15,13 +15,14 @@ from pairlens import SSDR, SODRPaC
 from pairlens.datasets import load, make_subclass_blobs
 from pairlens.datasets.registry import REGISTRY
 from pairlens.exceptions import SupervisionWarning
-from pairlens.papers import _subclass_claims as claims
-from pairlens.papers._subclass_views import Training, draw, nearest, training
+from pairlens.papers import checks as claims
+from pairlens.papers import drawings, experiments
 from pairlens.papers.experiment import DataSet, Result, Unit
 from pairlens.papers.protocols import fold
 from pairlens.papers.results import Results, Row
-from pairlens.papers.sodrpac import EXPERIMENTS, cross_validated, surface, toy
+from pairlens.papers.sodrpac import Training, cross_validated, draw, nearest, surface, toy, training
 
+EXPERIMENTS = [one for one in experiments() if one.name.startswith("sodrpac-")]
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
 
 
@@ -297,8 +298,8 @@ def test_figures_are_drawn():
     canvas = pytest.importorskip("matplotlib.figure").Figure
     unit = _unit("sodrpac-surface", "wine")
     drawn = canvas()
-    claims.draw_surfaces(drawn, Results(Row("wine", 0, 0, one) for one in surface(unit)))
+    drawings.draw_surfaces(drawn, Results(Row("wine", 0, 0, one) for one in surface(unit)))
     assert next(axes.get_title() for axes in drawn.axes if axes.get_title()).startswith("wine, l = 2")
     unit, drawn = _unit("sodrpac-toy", "toy_2.0_mixed"), canvas()
-    claims.draw_toy(drawn, Results(Row("toy_2.0_mixed", 0, 0, one) for one in toy(unit)))
+    drawings.draw_toy(drawn, Results(Row("toy_2.0_mixed", 0, 0, one) for one in toy(unit)))
     assert [axes.get_title() for axes in drawn.axes] == ["sy 2.0, mixed"]

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from pairlens.experiments import Store
 from pairlens.papers import Claim, Column, DataSet, Experiment, Figure, Result, Results, Table, run
 from pairlens.papers.command import UNITS, write_output
 from pairlens.papers.figures import save_all
 from pairlens.papers.page import page_text
 from pairlens.papers.results import Row
-from pairlens.papers.store import Store
 from pairlens.papers.tables import Difference, markdown, section
 from tests.papers import tiny
 

@@ -10,15 +10,24 @@ from sklearn.decomposition import PCA
 
 from pairlens import WSDR, RankSVM
 from pairlens.datasets.registry import REGISTRY
-from pairlens.papers import _preference_claims as claims
-from pairlens.papers import _ratings, wsdr
+from pairlens.papers import checks, drawings, experiments, wsdr
 from pairlens.papers.experiment import DataSet, Experiment, Method, Result, Unit
 from pairlens.papers.results import Results, Row
-from pairlens.papers.wsdr import EXPERIMENTS, FEW, METHODS, PRINTED, RANKED
 from pairlens.supervision import Preferences
 
+EXPERIMENTS = [one for one in experiments() if one.name.startswith("wsdr-")]
 BY_NAME = {experiment.name: experiment for experiment in EXPERIMENTS}
-QUICK_METHODS = tuple(method for method in METHODS if method.name in ("PCA", claims.CONTROL, "WSDR, C = 1"))
+METHODS = BY_NAME["wsdr-table2"].methods
+OURS, TREES = "WSDR, C by cv", "GBWSDR, trees by cv"
+CONTROL, PCA_CONTROL = "RankSVM, all features, C by cv", "PCA, ranking's C by cv"
+QUICK_METHODS = tuple(method for method in METHODS if method.name in ("PCA", CONTROL, "WSDR, C = 1"))
+
+
+RANKED = ("pyrimidines", "triazines", "wpbc")
+
+
+def _check(experiment: str, place: int):
+    return BY_NAME[experiment].claims[place].check
 
 
 def _line(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -51,14 +60,19 @@ def test_levels_have_equal_frequency():
 
 
 def test_table_2_is_as_printed():
-    assert set(PRINTED) == {"LPP", "LFDA", "LMCA", claims.OURS, claims.TREES}
+    tables = BY_NAME["wsdr-table2"].tables
+    for table in tables:
+        printed = {column.heading for column in table.columns if column.printed}
+        assert printed == {"LPP", "LFDA", "LMCA", OURS, TREES}
+        assert all(len(column.printed) == 3 for column in table.columns if column.printed)
     table = BY_NAME["wsdr-table2"].tables[0]
     by_heading = {column.heading: column.printed for column in table.columns}
-    assert by_heading[claims.OURS] == {"pyrimidines": 90.8, "triazines": 72.7, "wpbc": 69.4}
+    assert by_heading[OURS] == {"pyrimidines": 90.8, "triazines": 72.7, "wpbc": 69.4}
     assert by_heading["LFDA"]["triazines"] == 56.2
     assert BY_NAME["wsdr-table2"].tables[3].columns[-2].printed["triazines"] == 76.5
-    assert all(len(row) == 4 for rows in PRINTED.values() for row in rows)
-    assert [data.name for data in RANKED] == ["pyrimidines", "triazines", "wpbc"]
+    assert len(tables) == 5
+    assert tables[4].columns[2].printed["wpbc"] == pytest.approx((63.3 + 64.8 + 64.4 + 64.2) / 4)
+    assert [data.name for data in BY_NAME["wsdr-table2"].sets] == ["pyrimidines", "triazines", "wpbc"]
 
 
 def test_rank_accuracy_counts_pairs_in_the_right_order():
@@ -79,7 +93,7 @@ def test_ranking_protocol_on_a_line():
     results = list(wsdr.ranking(unit))
     found = {(one.method, one.at["d"]): one.value for one in results}
     assert len(results) == len(found) == 6
-    assert found[claims.CONTROL, 2] == found[claims.CONTROL, 4]
+    assert found[CONTROL, 2] == found[CONTROL, 4]
     assert found["WSDR, C = 1", 2] > 85
     assert results == list(wsdr.ranking(unit))
     levels = wsdr.binned(unit.y, 3)
@@ -99,16 +113,16 @@ def ratings(monkeypatch):
     seen = (rng.random(user.shape) < 0.7) | (user == 1)
     user, item = user[seen], item[seen]
     bunch = {"user": user, "item": item, "rating": 1 + (item + user) % 5}
-    monkeypatch.setattr("pairlens.papers._ratings.loaded", lambda name: bunch)
-    _ratings.numbered.cache_clear()
-    _ratings.film_features.cache_clear()
+    monkeypatch.setattr("pairlens.papers.wsdr.loaded", lambda name: bunch)
+    wsdr.numbered.cache_clear()
+    wsdr.film_features.cache_clear()
     yield bunch
-    _ratings.numbered.cache_clear()
-    _ratings.film_features.cache_clear()
+    wsdr.numbered.cache_clear()
+    wsdr.film_features.cache_clear()
 
 
 def test_film_features_are_ratings_or_the_median_of_the_person(ratings):
-    features = _ratings.film_features("any", 3)
+    features = wsdr.film_features("any", 3)
     counts = {person: int(np.sum(ratings["user"] == person)) for person in range(1, 13)}
     reference = sorted(counts, key=lambda person: (-counts[person], person))[:3]
     assert features.shape == (40, 3)
@@ -129,7 +143,7 @@ def test_films_protocol_learns_for_one_person(ratings):
 
 def test_reader_is_not_among_the_features():
     R = np.array([[1.0, 5.0, np.nan], [np.nan, 4.0, np.nan], [3.0, np.nan, np.nan], [2.0, 1.0, np.nan]])
-    features, rated, own = _ratings.reader({"R": R}, 0)
+    features, rated, own = wsdr.reader({"R": R}, 0)
     np.testing.assert_array_equal(features, [[5], [4], [4], [1]])
     assert rated.tolist() == [0, 2, 3]
     assert own.tolist() == [1, 3, 2]
@@ -169,7 +183,9 @@ def test_toys_measure_the_view():
 
 
 def test_convergence_curves_fall_and_stay():
-    methods = tuple(replace(method, params={**method.params, "max_iter": 20}) for method in wsdr.SOLVERS[:2])
+    methods = tuple(
+        replace(method, params={**method.params, "max_iter": 20}) for method in BY_NAME["wsdr-convergence"].methods[:2]
+    )
     experiment = _on_line(
         "wsdr-convergence", methods=methods, settings={"d": 2, "C": [0.1], "iterations": [0, 5, 20, 100]}
     )
@@ -185,18 +201,18 @@ def test_definitions_are_complete():
         assert all(data.loaded_name in REGISTRY for data in experiment.sets)
         assert experiment.with_profile("quick").units()
         assert experiment.tables
-    assert {claims.OURS, claims.TREES, claims.CONTROL, claims.PCA_CONTROL} <= {method.name for method in FEW}
+    assert {OURS, TREES, CONTROL, PCA_CONTROL} <= {method.name for method in BY_NAME["wsdr-movielens"].methods}
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-def _ranked(ours: float, trees: float, rivals: float, controls: float, sets=tuple(claims.RANKED)) -> Results:
+def _ranked(ours: float, trees: float, rivals: float, controls: float, sets=tuple(RANKED)) -> Results:
     values = {
-        claims.OURS: ours,
-        claims.TREES: trees,
+        OURS: ours,
+        TREES: trees,
         **dict.fromkeys(("LPP", "LFDA", "LMCA"), rivals),
-        **dict.fromkeys((claims.CONTROL, claims.PCA_CONTROL), controls),
+        **dict.fromkeys((CONTROL, PCA_CONTROL), controls),
     }
     return Results(
         Row(name, 0, part, Result(method, value + part, "accuracy", {"d": d}))
@@ -209,25 +225,25 @@ def _ranked(ours: float, trees: float, rivals: float, controls: float, sets=tupl
 
 def test_claims_compare_methods_fold_by_fold():
     good, bad = _ranked(72, 73, 65, 70), _ranked(72, 71, 75, 73)
-    for check in (claims.beats_rivals, claims.trees_beat_linear, claims.beats_controls):
+    for check in (_check("wsdr-table2", place) for place in range(3)):
         assert check(good)[0], check
         assert not check(bad)[0], check
-    assert "Pyrimidines +7.0 ± 0.0" in claims.beats_rivals(good)[1]
+    assert "Pyrimidines +7.0 ± 0.0" in _check("wsdr-table2", 0)(good)[1]
     good, bad = (_ranked(*values, sets=("movielens1m",)) for values in ((72, 73, 65, 70), (60, 60, 65, 70)))
-    for check in (claims.films_beat_rivals, claims.films_beat_controls):
+    for check in (_check("wsdr-movielens", place) for place in range(2)):
         assert check(good)[0]
         assert not check(bad)[0]
-    assert claims.books_beat_rivals(_ranked(72, 73, 65, 70, sets=("bookcrossing",)))[0]
+    assert _check("wsdr-bookcrossing", 0)(_ranked(72, 73, 65, 70, sets=("bookcrossing",)))[0]
 
 
 def test_a_lead_within_noise_does_not_count():
     rows = [
         Row(name, 0, part, Result(method, value, "accuracy", {"d": 5}))
-        for name in claims.RANKED
+        for name in RANKED
         for part, gap in enumerate((-4.0, 1.0, 6.0))
-        for method, value in ((claims.TREES, 70 + gap), (claims.OURS, 70.0))
+        for method, value in ((TREES, 70 + gap), (OURS, 70.0))
     ]
-    holds, words = claims.trees_beat_linear(Results(rows))
+    holds, words = _check("wsdr-table2", 1)(Results(rows))
     assert not holds
     assert "Triazines +1.0 ± 2.9" in words
 
@@ -235,7 +251,7 @@ def test_a_lead_within_noise_does_not_count():
 def test_paired_difference_is_of_the_same_folds():
     rows = [Row("wpbc", 0, part, Result("a", 10.0 * part, "accuracy", {"d": 5})) for part in range(4)]
     rows += [Row("wpbc", 0, part, Result("b", 10.0 * part - 1 - part, "accuracy", {"d": 5})) for part in range(3)]
-    gap, error = claims._paired(Results(rows), "a", "b", "wpbc")
+    gap, error = checks._paired(Results(rows), "a", "b", "wpbc")
     assert gap == pytest.approx(2.0)
     assert error == pytest.approx(np.std([1, 2, 3], ddof=1) / np.sqrt(3))
 
@@ -254,10 +270,10 @@ def test_claims_about_toys_and_convergence():
                 rows.append(Row(name, 0, 0, Result(method, cosine, "mean cosine")))
         return Results(rows)
 
-    assert claims.angles_close(toy(0.9, 60))[0]
-    assert not claims.angles_close(toy(0.3, 60))[0]
-    assert claims.digits_in_order(toy(0.9, 60))[0]
-    assert not claims.digits_in_order(toy(0.9, 100))[0]
+    assert checks.angles_close(toy(0.9, 60))[0]
+    assert not checks.angles_close(toy(0.3, 60))[0]
+    assert checks.digits_in_order(toy(0.9, 60))[0]
+    assert not checks.digits_in_order(toy(0.9, 100))[0]
 
     def curves(at_ten: float) -> Results:
         return Results(
@@ -266,8 +282,8 @@ def test_claims_about_toys_and_convergence():
             for i, value in ((0, 1.0), (10, at_ten), (100, 0.0))
         )
 
-    assert claims.fast(curves(0.05))[0]
-    assert not claims.fast(curves(0.5))[0]
+    assert checks.fast(curves(0.05))[0]
+    assert not checks.fast(curves(0.5))[0]
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.name)
@@ -286,9 +302,9 @@ def test_figures_are_drawn():
         for i in range(4)
     ]
     drawn = canvas()
-    claims.draw_views(drawn, Results(rows))
+    drawings.draw_views(drawn, Results(rows))
     assert [axes.get_title() for axes in drawn.axes] == ["USPS, PCA", "USPS, WSDR"]
     drawn = canvas()
     grid = [Result("PCA", 50.0 + D + d, "accuracy", {"D": D, "d": d}) for D in (1, 2, 3) for d in (4, 5)]
-    claims.draw_grids(drawn, Results(Row("movielens1m", 0, 0, one) for one in grid))
+    drawings.draw_grids(drawn, Results(Row("movielens1m", 0, 0, one) for one in grid))
     assert [text.get_text() for text in drawn.axes[0].texts] == ["55.0", "56.0", "57.0", "56.0", "57.0", "58.0"]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
+from pairlens.experiments import Store
 from pairlens.papers import Column, DataSet, Experiment, Figure, Method, Quick, Result, Table, Unit
 from pairlens.papers.command import UNITS, write_output
 from pairlens.papers.runner import run
-from pairlens.papers.store import Store
 
 LOG = "TINY_LOG"
 """Environment variable of a file that gets a line for each unit computed: its name and the process."""

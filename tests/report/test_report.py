@@ -21,10 +21,10 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import pairlens
 from pairlens import LPP, WBDR, WSDR, Constraints, KernelWBDR, LinearPairLens, Preferences, RankSVM, SKKMeans
+from pairlens._markup import Markup, joined, number, plain, tag
 from pairlens.exceptions import MissingExtraError
 from pairlens.metrics import pairwise_accuracy
 from pairlens.report import Report, _pairs, _points, build_report, write_report
-from pairlens.report._markup import Markup, joined, number, plain, tag
 from pairlens.report._views import feature_weights, look
 from pairlens.selection import HeldOutScore, held_out_auc
 from pairlens.selection.fitting import fit_model, learns_from

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from pairlens._atomic import write_atomically
 from pairlens.exceptions import MissingExtraError
+from pairlens.experiments import Store
 from pairlens.papers.catalogue import experiments
 from pairlens.papers.experiment import DataSet, Experiment, Profile, Unit
 from pairlens.papers.figures import save_all
 from pairlens.papers.html import Entry, report_html
 from pairlens.papers.page import write_page
+from pairlens.papers.results import Results
 from pairlens.papers.runner import Outcome, run
-from pairlens.papers.store import Store
 from pairlens.papers.tables import Section, markdown, section
 
 __all__ = ["chosen", "listing", "reproduce", "write_output", "write_report"]
@@ -161,7 +162,7 @@ def write_output(experiment: Experiment, store: Store, folder: Path, *, missing:
     """Write table, figures and raw results of an experiment; what the report shows of it."""
     gone = [data for data in experiment.sets if data.name in set(missing)]
     experiment = experiment.only(sets=[data.name for data in experiment.sets if data not in gone])
-    results = store.results(experiment)
+    results = Results.stored(experiment, store)
     images: dict[str, str] = {}
     reason = ""
     try:
@@ -219,7 +220,7 @@ def _earlier(experiment: Experiment, folder: Path, profile: Profile) -> Entry | 
         return None
     part = whole.only(sets=runs, runs=max(runs.values()))
     gone = [data.heading for data in experiment.with_profile(name).sets if data.name not in runs]
-    shown = section(part, store.results(part), state=_state(part, store))
+    shown = section(part, Results.stored(part, store), state=_state(part, store))
     if gone:
         shown = replace(shown, text=(*shown.text, f"Not run: {', '.join(gone)}."))
     pictures = {}
@@ -249,7 +250,7 @@ def _files(picture: Path) -> list[Path]:
 
 def _state(experiment: Experiment, store: Store) -> str:
     """Says so if something that could have been run was not; by default what was run says enough."""
-    left = len(store.unfinished(experiment))
+    left = len(store.unfinished(experiment.units()))
     return f"Incomplete: {left} of {len(experiment.units())} units have no results." if left else ""
 
 
@@ -261,6 +262,6 @@ def _summary(shown: Section) -> str:
         return "done"
     words = []
     for one in found:
-        verdict = "" if one.limit is None else f" ({'within' if one.reproduced else 'NOT within'} {one.limit})"
+        verdict = f" ({one.verdict} {one.limit})" if one.verdict else ""
         words.append(f"{one.method} {one.mean:.3f}{verdict}")
     return "mean absolute difference from the paper: " + ", ".join(words)

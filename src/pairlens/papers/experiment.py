@@ -5,27 +5,13 @@ dimensions, evaluators), the numbers that the paper prints, and one *protocol*: 
 and returns what it measured. The runner does the rest for every paper: it runs the units in parallel, stores their
 results as they come, and writes tables and figures from what is stored.
 
-A module of :mod:`pairlens.papers` adds experiments by a tuple named ``EXPERIMENTS``; nothing else needs to know::
+Experiments are read from files; see :mod:`pairlens.papers.catalogue` for their format. A protocol looks like this::
 
     def half_size(unit: Unit) -> Iterator[Result]:
         pairs = Constraints.from_labels(unit.y, per_class=unit.settings["pairs"], random_state=unit.seed("pairs"))
         for method in unit.methods:
             Z = method.build(n_components=unit.data.params["dims"]).fit_transform(unit.X, constraints=pairs)
             yield Result(method.name, score(Z, unit.y), measure="F", at={"pairs": unit.settings["pairs"]})
-
-    EXPERIMENTS = (
-        Experiment(
-            name="dsp-table4",
-            title="DSP, Table 4",
-            protocol=half_size,
-            sets=(DataSet("wine", scaling="minmax", params={"dims": 6}),),
-            methods=(Method("DSP", DSP, {"gamma": 1.4}),),
-            settings={"pairs": 20},
-            runs=20,
-            quick=Quick(runs=2),
-            tables=(Table("F-score", (Column("DSP 20", "DSP", "F", {"pairs": 20}, printed={"wine": 0.9588}),)),),
-        ),
-    )
 
 Rules for protocols. A unit is one part of one run on one data set; it must not depend on any other unit, and it takes
 every random choice from :meth:`Unit.seed`, so that results do not depend on order or on the number of processes. All
@@ -39,7 +25,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -100,6 +89,16 @@ class Result:
     value: float
     measure: str
     at: Mapping[str, Value] = field(default_factory=dict)
+
+    def to_json(self) -> list[Any]:
+        """As it is stored."""
+        return [self.method, self.measure, dict(self.at), None if math.isnan(self.value) else float(self.value)]
+
+    @classmethod
+    def from_json(cls, row: Sequence[Any]) -> Result:
+        """As it was stored."""
+        method, measure, at, value = row
+        return cls(str(method), math.nan if value is None else float(value), str(measure), dict(at))
 
 
 @dataclass(frozen=True)
@@ -429,6 +428,19 @@ class Unit:
     def methods(self) -> tuple[Method, ...]:
         """Methods of the experiment."""
         return self.experiment.methods
+
+    @property
+    def key(self) -> str:
+        """Where results are stored: by data set and fingerprint, so that changed settings never meet old results."""
+        name = re.sub(r"[^\w.-]", "_", self.data.name)
+        return f"{name}-{self.experiment.fingerprint(self.data)}/{self.run:03d}-{self.part:02d}"
+
+    def compute(self) -> list[list[Any]]:
+        """The results of the protocol as they are stored."""
+        with warnings.catch_warnings():
+            # Methods warn of weak supervision and degenerate input, which is what some experiments are about.
+            warnings.simplefilter("ignore")
+            return [one.to_json() for one in self.experiment.protocol(self)]
 
     def seed(self, *words: Value) -> int:
         """A seed for one purpose, from the data set, the run and the words; equal in all parts of the run."""

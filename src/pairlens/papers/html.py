@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +10,8 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from pairlens._markup import Markup, joined, plain, policy_hash, tag
 from pairlens.papers.tables import ClaimShown, Difference, FigureShown, Grid, Heading, Number, Section, TableShown
-from pairlens.report._markup import Markup, joined, plain, tag
 
 __all__ = ["Entry", "report_html"]
 
@@ -62,9 +61,8 @@ def report_html(entries: Sequence[Entry], *, left_out: Iterable[str] = ()) -> st
         A sentence for each output in the folder that is not on the page.
     """
     style = files("pairlens.papers").joinpath("report.css").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     # Nothing is loaded and nothing runs, whatever a name or a note holds.
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; style-src {policy_hash(style)}; img-src data:; base-uri 'none'; form-action 'none'"
     head = joined(
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=policy),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from pairlens._atomic import write_atomically
+from pairlens.experiments import Store
 from pairlens.papers.catalogue import experiments
 from pairlens.papers.experiment import Experiment
-from pairlens.papers.store import Store
+from pairlens.papers.results import Results
 from pairlens.papers.tables import Section, markdown, section
 
 __all__ = ["page_text", "write_page"]
@@ -35,14 +36,14 @@ def page_text(found: list[Experiment], store: Store) -> str:
         if experiment.timed:
             timed.append(line)
             continue
-        unfinished = {unit.data.name for unit in store.unfinished(experiment)}
+        unfinished = {unit.data.name for unit in store.unfinished(experiment.units())}
         complete = experiment.only(sets=[data.name for data in experiment.sets if data.name not in unfinished])
         gone = ", ".join(data.heading for data in experiment.sets if data.name in unfinished)
         if not complete.sets:
             missing.append(line)
             continue
         state = f"Not run in full: {gone}." if gone else ""
-        shown = section(complete, store.results(complete), state=state)
+        shown = section(complete, Results.stored(complete, store), state=state)
         overview += _overview(shown)
         parts.append(markdown(shown, level=2).rstrip())
     if overview:
@@ -61,6 +62,6 @@ def _overview(shown: Section) -> list[str]:
     lines = []
     for table in shown.tables:
         for one in table.differences:
-            limit = "" if one.limit is None else f"{one.limit}: {'within' if one.reproduced else 'NOT within'}"
+            limit = f"{one.limit}: {one.verdict}" if one.verdict else ""
             lines.append(f"| {shown.name} | {table.title} | {one.method} | {one.mean:.4f} | {one.count} | {limit} |")
     return lines

@@ -10,7 +10,8 @@ from typing import Self
 
 import numpy as np
 
-from pairlens.papers.experiment import Column, Result, Value
+from pairlens.experiments import Store
+from pairlens.papers.experiment import Column, Experiment, Result, Value
 
 __all__ = ["Cell", "Results", "Row"]
 
@@ -42,6 +43,15 @@ class Results:
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.rows = sorted(rows, key=lambda row: (row.set, row.run, row.part))
+
+    @classmethod
+    def stored(cls, experiment: Experiment, store: Store) -> Results:
+        """All results of the finished units of an experiment."""
+        rows = []
+        for unit in experiment.units():
+            found = store.read(unit, Result.from_json) or []
+            rows += [Row(unit.data.name, unit.run, unit.part, one) for one in found]
+        return cls(rows)
 
     @classmethod
     def _part(cls, rows: Iterable[Row]) -> Self:

@@ -1,35 +1,18 @@
-"""One runner for all papers: units in parallel, stored as they finish, nothing finished computed again."""
+"""Running the experiments of the papers: finished units are found, the others computed, missing sets named."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import threading
-import traceback
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
 from pathlib import Path
-
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from pairlens._optional import require
 from pairlens.exceptions import MissingExtraError
+from pairlens.experiments import Progress, Store, progress, work
 from pairlens.papers.experiment import Experiment, Unit
 from pairlens.papers.prepare import loaded
-from pairlens.papers.progress import Progress, progress
-from pairlens.papers.store import Store
 
 __all__ = ["Outcome", "run"]
-
-Finished = Iterator[tuple[Unit, str | None]]
-"""Units as they finish, each with its error as text, or None."""
-
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 @dataclass
@@ -71,7 +54,7 @@ def run(
     left: dict[str, set[Path]] = {}
     reasons: dict[str, str] = {}
     for experiment in experiments:
-        units = store.unfinished(experiment)
+        units = store.unfinished(experiment.units())
         outcome.found += len(experiment.units()) - len(units)
         outcome.missing[experiment.name] = missing = _missing(experiment, units, reasons)
         mine = {store.path(unit): unit for unit in units if unit.data.name not in missing}
@@ -88,13 +71,13 @@ def run(
 
     together = [unit for unit in todo.values() if not unit.experiment.timed]
     alone = [unit for unit in todo.values() if unit.experiment.timed]
-    with progress(len(todo), quiet=quiet) as shown, _environment(ONE_THREAD):
+    with progress(len(todo), quiet=quiet) as shown:
         for name, missing in outcome.missing.items():
             for data, reason in missing.items():
                 shown.say(f"{name}: {data} is left out. {reason}")
         finish()
         for units, n_processes in ((together, jobs), (alone, 1)):
-            for unit, error in _work(units, store, n_processes):
+            for unit, error in work(units, store, jobs=n_processes):
                 _note(unit, error, shown, outcome)
                 for paths in left.values():
                     paths.discard(store.path(unit))
@@ -110,62 +93,6 @@ def _note(unit: Unit, error: str | None, shown: Progress, outcome: Outcome) -> N
         outcome.failed.setdefault(unit.experiment.name, []).append(f"{name}: {error.splitlines()[-1]}")
         shown.say(f"failed: {name}\n{error}")
     shown.done(name)
-
-
-def _work(units: Sequence[Unit], store: Store, jobs: int) -> Finished:
-    if jobs == 1 or len(units) < 2:
-        return _one_after_the_other(units, store)
-    return _in_parallel(units, store, jobs)
-
-
-def _one_after_the_other(units: Iterable[Unit], store: Store) -> Finished:
-    with threadpool_limits(1):
-        for unit in units:
-            yield unit, _compute(unit, store)
-
-
-def _in_parallel(units: Sequence[Unit], store: Store, jobs: int) -> Finished:
-    # Forked processes would share the threads of BLAS; spawned ones start clean, on every system alike.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(units)), mp_context=context, initializer=_start_worker) as pool:
-        waiting = {pool.submit(_compute, unit, store): unit for unit in units}
-        try:
-            for future in as_completed(waiting):
-                yield waiting.pop(future), future.result()
-        except BrokenProcessPool as error:
-            raise RuntimeError(
-                "a worker process ended suddenly, perhaps for lack of memory. What was finished is stored: start again "
-                "to go on, with fewer --jobs if memory is short."
-            ) from error
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _compute(unit: Unit, store: Store) -> str | None:
-    """Do one unit and store its results; the error as text if it failed."""
-    try:
-        with warnings.catch_warnings():
-            # Methods warn of weak supervision and degenerate input, which is what some experiments are about.
-            warnings.simplefilter("ignore")
-            results = list(unit.experiment.protocol(unit))
-        store.write(unit, results)
-    except Exception:
-        return traceback.format_exc()
-    return None
-
-
-def _start_worker() -> None:
-    """One thread for numerics, and no life after the parent: a worker whose parent was killed would wait forever."""
-    threadpool_limits(1)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def end_with_parent() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 def _missing(experiment: Experiment, units: Iterable[Unit], reasons: dict[str, str]) -> dict[str, str]:
@@ -187,18 +114,3 @@ def _missing(experiment: Experiment, units: Iterable[Unit], reasons: dict[str, s
             except (OSError, ValueError) as error:
                 reasons[name] = str(error)
     return {name: reasons[source] for name, source in needed.items() if source is not None and reasons[source]}
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for the processes started inside."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -35,7 +35,7 @@ TIMED = (
 
 @dataclass(frozen=True)
 class Difference:
-    """How far the results of a method are from the paper: mean of the absolute differences over so many numbers."""
+    """How far the results of a method are from the paper: mean of the absolute differences over `count` numbers."""
 
     method: str
     mean: float
@@ -46,6 +46,11 @@ class Difference:
     def reproduced(self) -> bool | None:
         """Whether it is within its limit; None without one."""
         return None if self.limit is None else self.mean <= self.limit
+
+    @property
+    def verdict(self) -> str:
+        """Whether it is within its limit, in words; empty without one."""
+        return {None: "", True: "within", False: "NOT within"}[self.reproduced]
 
 
 @dataclass(frozen=True)
@@ -389,9 +394,7 @@ def _table_lines(table: TableShown) -> list[str]:
 
 
 def _difference_line(one: Difference) -> str:
-    verdict = ""
-    if one.limit is not None:
-        verdict = f"; {'within' if one.reproduced else 'NOT within'} the limit {one.limit}"
+    verdict = f"; {one.verdict} the limit {one.limit}" if one.verdict else ""
     return f"{one.method}: {one.mean:.4f} over {one.count} number{'s' if one.count > 1 else ''}{verdict}"
 
 

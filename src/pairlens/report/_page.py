@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import inspect
 import re
@@ -17,12 +15,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._atomic import write_atomically
+from pairlens._markup import Markup, count, joined, packed, plain, policy_hash, script_data, tag
 from pairlens._optional import require
 from pairlens._version import __version__
 from pairlens.engines import IntArray
 from pairlens.judging import HeldOutScore
 from pairlens.report import _sections as sections
-from pairlens.report._markup import Markup, count, joined, packed, plain, script_data, tag
 from pairlens.report._parts import ConstraintPart, Material, Part, Places, PreferencePart
 from pairlens.report._points import choose_rows, colours, names
 from pairlens.report._views import MAX_AXES, feature_weights, look, pca_view
@@ -320,7 +318,7 @@ def _fill(heading: str, body: Markup, payload: Mapping[str, Any], plotly: str) -
     """The template with its places filled, all in one pass: what is filled in is not looked at again."""
     scripts = {"theme": _resource("theme.js"), "plotly": plotly.replace("\r\n", "\n"), "code": _resource("page.js")}
     filled = {
-        "policy": html.escape(POLICY.format(hashes=" ".join(_hash(text) for text in scripts.values()))),
+        "policy": html.escape(POLICY.format(hashes=" ".join(policy_hash(text) for text in scripts.values()))),
         "version": html.escape(__version__),
         "title": html.escape(heading),
         "style": _resource("page.css"),
@@ -333,7 +331,3 @@ def _fill(heading: str, body: Markup, payload: Mapping[str, Any], plotly: str) -
 
 def _resource(name: str) -> str:
     return files("pairlens.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens._markup import Markup, joined, tag
 from pairlens.engines import IntArray
 from pairlens.judging import HeldOutScore
 from pairlens.report import _sections as sections
-from pairlens.report._markup import Markup, joined, tag
 from pairlens.report._pairs import (
     TABLE_ROWS,
     Judged,

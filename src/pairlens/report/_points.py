@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens._markup import number, packed, plain
 from pairlens.engines import IntArray
-from pairlens.report._markup import number, packed, plain
 from pairlens.supervision.labels import factorise, one_per_row
 
 __all__ = ["MAX_POINTS", "Colours", "Names", "choose_rows", "colours", "names"]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens._markup import Markup, count, joined, number, plain, tag
 from pairlens.judging import HeldOutScore
-from pairlens.report._markup import Markup, count, joined, number, plain, tag
 from pairlens.report._pairs import Judged, PairList, Ranked, Violations
 from pairlens.report._points import Colours, Names
 from pairlens.report._views import MAX_AXES, Weights

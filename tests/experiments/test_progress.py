@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from pairlens.papers import progress as module
-from pairlens.papers.progress import progress
+from pairlens.experiments import progress as module
+from pairlens.experiments.progress import progress
 
 
 class Terminal(io.StringIO):
