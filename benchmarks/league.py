@@ -8,12 +8,13 @@ They write docs/league.md and its picture. Data come from the folder in the envi
 Every split with one draw of pairs has a file in ``benchmarks/results`` as soon as it is done, so a run that was stopped
 goes on where it was. Results of a method that has changed are computed again after ``--again METHOD``.
 
-Protocol. Of sets with more rows than the profile takes, that many are drawn, in proportion to their classes; classes with
-fewer than five rows are left out, and missing cells take the mean of the column in the training rows. 60/40 stratified
-splits; z-scores by training statistics; some number of pairs of training rows, drawn uniformly and named by label, of
-which a share is moved to the wrong list. Test rows are only projected. k-means with the true number of classes k and 4 starts
-on the projected test rows gives the adjusted Rand index (ARI) and the pairwise F-score, 1-NN with the training rows the
-accuracy. d is 2, 5 and min(k - 1, 10), never more than there are features. All methods have their default parameters.
+Protocol. Of sets with more rows than the profile takes, only that many are drawn, in proportion to their classes;
+classes with fewer than five rows are left out, and missing cells take the mean of the column in the training rows.
+60/40 stratified splits; z-scores by training statistics; pairs of training rows drawn uniformly and named by label, of
+which a share is moved to the wrong list. Test rows are only projected. k-means with the true number of classes k and 4
+starts on the projected test rows gives the adjusted Rand index (ARI) and the pairwise F-score, 1-NN with the training
+rows the accuracy. d is 2, 5 and min(k - 1, 10), never more than there are features. All methods have their default
+parameters.
 
 To enter a method, put three lines into a module and run with ``--entries MODULE``:
 
@@ -55,7 +56,8 @@ from sklearn.utils import check_array
 import pairlens
 from benchmarks.league_table import Record, page, scores_by_dim
 from pairlens import Constraints
-from pairlens.experiments import Store, progress, work
+from pairlens.experiments import Store, work
+from pairlens.experiments.progress import progress
 from pairlens.metrics import pairwise_f_score
 from pairlens.selection.measure import peak_memory
 

@@ -109,7 +109,7 @@ __all__ = [
 ]
 
 
-_MODULES = ("datasets", "exceptions", "io", "judging", "metrics", "papers", "report", "selection", "supervision")
+_MODULES = ("datasets", "exceptions", "io", "judging", "metrics", "report", "selection", "supervision")
 
 
 def __getattr__(name: str) -> Any:

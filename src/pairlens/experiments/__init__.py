@@ -3,8 +3,7 @@
 The papers' experiments (``pairlens reproduce``) and the league of methods (``make league``) are run by this.
 """
 
-from pairlens.experiments.progress import Progress, progress
 from pairlens.experiments.runner import Task, work
 from pairlens.experiments.store import Store
 
-__all__ = ["Progress", "Store", "Task", "progress", "work"]
+__all__ = ["Store", "Task", "work"]

@@ -138,7 +138,9 @@ def _tables(entry: Mapping[str, Any], sets: list[str]) -> Iterator[Table]:
             heading: _by_set(numbers, sets, place if "each" in entry else None)
             for heading, numbers in fields.pop("printed", {}).items()
         }
-        common = {key: fields.pop(key) for key in ("measure", "at", "best_over", "compared") if key in fields}
+        common: dict[str, Any] = {
+            key: fields.pop(key) for key in ("measure", "at", "best_over", "compared") if key in fields
+        }
         columns = [
             _column({**common, **one, "at": {**common.get("at", {}), **one.get("at", {})}}, printed)
             for column in fields.pop("columns")

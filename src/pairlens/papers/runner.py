@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pairlens._optional import require
 from pairlens.exceptions import MissingExtraError
-from pairlens.experiments import Progress, Store, progress, work
+from pairlens.experiments import Store, work
+from pairlens.experiments.progress import Progress, progress
 from pairlens.papers.experiment import Experiment, Unit
 from pairlens.papers.prepare import loaded
 
