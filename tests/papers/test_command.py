@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pairlens.papers import catalogue, command, page
+from pairlens.papers import catalogue, command, markdown
 from pairlens.papers.__main__ import main
 from pairlens.papers.command import chosen, reproduce
 from tests.papers import tiny
@@ -12,7 +12,7 @@ from tests.papers import tiny
 
 @pytest.fixture
 def only_tiny(monkeypatch):
-    for module in (catalogue, command, page):
+    for module in (catalogue, command, markdown):
         monkeypatch.setattr(module, "experiments", lambda names=None: [tiny.experiment()])
 
 

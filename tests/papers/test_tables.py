@@ -10,9 +10,9 @@ from pairlens.experiments import Store
 from pairlens.papers import Claim, Column, DataSet, Experiment, Figure, Result, Results, Table, run
 from pairlens.papers.command import UNITS, write_output
 from pairlens.papers.figures import save_all
-from pairlens.papers.page import page_text
+from pairlens.papers.markdown import markdown, page_text
 from pairlens.papers.results import Row
-from pairlens.papers.tables import Difference, markdown, section
+from pairlens.papers.tables import Difference, section
 from tests.papers import tiny
 
 EXPERIMENT = Experiment(

@@ -13,10 +13,10 @@ from pairlens.papers.catalogue import experiments
 from pairlens.papers.experiment import DataSet, Experiment, Profile, Unit
 from pairlens.papers.figures import save_all
 from pairlens.papers.html import Entry, report_html
-from pairlens.papers.page import write_page
+from pairlens.papers.markdown import markdown, write_page
 from pairlens.papers.results import Results
 from pairlens.papers.runner import Outcome, run
-from pairlens.papers.tables import Section, markdown, section
+from pairlens.papers.tables import Section, section
 
 __all__ = ["chosen", "listing", "reproduce", "write_output", "write_report"]
 

@@ -1,12 +1,12 @@
 """What is shown of the results: paper, measured, difference, and the notes next to the numbers.
 
-:func:`section` makes one structure of an experiment and its results; :func:`markdown` here and
+:func:`section` makes one structure of an experiment and its results; :mod:`pairlens.papers.markdown` and
 :mod:`pairlens.papers.html` write it down. The structure depends on the results only, so equal runs give equal files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,6 @@ __all__ = [
     "Number",
     "Section",
     "TableShown",
-    "markdown",
     "panels",
     "section",
 ]
@@ -354,76 +353,3 @@ def _remarks(experiment: Experiment) -> list[str]:
 
 def _shown(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def markdown(shown: Section, *, level: int = 1, images: Mapping[str, str] | None = None) -> str:
-    """The section as Markdown.
-
-    Parameters
-    ----------
-    shown : Section
-    level : int
-        Of the heading.
-    images : mapping of str to str
-        File of each figure, by the name of the figure.
-    """
-    below = "#" * (level + 1) + " "
-    parts = ["#" * level + " " + shown.title, *shown.text, _list(shown.sets)]
-    for table in shown.tables:
-        parts += [below + table.title, *_table_lines(table)]
-    for figure in shown.figures:
-        parts.append(below + figure.title)
-        if image := (images or {}).get(figure.name):
-            parts.append(f"![{figure.title}]({image})")
-        for title, grid in figure.panels:
-            parts += [title, _grid(grid)]
-    if shown.claims:
-        parts += [below + "What the paper says", _list(map(_claim_line, shown.claims))]
-    if shown.notes:
-        parts += [below + "Notes", _list(shown.notes)]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _table_lines(table: TableShown) -> list[str]:
-    legend = "Cells: paper / measured ± standard deviation / difference." if table.compared else ""
-    notes = "\n".join(f"{i}. {text}" for i, text in enumerate(table.notes, start=1))
-    parts = [table.text, " ".join(filter(None, [legend, table.best])), _grid(table.grid), notes]
-    if table.differences:
-        parts += ["Mean absolute difference from the paper:", _list(map(_difference_line, table.differences))]
-    return parts
-
-
-def _difference_line(one: Difference) -> str:
-    verdict = f"; {one.verdict} the limit {one.limit}" if one.verdict else ""
-    return f"{one.method}: {one.mean:.4f} over {one.count} number{'s' if one.count > 1 else ''}{verdict}"
-
-
-def _claim_line(claim: ClaimShown) -> str:
-    return f"{claim.verdict}: {claim.text}" + (f" ({claim.numbers})" if claim.holds is not None else "")
-
-
-def _grid(grid: Grid) -> str:
-    lines = [[grid.corner, *map(_marked, grid.columns)]]
-    lines += [[_marked(heading), *map(_cell, numbers)] for heading, numbers in grid.rows]
-    head, *body = ("| " + " | ".join(line) + " |" for line in lines)
-    return "\n".join([head, "|" + "---|" * len(lines[0]), *body])
-
-
-def _marked(heading: Heading) -> str:
-    return heading.text + _mark(heading.note)
-
-
-def _cell(number: Number) -> str:
-    if number.cell is None and number.printed is not None:
-        text = f"{number.paper} / not measured"
-    else:
-        text = " / ".join(filter(None, [number.paper, number.measured, number.difference]))
-    return text + _mark(number.note)
-
-
-def _mark(note: int | None) -> str:
-    return "" if note is None else f" [{note}]"
-
-
-def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
