@@ -39,18 +39,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from pairlens.papers.results import Results
 
-__all__ = [
-    "Claim",
-    "Column",
-    "DataSet",
-    "Experiment",
-    "Figure",
-    "Method",
-    "Quick",
-    "Result",
-    "Table",
-    "Unit",
-]
+__all__ = ["Claim", "Column", "DataSet", "Experiment", "Figure", "Method", "Quick", "Result", "Table", "Unit"]
 
 Value = str | int | float
 Array = NDArray[np.float64]
@@ -480,7 +469,10 @@ def _without_limits(tables: tuple[Table, ...]) -> tuple[Table, ...]:
 
 
 def _reference(function: Callable[..., Any] | None) -> str | None:
-    return None if function is None else f"{function.__module__}:{function.__qualname__}"
+    """Module and name. Three parts of the module are enough: where one becomes a package, results are still found."""
+    if function is None:
+        return None
+    return f"{'.'.join(function.__module__.split('.')[:3])}:{function.__qualname__}"
 
 
 def _plain(value: Any) -> Any:

@@ -13,9 +13,8 @@ from pairlens.datasets import make_subclass_blobs
 from pairlens.engines import column_means
 from pairlens.graphs.weights import default_theta
 from pairlens.judging import pair_auc
-from pairlens.methods._subclass import Terms, held_out_scores
 from pairlens.methods.cmm import mean_differences
-from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID, SODRPaC
+from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID, SODRPaC, Terms, held_out_scores
 from pairlens.metrics import cumulative_purity
 from pairlens.papers.experiment import Array, Codes, Result, Unit, Value
 from pairlens.papers.protocols import fold
