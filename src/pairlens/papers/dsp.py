@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.metrics import adjusted_rand_score, rand_score
 
-from pairlens.kernels.nullspace import delta_to_gamma
+from pairlens.kernels.nullspace import delta_to_gamma, gamma_to_delta
 from pairlens.methods.lpp import LPP
 from pairlens.metrics import pairwise_f_score
 from pairlens.papers.experiment import Array, Codes, Method, Result, Unit
@@ -28,7 +28,7 @@ class _ScaledLPP(LPP):
 
     def __init__(self, n_components: int = 2) -> None:
         # A width beyond all distances makes every weight of the heat kernel 1.
-        super().__init__(n_components, theta=1e12)
+        super().__init__(n_components, gamma=1e-12)
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
         return attract_whitened(attract, repel, self.n_components)
@@ -58,9 +58,9 @@ def generalised(unit: Unit) -> Iterator[Result]:
     yield from _scores("full feature", y[test], _kmeans(unit, X[test]), {})
     for method in unit.methods:
         for name, changes in {"": {}, **unit.data.params["variants"]}.items():
-            model = _model(unit, method).set_params(**changes)
+            model = _model(unit, method, **changes)
             Z = model.fit(X[train], constraints=known).transform(X[test])
-            yield Result(method.name + name, float(model.delta_), "delta")
+            yield Result(method.name + name, gamma_to_delta(model.gamma_), "delta")
             yield from _scores(method.name + name, y[test], _kmeans(unit, Z), {})
 
 
@@ -114,9 +114,12 @@ def _scores(method: str, y: Codes, labels: Codes, at: dict[str, Any]) -> Iterato
         yield Result(method, float(score(y, labels)), measure, at)
 
 
-def _model(unit: Unit, method: Method) -> Any:
-    """The estimator with what the data set decides: dimensions, width of the kernel, clusters; and with the seed."""
-    params, model = unit.data.params, method.build()
+def _model(unit: Unit, method: Method, **changes: Any) -> Any:
+    """The estimator with what the data set decides: dimensions, width of the kernel, clusters; and with the seed.
+
+    `changes` replace what the data set decides, or are other parameters of the estimator.
+    """
+    params, model = {**unit.data.params, **changes}, method.build()
     delta = params["delta"]
     decided = {
         "n_components": params["dims"],
@@ -125,8 +128,12 @@ def _model(unit: Unit, method: Method) -> Any:
         "n_clusters": int(unit.y.max()) + 1,
         "random_state": unit.seed("method"),
         "verbose": 0,
+        **{key: value for key, value in changes.items() if key not in unit.data.params},
     }
-    known = model.get_params()
+    known = set(model.get_params())
+    if "gamma" in known:
+        # The two are one width, by its two names.
+        known.discard("delta")
     return model.set_params(
         **{key: value for key, value in decided.items() if key in known and key not in method.params}
     )
