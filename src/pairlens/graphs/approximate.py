@@ -64,7 +64,7 @@ FAR_CANDIDATES = 4096
 """Rows, farthest from the centre of the data, that a row is compared with at most, besides the hubs."""
 HUB_SAMPLE = 1000
 HUB_LISTS = 4
-"""Rows whose farthest rows, so many times k each, are the hubs that all rows look at first."""
+"""Sampled rows, and the multiple of k farthest rows of each that all rows look at first, the hubs."""
 SPARE = 4
 """Places beyond k that are kept until distances are computed precisely."""
 RESOLUTION = 2.0**-36
@@ -190,7 +190,7 @@ def _enough_cells(
     true = lists.index
     own, theirs = nearest_cells(sample, at_most), nearest_cells(true.ravel(), at_most).reshape(*true.shape, at_most)
     home, their_home = own[:, 0], theirs[:, :, 0]
-    # With so many cells looked into, one of the two finds the other.
+    # Whether one of the two finds the other, by the number of cells that are looked into.
     seen = (own[:, None, :] == their_home[:, :, None]) | (theirs == home[:, None, None])
     recall = np.maximum.accumulate(seen, axis=2).mean(axis=(0, 1))
     return min(int(np.searchsorted(recall, WANTED_RECALL)) + 1, at_most)

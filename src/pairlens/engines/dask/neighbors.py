@@ -20,8 +20,8 @@ from pairlens.engines import interface
 from pairlens.engines.config import settings
 from pairlens.engines.dask.rows import Block, DaskRows, compute, task, tree
 from pairlens.engines.interface import Neighbors
-from pairlens.engines.local.neighbors import _Rows, _Screen, check_counts
-from pairlens.engines.local.selection import Criterion, _kth_bound, _where
+from pairlens.engines.local.neighbors import DistanceScreen, MeasuredRows, check_counts
+from pairlens.engines.local.selection import Criterion, kth_bound, true_places
 
 __all__ = ["CHUNK_ROWS", "Comparison", "Found", "Points", "Screened", "meet_all", "neighbors", "unit_of"]
 
@@ -144,15 +144,15 @@ class Euclid:
     n_nearest: int
     n_farthest: int
 
-    def measured(self, rows: Block) -> _Rows:
+    def measured(self, rows: Block) -> MeasuredRows:
         """Rows from the centre of all, in units of the spread of all."""
         center = self.center.astype(rows.dtype)
         centred = np.subtract(rows, center, dtype=np.float64)
-        return _Rows(rows, None, center, self.scale, np.einsum("ij,ij->i", centred, centred) / self.scale**2)
+        return MeasuredRows(rows, None, center, self.scale, np.einsum("ij,ij->i", centred, centred) / self.scale**2)
 
     def screened(self, points: Points, dtype: Any) -> Screened:
         """Squared distances by products."""
-        screen = _Screen(self.measured(points.rows), dtype)
+        screen = DistanceScreen(self.measured(points.rows), dtype)
         near, far = (screen.criterion(k) if k else None for k in (self.n_nearest, self.n_farthest))
         return Screened(screen.strip, near, far)
 
@@ -167,9 +167,9 @@ def neighbors(X: DaskRows, *, n_nearest: int = 0, n_farthest: int = 0, block_byt
     found = meet_all(X.shape[0], points, Euclid(center, scale, n_nearest, n_farthest), block_bytes)
     sides: list[Any] = []
     for lists in ([part.nearest for part in found], [part.farthest for part in found]):
-        kept = [part for part in lists if part is not None]
-        sides += [np.concatenate([part.index for part in kept]) if kept else None]
-        sides += [scale * np.sqrt(np.concatenate([part.key for part in kept])) if kept else None]
+        found_side = [part for part in lists if part is not None]
+        sides += [np.concatenate([part.index for part in found_side]) if found_side else None]
+        sides += [scale * np.sqrt(np.concatenate([part.key for part in found_side])) if found_side else None]
     return Neighbors(*sides)
 
 
@@ -306,7 +306,7 @@ class _TooManyInDoubt(Exception):
 
 def _candidates(tile: Any, k: int, sign: int, reach: Float64) -> tuple[Index, Index]:
     """Pairs that may be among the k best of their row: within a reach of the k-th screened one."""
-    limit = sign * (_kth_bound(tile, k, sign) + reach)
+    limit = sign * (kth_bound(tile, k, sign) + reach)
     edge = np.nextafter(limit.astype(tile.dtype), np.asarray(sign * np.inf, tile.dtype))[:, None]
-    line, other = np.divmod(_where(tile <= edge if sign > 0 else tile >= edge), tile.shape[1])
+    line, other = np.divmod(true_places(tile <= edge if sign > 0 else tile >= edge), tile.shape[1])
     return line, other

@@ -167,7 +167,7 @@ class DaskRows(EngineRows):
         return list(compute(parts, what))
 
     def coarse(self, most_rows: int | None = None) -> DaskRows:
-        """The same rows in chunks of :data:`COARSE_BYTES`, or of so many rows if that is less."""
+        """The same rows in chunks of :data:`COARSE_BYTES`, or of `most_rows` rows if that is less."""
         most = max(1, COARSE_BYTES // max(1, self.itemsize * self.shape[1]))
         if most_rows is not None:
             most = min(most, most_rows)
@@ -206,7 +206,7 @@ class DaskRows(EngineRows):
         return self._moments
 
     def fits(self, rows: IntArray) -> bool:
-        """Whether so many rows may be fetched."""
+        """Whether the setting `gather_bytes` lets the given rows be fetched."""
         return len(rows) * self.shape[1] * self.itemsize <= settings().gather_bytes
 
     def gather(self, rows: IntArray) -> Block:

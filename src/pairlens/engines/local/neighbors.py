@@ -15,7 +15,7 @@ from pairlens.engines import interface
 from pairlens.engines.interface import Neighbors
 from pairlens.engines.local.selection import Criterion, Selected, Tile, blocks, crowding, self_join, spread_sample
 
-__all__ = ["check_counts", "neighbors"]
+__all__ = ["DistanceScreen", "MeasuredRows", "check_counts", "neighbors"]
 
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -62,9 +62,9 @@ def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: i
     if not (n_nearest or n_farthest):
         return Neighbors(None, None, None, None)
 
-    rows = _Rows.of(X, max(n_nearest, n_farthest))
+    rows = MeasuredRows.of(X, max(n_nearest, n_farthest))
     threads = blas_threads()
-    screen = _Screen(rows, _screen_dtype(rows, n_nearest, n_farthest))
+    screen = DistanceScreen(rows, _screen_dtype(rows, n_nearest, n_farthest))
     near, far = self_join(
         rows.n,
         screen.strip,
@@ -84,7 +84,7 @@ def check_counts(n: int, n_nearest: int, n_farthest: int) -> None:
             raise ValueError(f"{name}={value} must lie between 0 and {n - 1}, one less than the {n} rows of X.")
 
 
-def _per_row(rows: _Rows, selected: Selected | None, sign: int) -> tuple[Index | None, Float64 | None]:
+def _per_row(rows: MeasuredRows, selected: Selected | None, sign: int) -> tuple[Index | None, Float64 | None]:
     if selected is None:
         return None, None
     indices, squared = selected if rows.groups is None else rows.groups.expand(*selected, sign)
@@ -98,10 +98,10 @@ def _block_rows(n_bytes: int, n_features: int) -> int:
     return min(max(side, 16), LARGEST_BLOCK)
 
 
-def _screen_dtype(rows: _Rows, n_nearest: int, n_farthest: int) -> DTypeLike:
+def _screen_dtype(rows: MeasuredRows, n_nearest: int, n_farthest: int) -> DTypeLike:
     if not 1e-15 < rows.scale < 1e15:  # so that squares stay clear of float32's range
         return np.float64
-    screen = _Screen(rows, np.float32)
+    screen = DistanceScreen(rows, np.float32)
     sample = spread_sample(rows.n, LARGEST_BLOCK // 2)
     squared, _ = screen.strip(sample)(sample)
     doubt = [
@@ -111,7 +111,7 @@ def _screen_dtype(rows: _Rows, n_nearest: int, n_farthest: int) -> DTypeLike:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class MeasuredRows:
     """The rows to compare, each once: the rows of X or, where many are identical, one of each group.
 
     They are seen from the centre of all rows and in units of their spread, rounded to a power of two so that dividing
@@ -125,7 +125,7 @@ class _Rows:
     square: Float64
 
     @classmethod
-    def of(cls, X: Any, k: int) -> _Rows:
+    def of(cls, X: Any, k: int) -> MeasuredRows:
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         n = X.shape[0]
@@ -214,10 +214,10 @@ class _Groups:
 
 
 @dataclass(frozen=True)
-class _Screen:
+class DistanceScreen:
     """Squared distances of blocks of rows by one matrix product: [-2x, |x|², 1] [y, 1, |y|²]'."""
 
-    rows: _Rows
+    rows: MeasuredRows
     dtype: DTypeLike
 
     def criterion(self, k: int) -> Criterion:

@@ -23,8 +23,8 @@ from pairlens.engines.local.neighbors import (
     LARGEST_BLOCK,
     LARGEST_GROUPED_K,
     TOLERABLE_CROWDING,
-    _Rows,
-    _Screen,
+    DistanceScreen,
+    MeasuredRows,
 )
 from pairlens.engines.local.selection import Criterion, blocks, crowding, self_join, spread_sample
 
@@ -73,15 +73,15 @@ class LocalProjectedRows:
     gamma: float
     chunklets: IntArray
     groups: Collapsed
-    _rows: _Rows
+    _rows: MeasuredRows
     _representative: Index
 
     @classmethod
     def of(cls, X: Rows, F: Float64, gamma: float, chunklets: IntArray) -> LocalProjectedRows:
         """See the attributes."""
-        # So many neighbours keep the rows as they are; identical ones are grouped with the must-linked ones here.
+        # With more neighbours than are grouped, rows stay as they are: `groups` holds identical and must-linked ones.
         groups = Collapsed.of(X, chunklets)
-        return cls(X, F, gamma, chunklets, groups, _Rows.of(X, LARGEST_GROUPED_K + 1), groups.representative)
+        return cls(X, F, gamma, chunklets, groups, MeasuredRows.of(X, LARGEST_GROUPED_K + 1), groups.representative)
 
     @property
     def n(self) -> int:
@@ -184,7 +184,7 @@ class ProjectedScreen:
 
     def __init__(self, rows: LocalProjectedRows, dtype: DTypeLike, *, watch: bool = True) -> None:
         self.rows, self.dtype, self.watch = rows, np.dtype(dtype), watch
-        self.euclid = _Screen(rows._rows, dtype)
+        self.euclid = DistanceScreen(rows._rows, dtype)
         self.level = (1 - np.einsum("ij,ij->i", rows.F, rows.F)) / 2
         self.stands = np.zeros(rows.n, dtype=bool)
         self.stands[rows.groups.first] = True

@@ -34,7 +34,17 @@ from numpy.typing import NDArray
 
 from pairlens._threads import blas_threads, one_blas_thread
 
-__all__ = ["Criterion", "Selected", "Tile", "blocks", "crowding", "self_join", "spread_sample"]
+__all__ = [
+    "Criterion",
+    "Selected",
+    "Tile",
+    "blocks",
+    "crowding",
+    "kth_bound",
+    "self_join",
+    "spread_sample",
+    "true_places",
+]
 
 Floats = NDArray[np.floating]
 Float64 = NDArray[np.float64]
@@ -213,7 +223,7 @@ class _Best:
     def start(self, rows: slice, sample: slice, keys: Floats) -> None:
         """Bound the rows by their k-th best key in a sample; ties stay welcome, for the sample is out of order."""
         if keys.shape[1] > self.k:  # one more than k, for the row itself may be among them
-            kth = _kth_bound(keys, self.k + 1, self.sign)
+            kth = kth_bound(keys, self.k + 1, self.sign)
             self.limit[rows] = np.rint(kth / self.criterion.quantum + self.criterion.error(rows, sample)) + 0.5
 
     def screen(self, rows: slice, cols: slice, keys: Floats) -> Hits:
@@ -237,7 +247,7 @@ class _Best:
         else:
             lines = np.arange(hit.size)
         edge = np.expand_dims(edge, 1 - axis)
-        places = _where(keys < edge if self.sign > 0 else keys > edge)
+        places = true_places(keys < edge if self.sign > 0 else keys > edge)
         row, col = np.divmod(places, keys.shape[1])
         owner, other = (lines[col], row) if across else (lines[row], col)
         return owner + lists.start, other + others.start, keys.reshape(-1)[places]
@@ -307,7 +317,7 @@ class _Best:
         return np.take_along_axis(index, order, axis=1), np.take_along_axis(precise, order, axis=1)
 
 
-def _kth_bound(keys: Floats, k: int, sign: int) -> Float64:
+def kth_bound(keys: Floats, k: int, sign: int) -> Float64:
     """An upper bound on the k-th smallest of each row of ``sign * keys``, mostly tight."""
     n_rows, n_cols = keys.shape
     groups = 16 * k
@@ -318,7 +328,7 @@ def _kth_bound(keys: Floats, k: int, sign: int) -> Float64:
     return np.partition(sign * keys, k - 1, axis=1)[:, k - 1].astype(np.float64)
 
 
-def _where(mask: NDArray[np.bool_]) -> Index:
+def true_places(mask: NDArray[np.bool_]) -> Index:
     """``np.flatnonzero`` for masks that are nearly all False: eight at a time, many times as fast."""
     flat = mask.reshape(-1)
     whole = flat.size // 8 * 8
