@@ -23,6 +23,7 @@ from sklearn.preprocessing import minmax_scale
 from benchmarks.measure import report
 from pairlens import Constraints, KernelNullSpace, SKKMeans
 from pairlens.exceptions import SupervisionWarning
+from pairlens.kernels.nullspace import delta_to_gamma
 
 DELTA = 0.5
 N_PAIRS = 10
@@ -101,7 +102,7 @@ def compare(name: str, n_seeds: int, n_plain: int) -> tuple[str, ...]:
     for seed in range(n_seeds):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SupervisionWarning)
-            ours.append(SKKMeans(k, delta=DELTA, random_state=seed).fit(X, constraints=known).inertia_)
+            ours.append(SKKMeans(k, gamma=delta_to_gamma(DELTA), random_state=seed).fit(X, constraints=known).inertia_)
     our_time = (time.process_time() - start) / n_seeds
     found = np.array(ours)
     best = min(float(plain.min()), float(found.min()))

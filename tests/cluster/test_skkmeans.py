@@ -20,6 +20,7 @@ from sklearn.preprocessing import MinMaxScaler, minmax_scale
 from pairlens import Constraints
 from pairlens.cluster.skkmeans import SKKMeans
 from pairlens.exceptions import SupervisionWarning
+from pairlens.kernels.nullspace import delta_to_gamma
 from pairlens.methods.kernel_null_space import KernelNullSpace
 from tests.oracles.dsp import kernel_kmeans_cost
 
@@ -48,7 +49,7 @@ def test_must_linked_rows_share_a_cluster(seed, n, f, grid, n_must, n_clusters, 
     ends = rng.integers(n, size=(n_must, 2))
     must = ends[ends[:, 0] != ends[:, 1]]
     known = Constraints(must, n_samples=n)
-    model = SKKMeans(n_clusters, delta=delta, n_init=2, random_state=seed).fit(X, constraints=known)
+    model = SKKMeans(n_clusters, gamma=delta_to_gamma(delta), n_init=2, random_state=seed).fit(X, constraints=known)
     assert_together(model.labels_, must)
     predicted = model.predict(X)
     assert_together(predicted, must)
@@ -62,7 +63,7 @@ def test_a_pair_half_way_between_two_clusters_stays_together():
     X = np.array([[-5.0], [-4.9], [-1.0], [1.0], [4.9], [5.0]])
     known = Constraints([(2, 3)], n_samples=6)
     for seed in range(20):
-        model = SKKMeans(2, delta=1.0, n_init=1, random_state=seed).fit(X, constraints=known)
+        model = SKKMeans(2, gamma=delta_to_gamma(1.0), n_init=1, random_state=seed).fit(X, constraints=known)
         assert model.labels_[2] == model.labels_[3]
         assert_together(model.predict(X), [(2, 3)])
 
@@ -71,7 +72,7 @@ def test_cost_is_that_of_kernel_k_means():
     X, y = load_wine(return_X_y=True)
     X = minmax_scale(X)
     known = Constraints.from_labels(y, per_class=10, random_state=0)
-    model = SKKMeans(3, delta=0.6, random_state=0).fit(X, constraints=known)
+    model = SKKMeans(3, gamma=delta_to_gamma(0.6), random_state=0).fit(X, constraints=known)
     K = KernelNullSpace(gamma=0.5 / 0.6**2).fit_transform(X, constraints=known)
     assert model.inertia_ == pytest.approx(kernel_kmeans_cost(K, model.labels_), rel=1e-9)
     # No single row, moved with its group, lowers the cost.
@@ -94,9 +95,9 @@ def test_with_the_linear_kernel_and_no_pairs_it_is_k_means():
 
 def test_pairs_pull_the_rows_around_them():
     X, y = make_moons(300, noise=0.05, random_state=0)
-    free = SKKMeans(2, delta=0.5, random_state=0).fit(X)
+    free = SKKMeans(2, gamma=delta_to_gamma(0.5), random_state=0).fit(X)
     known = Constraints.from_labels(y, per_class=20, random_state=0)
-    led = SKKMeans(2, delta=0.5, random_state=0).fit(X, constraints=known)
+    led = SKKMeans(2, gamma=delta_to_gamma(0.5), random_state=0).fit(X, constraints=known)
     outside = ~np.isin(np.arange(300), known.rows)
     assert adjusted_rand_score(y[outside], led.labels_[outside]) > 0.3 + adjusted_rand_score(y, free.labels_)
 
@@ -169,7 +170,7 @@ def test_errors_and_warnings():
     X = np.random.default_rng(0).standard_normal((6, 2))
     with pytest.raises(ValueError, match="n_clusters=7 must be at most the number of rows, 6"):
         SKKMeans(7).fit(X)
-    for name, value in {"delta": 0, "n_init": 0, "max_iter": 0, "kernel": 1, "n_clusters": 0}.items():
+    for name, value in {"gamma": 0, "n_init": 0, "max_iter": 0, "kernel": 1, "n_clusters": 0}.items():
         with pytest.raises(ValueError, match=f"'{name}' parameter of SKKMeans"):
             SKKMeans(**{name: value}).fit(X)
     with pytest.raises(ValueError, match="constraints are for 3 rows but X has 6"):

@@ -46,6 +46,7 @@ def test_a_former_parameter_is_the_present_one(cls, former, present):
     [
         (pairlens.SODRPaC(), "theta_", "gamma_", lambda gamma: 1 / gamma),
         (pairlens.DSP(), "delta_", "gamma_", lambda gamma: (2 * gamma) ** -0.5),
+        (pairlens.SKKMeans(3, random_state=0), "delta_", "gamma_", lambda gamma: (2 * gamma) ** -0.5),
         (pairlens.KernelNullSpace(), "delta_", "gamma_", lambda gamma: (2 * gamma) ** -0.5),
     ],
     ids=str,
@@ -70,3 +71,10 @@ def test_transform_constraints():
     assert former == transform_constraints(X, PAIRS, gamma=0.25)
     with pytest.warns(FutureWarning), pytest.raises(ValueError, match="theta=-1 must be a positive number"):
         transform_constraints(X, PAIRS, theta=-1)
+
+
+def test_skkmeans():
+    with pytest.warns(FutureWarning, match="SKKMeans: the parameter delta is called gamma now"):
+        former = pairlens.SKKMeans(3, delta=2.0, random_state=0).fit(X, constraints=PAIRS)
+    present = pairlens.SKKMeans(3, gamma=0.125, random_state=0).fit(X, constraints=PAIRS)
+    np.testing.assert_array_equal(former.labels_, present.labels_)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import ClusterMixin
 
+from pairlens._deprecation import DEPRECATED, NOT_GIVEN, RenamedAttribute, former_parameter
 from pairlens._random import as_generator
 from pairlens._sklearn import (
     DTYPES,
@@ -27,7 +28,7 @@ from pairlens.cluster.points import WeightedPoints
 from pairlens.engines import Rows, column_means, group_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.kernels.features import ANCHORS, kernel_features
-from pairlens.kernels.nullspace import delta_to_gamma, feature_null_space, median_delta
+from pairlens.kernels.nullspace import delta_to_gamma, feature_null_space, gamma_to_delta, resolved_gamma
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
@@ -49,14 +50,15 @@ class SKKMeans(ClusterMixin, BaseEstimator):
     around them along.
 
     Choose it to cluster when some pairs are known to belong together and the clusters need not be round. Cannot-links
-    are not used; :class:`~pairlens.DSP` uses them to choose `delta`, and directions of which it keeps n_components.
+    are not used; :class:`~pairlens.DSP` uses them to choose `gamma`, and directions of which it keeps n_components.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters, at most the number of rows.
-    delta : float or "median", default="median"
-        Width of the kernel: :math:`\gamma = 1 / 2 \delta^2`. "median" is the median distance of up to 1,000 rows.
+    gamma : float or "median", default="median"
+        Of the kernel; that of an RBF kernel is :math:`\exp(-\gamma d^2)`. "median" is :math:`1 / 2 m^2`, with m the
+        median distance of up to 1,000 rows.
     n_init : int, default=10
         Runs from different seeds. If there are two or more, runs from mixtures of their results follow.
     max_iter : int, default=300
@@ -65,6 +67,8 @@ class SKKMeans(ClusterMixin, BaseEstimator):
         A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
     random_state : int, RandomState, Generator or None, default=None
         Makes the seeds repeatable.
+    delta : float or "median", optional
+        Former name: :math:`\gamma = 1 / 2 \delta^2`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -74,8 +78,8 @@ class SKKMeans(ClusterMixin, BaseEstimator):
         Sum of the squared distances of the rows to the centre of their cluster in the projected kernel space.
     n_iter_ : int
         Iterations of the best run.
-    delta_ : float
-        The width used.
+    gamma_ : float
+        The value used.
     n_features_in_ : int
         Number of features seen in fit.
 
@@ -112,7 +116,8 @@ class SKKMeans(ClusterMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"}), NOT_GIVEN],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "kernel": [str, callable],
@@ -120,17 +125,22 @@ class SKKMeans(ClusterMixin, BaseEstimator):
     }
     __metadata_request__fit: ClassVar = {"constraints": True}
 
+    delta_ = RenamedAttribute("gamma_", gamma_to_delta, deprecated=True)
+    gamma_: Any = RenamedAttribute("delta_", delta_to_gamma, deprecated=False)
+
     def __init__(
         self,
         n_clusters: int = 8,
         *,
-        delta: float | str = "median",
+        gamma: float | str = "median",
         n_init: int = 10,
         max_iter: int = 300,
         kernel: str | Callable[..., Any] = "rbf",
         random_state: Any = None,
+        delta: float | str = DEPRECATED,
     ) -> None:
         self.n_clusters = n_clusters
+        self.gamma = gamma
         self.delta = delta
         self.n_init = n_init
         self.max_iter = max_iter
@@ -159,7 +169,8 @@ class SKKMeans(ClusterMixin, BaseEstimator):
         if self.n_clusters > n:
             raise ValueError(f"n_clusters={self.n_clusters} must be at most the number of rows, {n}.")
         chunklets = combine(y, constraints, n).chunklets()
-        self.delta_ = median_delta(rows) if isinstance(self.delta, str) else float(self.delta)
+        delta = former_parameter(self, "delta", "gamma", "gamma = 1 / (2 delta^2)")
+        self.gamma_ = resolved_gamma(rows, self.gamma, delta)
         # Differences of rows are what this kernel sees; far from the origin they would lose digits.
         centred = self.kernel == "rbf" and not sparse.issparse(rows)
         self._shift = column_means(rows).astype(rows.dtype) if centred else None
@@ -167,7 +178,7 @@ class SKKMeans(ClusterMixin, BaseEstimator):
         self._features = kernel_features(
             seen,
             kernel=self.kernel,
-            gamma=delta_to_gamma(self.delta_),
+            gamma=self.gamma_,
             rank=None if n <= ANCHORS else LARGE_RANK,
         )
         features = self._features(seen)

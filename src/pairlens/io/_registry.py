@@ -57,6 +57,7 @@ ADDED: dict[str, tuple[str, ...]] = {
     "pairlens.LPP": ("gamma",),
     "pairlens.LPPSI": ("gamma",),
     "pairlens.NPSSDR": ("alpha",),
+    "pairlens.SKKMeans": ("gamma",),
     "pairlens.SODRPaC": ("gamma",),
 }
 """By tag, parameters that earlier files do not have; they take their defaults."""

@@ -249,7 +249,7 @@ class DSP(LinearPairTransformer):
         pairs, weight = cannot_links(known)
         shares = np.zeros(len(deltas))
         for i, delta in enumerate(deltas):
-            model = SKKMeans(n_clusters, delta=float(delta), random_state=self.random_state)
+            model = SKKMeans(n_clusters, gamma=delta_to_gamma(float(delta)), random_state=self.random_state)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SupervisionWarning)
                 labels = model.fit(rows, constraints=known).labels_
