@@ -123,17 +123,13 @@ def _model(unit: Unit, method: Method, **changes: Any) -> Any:
     delta = params["delta"]
     decided = {
         "n_components": params["dims"],
-        "delta": delta,
         "gamma": delta if isinstance(delta, str) else delta_to_gamma(delta),
         "n_clusters": int(unit.y.max()) + 1,
         "random_state": unit.seed("method"),
         "verbose": 0,
         **{key: value for key, value in changes.items() if key not in unit.data.params},
     }
-    known = set(model.get_params())
-    if "gamma" in known:
-        # The two are one width, by its two names.
-        known.discard("delta")
+    known = model.get_params()
     return model.set_params(
         **{key: value for key, value in decided.items() if key in known and key not in method.params}
     )
