@@ -49,7 +49,7 @@ def test_a_former_parameter_is_the_present_one(cls, former, present):
         (pairlens.SKKMeans(3, random_state=0), "delta_", "gamma_", lambda gamma: (2 * gamma) ** -0.5),
         (pairlens.KernelNullSpace(), "delta_", "gamma_", lambda gamma: (2 * gamma) ** -0.5),
     ],
-    ids=str,
+    ids=["SODRPaC", "DSP", "SKKMeans", "KernelNullSpace"],
 )
 def test_a_former_attribute_follows_from_the_present_one(model, former, present, convert):
     model = clone(model)
