@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pairlens.preference.ranksvm import RankSVM
     from pairlens.preference.wsdr import WSDR
     from pairlens.supervision import Constraints, Preferences, read_answers
+    from pairlens.tables import TableEncoder
 
 # Names are imported when they are first used, so that `import pairlens` costs next to nothing.
 _HOMES = {
@@ -61,6 +62,7 @@ _HOMES = {
     "SLPP": "methods.lpp",
     "SODRPaC": "methods.sodrpac",
     "SSDR": "methods.ssdr",
+    "TableEncoder": "tables",
     "WBDR": "methods.bwdr",
     "WSDR": "preference.wsdr",
     "config_context": "engines",
@@ -100,6 +102,7 @@ __all__ = [
     "RankSVM",
     "SKKMeans",
     "SODRPaC",
+    "TableEncoder",
     "__version__",
     "config_context",
     "load",

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
+from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import check_is_fitted
 from sklearn.utils.validation import validate_data as _validate_data
 
@@ -19,6 +20,7 @@ __all__ = [
     "Options",
     "StrOptions",
     "TransformerMixin",
+    "check_feature_names_in",
     "check_is_fitted",
     "fit_context",
     "validate_data",

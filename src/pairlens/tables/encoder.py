@@ -1,0 +1,282 @@
+"""TableEncoder: a table of mixed columns as numbers, every column counting alike."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from pairlens._optional import require
+from pairlens._sklearn import (
+    BaseEstimator,
+    Interval,
+    StrOptions,
+    TransformerMixin,
+    check_feature_names_in,
+    check_is_fitted,
+    fit_context,
+    validate_data,
+)
+from pairlens.tables.cells import is_missing
+from pairlens.tables.columns import ColumnBlock
+from pairlens.tables.roles import MAX_CATEGORIES, ColumnSummary, Role, role_of
+
+__all__ = ["TableEncoder"]
+
+CHUNK_CELLS = 1 << 22
+"""Cells of the result that are made at a time."""
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    r"""Encode a table of mixed columns as numbers, every column counting alike.
+
+    Each column is read as what it is: a number, a yes/no, a category, a date, a short or a long text. Columns with one
+    value and columns that name the rows are left out. What was decided stands in `columns_`.
+
+    The features of one column are a centred block of total variance 1 among the rows of :meth:`fit`, or of the variance
+    given by `weights`. So a category of twelve words counts as much as one number:
+
+    - number: its z-score, missing cells filled in by the median; if at least 5 % are missing, an indicator too;
+    - category with shares :math:`p_k`: the indicators :math:`(1[k] - p_k) / \sqrt{p_k}` of factor analysis of mixed
+      data [1]_, whose total variance is K - 1 for K words, over :math:`\sqrt{K - 1}`; missing is a word of its own;
+    - date: time, and year, week and day as points on circles where the dates cover them;
+    - text: the leading 20 directions of TF-IDF, of characters for short texts and of words for long ones.
+
+    Choose it in front of any method when the table has words, dates or missing cells. Do not scale its result again:
+    that would undo the weights.
+
+    Parameters
+    ----------
+    roles : dict, optional
+        Roles of columns by name, for those that should not be read as they would be: "number", "yes/no", "category",
+        "date", "short text", "long text", or "dropped" to leave a column out.
+    weights : dict, optional
+        Total variance of the block of a column by name; 1 for the others. 4 doubles distances along a column.
+    max_categories : int, default=40
+        Most features of a category; beyond it the rarest words are pooled.
+    sparse_output : bool, default=False
+        Whether to return a CSR matrix. Its columns are not centred, which would fill it.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of the result.
+
+    Attributes
+    ----------
+    columns_ : list of ColumnSummary
+        What was done with each column, in the order of the table.
+    feature_names_in_ : array of str of shape (n_features_in_,)
+        Names of the columns, if X had any. Those of an array are called x0, x1, ...
+    n_features_in_ : int
+        Number of columns.
+
+    See Also
+    --------
+    sklearn.compose.ColumnTransformer : For encodings chosen by hand.
+
+    Notes
+    -----
+    New rows may have their columns in another order, columns that are not used, missing cells and words that were not
+    seen. A word that was not seen counts as one of the pooled words, and lies at the mean if there are none.
+
+    References
+    ----------
+    .. [1] J. Pagès, "Analyse factorielle de données mixtes", Revue de Statistique Appliquée 52(4), 2004.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from pairlens import TableEncoder
+    >>> table = pd.DataFrame({"mass": [3.1, 4.2, None, 5.0], "island": ["A", "B", "A", "C"]})
+    >>> encoder = TableEncoder().fit(table)
+    >>> encoder.get_feature_names_out().tolist()
+    ['mass', 'mass=(missing)', 'island=A', 'island=B', 'island=C']
+    >>> encoder.transform(table).shape
+    (4, 5)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "roles": [dict, None],
+        "weights": [dict, None],
+        "max_categories": [Interval(Integral, 2, None, closed="left")],
+        "sparse_output": ["boolean"],
+        "dtype": [StrOptions({"float64", "float32"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        roles: Mapping[str, str] | None = None,
+        weights: Mapping[str, float] | None = None,
+        max_categories: int = MAX_CATEGORIES,
+        sparse_output: bool = False,
+        dtype: str = "float64",
+    ) -> None:
+        self.roles = roles
+        self.weights = weights
+        self.max_categories = max_categories
+        self.sparse_output = sparse_output
+        self.dtype = dtype
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
+        """Decide how each column is read and encoded.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, or array-like of shape (n_samples, n_columns)
+        y : ignored
+            Not used, present for the conventions of scikit-learn.
+
+        Returns
+        -------
+        self : object
+        """
+        frame, named = self._frame(X, fitting=True)
+        roles, weights = self._choices(list(frame))
+        self.columns_: list[ColumnSummary] = []
+        self._blocks: list[ColumnBlock] = []
+        for name in frame:
+            self._fit_column(frame[name], name, named, roles.get(name), weights.get(name, 1.0))
+        if not self._blocks:
+            reasons = "; ".join(f"{column.name!r}: {column.note or column.role}" for column in self.columns_[:5])
+            raise ValueError(
+                f"no column can be learned from ({reasons}). Give a column whose cells differ, or set roles=."
+            )
+        return self
+
+    def _fit_column(self, column: Any, name: str, named: bool, given: Role | None, weight: float) -> None:
+        role, note = role_of(column, name if named else None) if given is None else (given, "role given")
+        block = None
+        if role.is_used and weight > 0:
+            block = ColumnBlock.fit(column, name, role, weight, self.max_categories)
+            if block is None:
+                role, note = Role.constant, "all cells are encoded alike"
+        if block is not None:
+            self._blocks.append(block)
+        width = 0 if block is None else len(block.names)
+        counted = 0.0 if block is None else float(weight)
+        self.columns_.append(ColumnSummary(name, role, counted, width, int(is_missing(column).sum()), note))
+
+    def _choices(self, names: list[str]) -> tuple[dict[str, Role], dict[str, float]]:
+        """The parameters `roles` and `weights`, checked."""
+        for parameter, given in (("roles", self.roles), ("weights", self.weights)):
+            for name in given or {}:
+                if name not in names:
+                    near = difflib.get_close_matches(str(name), names, n=1)
+                    hint = f"; did you mean {near[0]!r}?" if near else ""
+                    raise ValueError(f"{parameter} names the column {name!r}, which the table does not have{hint}")
+        roles = {}
+        for name, word in (self.roles or {}).items():
+            try:
+                roles[name] = Role(word)
+            except ValueError:
+                known = ", ".join(repr(role.value) for role in Role)
+                raise ValueError(f"roles[{name!r}] is {word!r}; it must be one of {known}") from None
+        for name, weight in (self.weights or {}).items():
+            if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < np.inf:
+                raise ValueError(f"weights[{name!r}] is {weight!r}; it must be a finite number from 0 on")
+        return roles, {name: float(weight) for name, weight in (self.weights or {}).items()}
+
+    def transform(self, X: Any) -> NDArray[Any] | sparse.csr_array:
+        """Encode rows, those of :meth:`fit` or new ones.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, or array-like of shape (n_samples, n_columns)
+            Columns are found by name where there are names.
+
+        Returns
+        -------
+        Z : array or CSR array of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        frame, _ = self._frame(X, fitting=False)
+        if self.sparse_output:
+            parts = [sparse.csr_array(block.encode(frame[block.name], centred=False)) for block in self._blocks]
+            return sparse.csr_array(sparse.hstack(parts, format="csr"), dtype=self.dtype)
+        width = sum(len(block.names) for block in self._blocks)
+        result = np.empty((len(frame), width), dtype=self.dtype)
+        start = 0
+        for block in self._blocks:
+            stop = start + len(block.names)
+            step = max(1, CHUNK_CELLS // (stop - start))
+            for first in range(0, len(frame), step):
+                rows = slice(first, first + step)
+                result[rows, start:stop] = block.encode(frame[block.name].iloc[rows])
+            start = stop
+        return result
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Names of the features: ``column``, ``column=word``, ``column:sine of year``, ``column~0``.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Must be the names of the columns of fit if given.
+
+        Returns
+        -------
+        names : array of str
+        """
+        check_is_fitted(self)
+        check_feature_names_in(self, input_features)
+        return np.array([name for block in self._blocks for name in block.names], dtype=object)
+
+    def _frame(self, X: Any, *, fitting: bool) -> tuple[Any, bool]:
+        """X as a pandas DataFrame with different names, and whether the names are its own."""
+        pandas = require("pandas", extra="io", purpose="TableEncoder")
+        named = hasattr(X, "columns")
+        if named:
+            frame = X if isinstance(X, pandas.DataFrame) else pandas.DataFrame({n: X[n].to_numpy() for n in X.columns})
+            frame = frame.set_axis(distinct_names(list(frame.columns)), axis=1)
+            if frame.shape[0] < 1 + fitting:
+                raise ValueError(
+                    f"Found array with {frame.shape[0]} sample(s) (shape={frame.shape}) while a minimum of "
+                    f"{1 + fitting} is required by TableEncoder."
+                )
+        else:
+            values = validate_data(
+                self, X, dtype=None, ensure_all_finite="allow-nan", reset=fitting, ensure_min_samples=1 + fitting
+            )
+            frame = pandas.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
+            if values.dtype == object:
+                frame = frame.infer_objects()
+        if fitting:
+            self.n_features_in_ = frame.shape[1]
+            if named:
+                self.feature_names_in_ = np.array(list(frame), dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+            return frame, named
+        used = [block.name for block in self._blocks]
+        lacking = [name for name in used if name not in frame]
+        if lacking:
+            shown = ", ".join(map(repr, lacking[:5]))
+            raise ValueError(f"the table lacks columns that TableEncoder was fitted to: {shown}")
+        return frame, named
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def distinct_names(names: list[Any]) -> list[str]:
+    """Names as text, where the second ``a`` becomes ``a.2`` and an empty one ``(unnamed)``."""
+    found: list[str] = []
+    taken = {str(name) for name in names}
+    for name in names:
+        base = str(name) or "(unnamed)"
+        chosen, count = base, 1
+        while chosen in found or (count > 1 and chosen in taken):
+            count += 1
+            chosen = f"{base}.{count}"
+        found.append(chosen)
+    return found
