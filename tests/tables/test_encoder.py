@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 pandas = pytest.importorskip("pandas")
 
+import pairlens  # noqa: E402
 from pairlens import TableEncoder  # noqa: E402
 from pairlens.tables import Role  # noqa: E402
 
@@ -75,7 +76,7 @@ def test_roles_and_total_variances():
     for column in encoder.columns_:
         block = Z[:, _blocks(encoder)[column.name]]
         assert block.var(axis=0).sum() == pytest.approx(column.weight, abs=1e-9)
-        assert column.weight == float(column.role.is_used)
+        assert column.weight == float(Role(column.role).is_used)
 
 
 def test_weights_are_those_of_factor_analysis_of_mixed_data():
@@ -191,15 +192,19 @@ def test_high_cardinality_words_are_read_by_their_characters():
     words = ["".join(rng.choice(list("abcdefgh"), 6)) for _ in range(5000)]
     table = pandas.DataFrame({"word": [words[i] for i in rng.integers(0, 5000, 12_000)]})
     encoder = TableEncoder().fit(table)
-    assert encoder.columns_[0].role is Role.short_text
+    assert encoder.columns_[0].role == Role.short_text
     assert encoder.columns_[0].n_features <= 20
 
 
-def test_pickle_clone_and_pandas_output():
+def test_files_pickle_clone_and_pandas_output(tmp_path):
     table = _mixed()
     encoder = TableEncoder(weights={"mass": 2.0}).fit(table)
     again = pickle.loads(pickle.dumps(encoder))
     np.testing.assert_array_equal(again.transform(table), encoder.transform(table))
+    pairlens.save(encoder, tmp_path / "encoder.pairlens")
+    stored = pairlens.load(tmp_path / "encoder.pairlens")
+    np.testing.assert_array_equal(stored.transform(table), encoder.transform(table))
+    assert stored.columns_ == encoder.columns_
     framed = clone(encoder).set_output(transform="pandas").fit_transform(table)
     assert list(framed.columns) == list(encoder.get_feature_names_out())
 

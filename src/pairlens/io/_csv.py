@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from pairlens._optional import require
-from pairlens._text import cells_of, delimiter_of, not_utf8
+from pairlens._text import DELIMITERS, not_utf8
+from pairlens.tables import MISSING_WORDS, distinct_names
 
-__all__ = ["MISSING", "Dialect", "csv_reader", "numeric_column", "sniff"]
+__all__ = ["Dialect", "csv_reader", "numeric_column", "sniff"]
 
 SAMPLE = 1 << 16
+LINES = 50
 UNNAMED = "(unnamed)"
 """What the nameless first column is called that data frames write for their row numbers."""
-MISSING = ("", "NA", "N/A", "n/a", "na", "NaN", "nan", "NULL", "null", "None", "none", "?", "-nan", "#N/A", "<NA>")
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,11 @@ class Dialect:
     names: tuple[str, ...]
 
 
-def sniff(path: Path) -> Dialect:
-    """Look at the beginning of a file; ValueError if it is no table with a header."""
+def sniff(path: Path, *, strict: bool = True) -> Dialect:
+    """Look at the beginning of a file; ValueError if it is no table with a header.
+
+    Columns without a name, or with the name of another, are refused if `strict`; otherwise they get names.
+    """
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
     if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -39,25 +45,48 @@ def sniff(path: Path) -> Dialect:
     if b"\0" in sample:
         raise ValueError(f"{path.name} is not text: it has zero bytes")
     # The last line may be cut in the middle of a character; whether all of the file is UTF-8 shows when it is read.
-    lines = [line for line in sample.decode("utf-8-sig", "replace").splitlines() if line.strip()]
-    if not lines:
+    text = sample.decode("utf-8-sig", "replace")
+    if not text.strip():
         raise ValueError(f"{path.name} is empty")
-    delimiter = delimiter_of(lines[0], path.suffix)
-    names = [name.strip() for name in cells_of(lines[0], delimiter)]
+    candidates = "\t" if path.suffix.lower() == ".tsv" else DELIMITERS
+    delimiter = max(candidates, key=lambda mark: len(_lines(text, mark)[0]))
+    header, *lines = _lines(text, delimiter)
+    names = [name.strip() for name in header]
     if names[0] == "" and len(names) > 1:
         names[0] = UNNAMED
-    _check_names(names, path.name)
-    cells = [cell.strip() for line in lines[1:50] for cell in cells_of(line, delimiter)]
+    _check_header(names, path.name)
+    if strict:
+        _check_names(names, path.name)
+    cells = [cell.strip() for line in lines for cell in line]
     comma = any(re.fullmatch(r"[-+]?\d+,\d+", cell) for cell in cells)
     point = any(re.fullmatch(r"[-+]?\d+\.\d+", cell) for cell in cells)
-    return Dialect(delimiter, "," if delimiter != "," and comma and not point else ".", tuple(names))
+    decimal = "," if delimiter != "," and comma and not point else "."
+    return Dialect(delimiter, decimal, tuple(distinct_names(names)))
 
 
-def _check_names(names: list[str], source: str) -> None:
+def _lines(text: str, delimiter: str) -> list[list[str]]:
+    """The cells of the first 50 lines that are not blank; quoted cells may hold line breaks."""
+    found: list[list[str]] = []
+    try:
+        for cells in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
+            if any(cell.strip() for cell in cells):
+                found.append(cells)
+            if len(found) == LINES:
+                break
+    except csv.Error:
+        # What follows is no such table; the reader of the whole file says why.
+        pass
+    return found or [[text.partition("\n")[0]]]
+
+
+def _check_header(names: list[str], source: str) -> None:
     if all(_is_number(name) for name in names):
         raise ValueError(
             f"{source} has no header: its first line holds numbers only. Give the columns names in a first line"
         )
+
+
+def _check_names(names: list[str], source: str) -> None:
     for name in names:
         if not name:
             raise ValueError(f"{source} has a column without a name: its header is {', '.join(map(repr, names[:8]))}")
@@ -80,6 +109,7 @@ def csv_reader(
     text: tuple[str, ...] = (),
     columns: tuple[str, ...] | None = None,
     chunk: int | None = None,
+    strict: bool = True,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Iterator[Iterator[Any]]:
     """Data frames of a file, one after another: all of it at once if `chunk`, the number of rows, is None.
@@ -93,11 +123,13 @@ def csv_reader(
         The only ones to read.
     chunk : int, optional
         Rows of each frame.
+    strict : bool
+        Whether columns must have different names.
     progress : callable
         Called after each frame with the share of the file that is read.
     """
     pandas = require("pandas", extra="cli", purpose="reading CSV files")
-    dialect = sniff(path)
+    dialect = sniff(path, strict=strict)
     try:
         with (
             path.open("rb") as file,
@@ -112,7 +144,7 @@ def csv_reader(
                 dtype={name: str for name in text if name in dialect.names},
                 index_col=False,
                 keep_default_na=False,
-                na_values={name: list(MISSING) for name in dialect.names if name not in text},
+                na_values={name: list(MISSING_WORDS) for name in dialect.names if name not in text},
                 encoding="utf-8-sig",
                 low_memory=False,
                 iterator=True,

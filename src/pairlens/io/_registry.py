@@ -17,13 +17,19 @@ PUBLIC = "pairlens."
 """Public classes are named as users import them: ``pairlens.BWDR``."""
 
 HOMES = {
+    "category-column": "pairlens.tables.columns.CategoryColumn",
+    "column-block": "pairlens.tables.columns.ColumnBlock",
+    "column-summary": "pairlens.tables.roles.ColumnSummary",
+    "date-column": "pairlens.tables.columns.DateColumn",
     "diffusion": "pairlens.methods.pairlens.second_stage.Diffusion",
     "held-out-pairs": "pairlens.judging.held_out.HeldOutDistances",
     "kernel-features": "pairlens.kernels.features.KernelFeatures",
     "null-space": "pairlens.kernels.nullspace.NullSpace",
+    "number-column": "pairlens.tables.columns.NumberColumn",
     "pair-table": "pairlens.supervision._pairs.PairTable",
     "second-stage": "pairlens.methods.pairlens.second_stage.SecondView",
     "standardiser": "pairlens.methods.pairlens.coordinates.Standardiser",
+    "text-column": "pairlens.tables.columns.TextColumn",
     "tree-options": "pairlens.preference.trees.TreeOptions",
     "trees-of-sklearn": "pairlens.preference.trees.SklearnTrees",
     "trees-of-xgboost": "pairlens.preference.trees.XGBoostTrees",

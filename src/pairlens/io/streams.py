@@ -25,6 +25,7 @@ from pairlens.io.tables import (
     kind_of,
     read_table,
 )
+from pairlens.tables import Role, TableEncoder
 
 __all__ = ["Inputs", "embed_file", "inputs_of", "open_writer", "read_for"]
 
@@ -50,17 +51,22 @@ class Inputs:
         Number of columns.
     fills_in : bool
         Whether it fills in missing numbers itself.
+    is_raw : bool
+        Whether it reads columns of any kind itself, by a TableEncoder.
     """
 
     names: tuple[str, ...] | None
     words: frozenset[str]
     n_features: int
     fills_in: bool
+    is_raw: bool = False
 
 
 def inputs_of(model: Any) -> Inputs:
     """What a fitted model or pipeline wants to see."""
     first = model.steps[0][1] if hasattr(model, "steps") else model
+    if isinstance(first, TableEncoder):
+        return _encoded_inputs(first)
     names = getattr(first, "feature_names_in_", None)
     parts = [part for _, part in getattr(model, "steps", [("", model)])]
     words: set[str] = set()
@@ -76,6 +82,13 @@ def inputs_of(model: Any) -> Inputs:
     )
 
 
+def _encoded_inputs(encoder: TableEncoder) -> Inputs:
+    """The columns that a TableEncoder uses; cells stay text wherever they are not numbers."""
+    used = [column for column in encoder.columns_ if column.n_features]
+    words = frozenset(column.name for column in used if column.role != Role.number)
+    return Inputs(tuple(column.name for column in used), words, encoder.n_features_in_, fills_in=True, is_raw=True)
+
+
 def read_for(model: Any, path: str | Path, *, ids: str | None = None, labels: Sequence[str] = ()) -> Table:
     """A whole file as the model wants to see it, with ids and labels beside the rows."""
     source, wanted = Path(path), inputs_of(model)
@@ -85,6 +98,9 @@ def read_for(model: Any, path: str | Path, *, ids: str | None = None, labels: Se
         return replace(table, rows=_checked_array(table.rows, wanted, source.name))
     names = column_names(source)
     columns = _columns(names, wanted, ids, (), source.name)
+    if wanted.is_raw:
+        table = read_table(source, ids=ids, labels=labels, raw=True, text=wanted.words)
+        return replace(table, rows=table.rows.reindex(columns=list(wanted.names or ())))
     drop = [] if columns is None else [name for name in names if name not in (*columns, *labels)]
     table = read_table(source, ids=ids, labels=labels, drop=drop, one_hot=bool(wanted.words), impute=wanted.fills_in)
     if wanted.names is not None:
@@ -174,6 +190,11 @@ def _array_chunks(path: Path, wanted: Inputs, ids: str | None, progress: Progres
 
 
 def _check_width(width: int, wanted: Inputs, source: str) -> None:
+    if wanted.is_raw and wanted.names is not None:
+        raise ValueError(
+            f"{source} has no named columns, but the model was fitted to a table: give a CSV, TSV or Parquet file with "
+            f"the column {wanted.names[0]!r} and the others"
+        )
     if wanted.words:
         raise ValueError(f"{source} holds numbers only, but the model wants the text of {min(wanted.words)!r}")
     if width != wanted.n_features:
@@ -192,11 +213,13 @@ def _checked_array(rows: NDArray[Any], wanted: Inputs, source: str) -> Any:
 def _csv_chunks(
     path: Path, wanted: Inputs, ids: str | None, drop: tuple[str, ...], progress: Progress
 ) -> Iterator[Iterator[Chunk]]:
-    names = sniff(path).names
+    names = sniff(path, strict=not wanted.is_raw).names
     columns = _columns(names, wanted, ids, drop, path.name)
     text = tuple(wanted.words) + (() if ids is None else (ids,))
     size = max(1, CHUNK_CELLS // len(names))
-    with csv_reader(path, text=text, columns=columns, chunk=size, progress=progress) as frames:
+    with csv_reader(
+        path, text=text, columns=columns, chunk=size, strict=not wanted.is_raw, progress=progress
+    ) as frames:
         yield _frame_chunks(frames, wanted, ids, drop, path.name)
 
 
@@ -248,6 +271,9 @@ def _frame_chunks(
     pandas = require("pandas", extra="cli", purpose="reading tables")
     first, chosen = 0, wanted.names
     for frame in frames:
+        if wanted.is_raw:
+            yield frame[list(wanted.names or ())], None if ids is None else frame[ids].to_numpy()
+            continue
         if chosen is None:
             chosen = _numeric_names(frame, wanted, ids, drop, source)
         columns = {}

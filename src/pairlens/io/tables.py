@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens.io._csv import MISSING, UNNAMED, csv_reader, numeric_column, sniff
+from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
+from pairlens.tables import MISSING_WORDS, distinct_names
 
 __all__ = [
     "FORMATS",
@@ -63,8 +64,10 @@ class Table:
     kind : {"csv", "tsv", "parquet", "npy", "npz"}
     rows : DataFrame, or array of shape (n_rows, n_numbers)
         What a model is fitted to; a frame if the file has named columns.
+    is_raw : bool
+        Whether the columns are as they stand in the file, for TableEncoder to read.
     numbers : tuple of str
-        The numeric columns that are used.
+        The numeric columns that are used; all columns of a raw table.
     words : tuple of str
         The text columns that become one-hot columns.
     left_out : tuple of str
@@ -78,6 +81,7 @@ class Table:
     source: str
     kind: str
     rows: Any
+    is_raw: bool
     numbers: tuple[str, ...]
     words: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -123,6 +127,8 @@ def read_table(
     drop: Iterable[str] = (),
     one_hot: bool = False,
     impute: bool = False,
+    raw: bool = False,
+    text: Iterable[str] = (),
     least_rows: int = 2,
 ) -> Table:
     """Read a data file.
@@ -141,6 +147,11 @@ def read_table(
         Whether text columns become features, one for each word; else they are left out.
     impute : bool, default=False
         Whether missing numbers are allowed, because the model will fill them in.
+    raw : bool, default=False
+        Whether to leave the columns as they are, of whatever kind, for :class:`~pairlens.TableEncoder` to read; columns
+        without a name, or with the name of another, get one. Arrays are not affected.
+    text : iterable of str
+        Columns of a raw CSV file whose cells stay text, as categories written in digits must.
     least_rows : int, default=2
         Fewest rows that are enough.
     """
@@ -152,18 +163,23 @@ def read_table(
     elif kind == "npz":
         table = _read_npz(source, asked, tuple(drop))
     else:
-        frame = _read_csv_frame(source, ids, labels) if kind in ("csv", "tsv") else _read_parquet_frame(source)
-        table = _from_frame(frame, source, kind, asked, tuple(drop), one_hot)
+        as_text = (*asked, *text)
+        frame = _read_csv_frame(source, as_text, not raw) if kind in ("csv", "tsv") else _read_parquet_frame(source)
+        if raw:
+            table = _raw_frame(frame, source, kind, asked, tuple(drop))
+        else:
+            table = _from_frame(frame, source, kind, asked, tuple(drop), one_hot)
     if table.n_rows < least_rows:
         has = {0: "has no rows", 1: "has only one row"}.get(table.n_rows, f"has only {table.n_rows} rows")
         raise ValueError(f"{source.name} {has}; at least {least_rows} are needed")
+    if table.is_raw:
+        return table
     missing = _check_table(table, impute)
     return Table(**{**vars(table), "missing": missing})
 
 
-def _read_csv_frame(path: Path, ids: str | None, labels: Sequence[str]) -> Any:
-    text = tuple(name for name in (ids, *labels) if name is not None)
-    with csv_reader(path, text=text) as frames:
+def _read_csv_frame(path: Path, text: tuple[str, ...], strict: bool) -> Any:
+    with csv_reader(path, text=text, strict=strict) as frames:
         return next(frames)
 
 
@@ -174,6 +190,28 @@ def _read_parquet_frame(path: Path) -> Any:
         return parquet.read_table(path).to_pandas()
     except arrow.ArrowInvalid as error:
         raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
+
+
+def _raw_frame(frame: Any, path: Path, kind: str, asked: tuple[str, ...], drop: tuple[str, ...]) -> Table:
+    """The columns as they are, under different names."""
+    frame = frame.set_axis(distinct_names(list(frame.columns)), axis=1)
+    names = list(frame.columns)
+    for name in (*asked, *drop):
+        check_column(name, names, path.name)
+    features = tuple(name for name in names if name not in asked and name not in drop)
+    if not features:
+        raise ValueError(f"{path.name} has no columns besides those asked for")
+    return Table(
+        source=path.name,
+        kind=kind,
+        rows=frame[list(features)],
+        is_raw=True,
+        numbers=features,
+        words=(),
+        left_out=(),
+        asked={name: _asked(frame[name]) for name in asked},
+        missing=False,
+    )
 
 
 def _from_frame(
@@ -209,6 +247,7 @@ def _from_frame(
         source=path.name,
         kind=kind,
         rows=pandas.DataFrame({**numbers, **words}),
+        is_raw=False,
         numbers=tuple(numbers),
         words=tuple(words),
         left_out=tuple(left_out),
@@ -249,7 +288,7 @@ def column_names(path: Path) -> list[str]:
     """The columns of a CSV, TSV or Parquet file, or the arrays of an NPZ archive."""
     kind = kind_of(path)
     if kind in ("csv", "tsv"):
-        return list(sniff(path).names)
+        return list(sniff(path, strict=False).names)
     if kind == "parquet":
         parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
         arrow = require("pyarrow", extra="io", purpose="reading Parquet files")
@@ -400,7 +439,7 @@ def _from_array(
         raise ValueError(f"{path.name} has no columns")
     given = names is not None and names.shape == (values.shape[1],)
     numbers = tuple(map(str, names)) if given and names is not None else tuple(f"x{j}" for j in range(values.shape[1]))
-    return Table(path.name, kind, values, numbers, (), left_out, columns, False)
+    return Table(path.name, kind, values, False, numbers, (), left_out, columns, False)
 
 
 def _check_table(table: Table, impute: bool) -> bool:
@@ -442,6 +481,8 @@ def label_values(column: NDArray[Any]) -> NDArray[Any]:
     """Labels, None where unknown: missing cells, and -1 where all labels are whole numbers."""
     if column.dtype.kind != "O" and column.dtype.kind not in "US":
         return column
-    words = [None if word is None or str(word).strip() in MISSING else str(word).strip() for word in column.tolist()]
+    words = [
+        None if word is None or str(word).strip() in MISSING_WORDS else str(word).strip() for word in column.tolist()
+    ]
     whole = all(word is None or word.lstrip("-").isdecimal() for word in words)
     return np.array([None if whole and word == "-1" else word for word in words], dtype=object)

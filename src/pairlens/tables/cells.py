@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 
-__all__ = ["MISSING_WORDS", "Dates", "has_decimal_comma", "is_missing", "read_dates", "read_numbers", "read_words"]
+__all__ = [
+    "MISSING_WORDS",
+    "Dates",
+    "distinct_names",
+    "has_decimal_comma",
+    "is_missing",
+    "read_dates",
+    "read_numbers",
+    "read_words",
+]
 
 MISSING_WORDS = (
     "",
@@ -243,3 +252,17 @@ def _text(value: Any) -> str:
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value).strip()
+
+
+def distinct_names(names: list[Any]) -> list[str]:
+    """Names as text, where the second ``a`` becomes ``a.2`` and an empty one ``(unnamed)``."""
+    found: list[str] = []
+    taken = {str(name) for name in names}
+    for name in names:
+        base = str(name) or "(unnamed)"
+        chosen, count = base, 1
+        while chosen in found or (count > 1 and chosen in taken):
+            count += 1
+            chosen = f"{base}.{count}"
+        found.append(chosen)
+    return found

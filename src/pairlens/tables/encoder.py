@@ -22,7 +22,7 @@ from pairlens._sklearn import (
     fit_context,
     validate_data,
 )
-from pairlens.tables.cells import is_missing
+from pairlens.tables.cells import distinct_names, is_missing
 from pairlens.tables.columns import ColumnBlock
 from pairlens.tables.roles import MAX_CATEGORIES, ColumnSummary, Role, role_of
 
@@ -159,7 +159,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self._blocks.append(block)
         width = 0 if block is None else len(block.names)
         counted = 0.0 if block is None else float(weight)
-        self.columns_.append(ColumnSummary(name, role, counted, width, int(is_missing(column).sum()), note))
+        self.columns_.append(ColumnSummary(name, role.value, counted, width, int(is_missing(column).sum()), note))
 
     def _choices(self, names: list[str]) -> tuple[dict[str, Role], dict[str, float]]:
         """The parameters `roles` and `weights`, checked."""
@@ -266,17 +266,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def distinct_names(names: list[Any]) -> list[str]:
-    """Names as text, where the second ``a`` becomes ``a.2`` and an empty one ``(unnamed)``."""
-    found: list[str] = []
-    taken = {str(name) for name in names}
-    for name in names:
-        base = str(name) or "(unnamed)"
-        chosen, count = base, 1
-        while chosen in found or (count > 1 and chosen in taken):
-            count += 1
-            chosen = f"{base}.{count}"
-        found.append(chosen)
-    return found

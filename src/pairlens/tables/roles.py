@@ -60,7 +60,8 @@ class ColumnSummary:
     Attributes
     ----------
     name : str
-    role : Role
+    role : str
+        One of the values of :class:`Role`.
     weight : float
         Total variance of its features among the rows of fit; 0 if it is left out.
     n_features : int
@@ -72,7 +73,7 @@ class ColumnSummary:
     """
 
     name: str
-    role: Role
+    role: str
     weight: float
     n_features: int
     n_missing: int
