@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "Columns",
     "Conflict",
     "Data",
     "Dims",
@@ -27,6 +28,7 @@ __all__ = [
     "Scale",
     "ScaleBy",
     "Seed",
+    "Strict",
     "as_dims",
     "as_list",
     "complete_method",
@@ -36,6 +38,7 @@ __all__ = [
 class ScaleBy(StrEnum):
     """How columns are made comparable."""
 
+    auto = "auto"
     standard = "standard"
     minmax = "minmax"
     none = "none"
@@ -115,11 +118,29 @@ Drop = Annotated[
         "--drop", metavar="COLUMNS", help="Columns to leave out, with commas between them.", show_default=False
     ),
 ]
+Columns = Annotated[
+    Path | None,
+    typer.Option(
+        "--columns",
+        help="File with name, role and perhaps weight of columns that should be read otherwise than they would be.",
+        show_default=False,
+    ),
+]
+Strict = Annotated[
+    bool,
+    typer.Option("--strict", help="Numbers only: refuse missing cells and leave out text, instead of encoding it."),
+]
 OneHot = Annotated[bool, typer.Option("--one-hot", help="Make features of text columns, one for each word.")]
 Impute = Annotated[
     ImputeBy | None, typer.Option("--impute", help="Fill in missing numbers by the median.", show_default=False)
 ]
-Scale = Annotated[ScaleBy, typer.Option("--scale", help="How columns are made comparable.")]
+Scale = Annotated[
+    ScaleBy,
+    typer.Option(
+        "--scale",
+        help="How columns are made comparable; auto: every column of a table counts alike, arrays by z-scores.",
+    ),
+]
 Dims = Annotated[str, typer.Option("--dims", help="Number of directions; auto where the method finds it itself.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Makes results repeatable.")]
 Folds = Annotated[int, typer.Option("--folds", min=2, help="Folds of the cross-validation over the pairs.")]

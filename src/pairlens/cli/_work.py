@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +16,26 @@ from numpy.typing import NDArray
 from pairlens._version import __version__
 from pairlens.cli._console import remark
 from pairlens.cli._options import Conflict, ScaleBy
-from pairlens.io.tables import Table, label_values, read_table, suspected_ids
+from pairlens.io.tables import (
+    Table,
+    check_column,
+    column_names,
+    label_values,
+    read_columns,
+    read_table,
+    suspected_ids,
+)
 
 if TYPE_CHECKING:
     from pairlens.supervision import Answers
 
 __all__ = [
+    "ColumnChoices",
     "check_new",
     "describe_pairs",
+    "encoding",
     "prepared",
-    "read_all_answers",
+    "read_columns_file",
     "read_data",
     "scaler",
     "versions",
@@ -41,10 +52,23 @@ def read_data(
     drop: Sequence[str] = (),
     one_hot: bool = False,
     impute: bool = False,
+    strict: bool = False,
+    columns: ColumnChoices | None = None,
 ) -> Table:
-    """The table, with the columns asked for beside it."""
+    """The table, with the columns asked for beside it.
+
+    Its columns are left as they are for TableEncoder, unless `strict`, `one_hot` or `impute` ask for numbers.
+    """
     wanted = [name for name in labels if name is not None]
-    table = read_table(data, ids=ids, labels=wanted, drop=drop, one_hot=one_hot, impute=impute)
+    raw = not (strict or one_hot or impute)
+    if columns is not None and not raw:
+        raise ValueError("--columns says how TableEncoder reads a table; leave out --strict, --one-hot and --impute")
+    text = () if columns is None else columns.text
+    table = read_table(data, ids=ids, labels=wanted, drop=drop, one_hot=one_hot, impute=impute, raw=raw, text=text)
+    if columns is not None and not table.is_frame:
+        raise ValueError(f"{table.source} is an array of numbers, so --columns has no columns to choose for")
+    if table.is_raw:
+        return table
     for name in suspected_ids(table):
         remark(f"the column {name!r} looks like a name of the rows, but is used as a feature; see --id")
     return table
@@ -83,8 +107,72 @@ def read_all_answers(
     return Answers(known, preferences)
 
 
-def prepared(table: Table, impute: bool) -> tuple[list[tuple[str, Any]], NDArray[Any], list[str]]:
+@dataclass(frozen=True)
+class ColumnChoices:
+    """How some columns are to be read.
+
+    Attributes
+    ----------
+    roles : dict of str to str
+        Roles by name of column.
+    weights : dict of str to float
+        Weights by name of column.
+    """
+
+    roles: dict[str, str]
+    weights: dict[str, float]
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        """Columns whose cells stay as they are written."""
+        return tuple(name for name, role in self.roles.items() if role not in ("number", "yes/no"))
+
+
+def read_columns_file(path: Path | None) -> ColumnChoices | None:
+    """The choices in a file with the columns name, role and weight, of which role or weight may be absent or empty."""
+    from pairlens.tables import Role
+
+    if path is None:
+        return None
+    names = column_names(path)
+    for name in ("name", *(["role"] if "weight" not in names else [])):
+        check_column(name, names, path.name)
+    cells = read_columns(path, [name for name in ("name", "role", "weight") if name in names])
+    rows = len(cells["name"])
+    roles: dict[str, str] = {}
+    weights: dict[str, float] = {}
+    for i in range(rows):
+        name, role, weight = (
+            "" if cells.get(part) is None or cells[part][i] is None else str(cells[part][i]).strip()
+            for part in ("name", "role", "weight")
+        )
+        if role:
+            if role not in [known.value for known in Role]:
+                known = ", ".join(known.value for known in Role)
+                raise ValueError(f"row {i} of {path.name} has the role {role!r}; it must be one of {known}")
+            roles[name] = role
+        if weight:
+            try:
+                weights[name] = float(weight)
+            except ValueError:
+                raise ValueError(f"row {i} of {path.name} has the weight {weight!r}; it must be a number") from None
+    return ColumnChoices(roles, weights)
+
+
+def prepared(
+    table: Table, impute: bool, columns: ColumnChoices | None = None
+) -> tuple[list[tuple[str, Any]], NDArray[Any], list[str]]:
     """The fitted steps that turn a table into numbers, these numbers, and the names of their columns."""
+    if table.is_raw:
+        from pairlens.tables import TableEncoder
+
+        choices = columns or ColumnChoices({}, {})
+        try:
+            encoder = TableEncoder(roles=choices.roles or None, weights=choices.weights or None)
+            encoded = encoder.fit_transform(table.rows)
+        except ValueError as error:
+            raise ValueError(f"{table.source}: {error}") from None
+        return [("columns", encoder)], encoded, [str(name) for name in encoder.get_feature_names_out()]
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import OneHotEncoder
@@ -98,16 +186,25 @@ def prepared(table: Table, impute: bool) -> tuple[list[tuple[str, Any]], NDArray
     if table.words:
         encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         parts.append(("words", encoder, list(table.words)))
-    columns = ColumnTransformer([part for part in parts if part[2]], verbose_feature_names_out=False)
-    values = np.asarray(columns.fit_transform(table.rows), dtype=np.float64)
-    return [("columns", columns)], values, [str(name) for name in columns.get_feature_names_out()]
+    transformer = ColumnTransformer([part for part in parts if part[2]], verbose_feature_names_out=False)
+    values = np.asarray(transformer.fit_transform(table.rows), dtype=np.float64)
+    return [("columns", transformer)], values, [str(name) for name in transformer.get_feature_names_out()]
 
 
-def scaler(scale: ScaleBy) -> list[tuple[str, Any]]:
+def encoding(steps: Sequence[tuple[str, Any]]) -> list[dict[str, Any]] | None:
+    """What TableEncoder did with each column; None if there is none among the steps."""
+    for _, step in steps:
+        if hasattr(step, "columns_"):
+            return [asdict(column) for column in step.columns_]
+    return None
+
+
+def scaler(scale: ScaleBy, table: Table) -> list[tuple[str, Any]]:
     """The step that makes columns comparable, if any."""
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     return {
+        ScaleBy.auto: [] if table.is_raw else [("scale", StandardScaler())],
         ScaleBy.standard: [("scale", StandardScaler())],
         ScaleBy.minmax: [("scale", MinMaxScaler())],
         ScaleBy.none: [],

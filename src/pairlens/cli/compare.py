@@ -35,8 +35,10 @@ def compare(
         ),
     ] = None,
     dims: options.Dims = "2",
-    scale: options.Scale = options.ScaleBy.standard,
+    scale: options.Scale = options.ScaleBy.auto,
     drop: options.Drop = None,
+    columns: options.Columns = None,
+    strict: options.Strict = False,
     one_hot: options.OneHot = False,
     impute: options.Impute = None,
     on_conflict: options.OnConflict = None,
@@ -45,17 +47,24 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Compare methods on the same table and the same folds over the pairs, with PCA and no reduction as controls."""
-    from pairlens.cli._work import describe_pairs, prepared, read_all_answers, read_data
+    from pairlens.cli._work import describe_pairs, prepared, read_all_answers, read_columns_file, read_data, scaler
 
     n_components = options.as_dims(dims)
     with progress(f"reading {data.name}") as update:
-        filled = impute is not None
+        filled, choices = impute is not None, read_columns_file(columns)
         table = read_data(
-            data, ids=id_column, labels=(labels,), drop=options.as_list(drop), one_hot=one_hot, impute=filled
+            data,
+            ids=id_column,
+            labels=(labels,),
+            drop=options.as_list(drop),
+            one_hot=one_hot,
+            impute=filled,
+            strict=strict,
+            columns=choices,
         )
         known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict)
-        _, values, _ = prepared(table, filled)
-        contests = _contests(known, options.as_list(methods), n_components, seed, scale)
+        _, values, _ = prepared(table, filled, choices)
+        contests = _contests(known, options.as_list(methods), n_components, seed, scaler(scale, table))
         total = sum(len(models) for _, models in contests) * (folds + 1)
         steps = 0
 
@@ -85,7 +94,7 @@ def compare(
 
 
 def _contests(
-    known: Any, wanted: list[str], n_components: int | str, seed: int, scale: options.ScaleBy
+    known: Any, wanted: list[str], n_components: int | str, seed: int, scaling: list[tuple[str, Any]]
 ) -> list[tuple[str, dict[str, Any]]]:
     """Which models are judged by what."""
     from pairlens.selection.registry import CONTROLS, cli_name, makes_view, method_class, view_methods
@@ -103,13 +112,13 @@ def _contests(
     for name in known_to_none:
         reason = "makes no view" if not makes_view(method_class(name)) else "does not learn from the pairs given"
         raise ValueError(f"{name} cannot be compared: it {reason}")
-    return [(source, _models(chosen, n_components, seed, scale)) for source, chosen in result if chosen]
+    return [(source, _models(chosen, n_components, seed, scaling)) for source, chosen in result if chosen]
 
 
-def _models(names: list[str], n_components: int | str, seed: int, scale: options.ScaleBy) -> dict[str, Any]:
+def _models(names: list[str], n_components: int | str, seed: int, scaling: list[tuple[str, Any]]) -> dict[str, Any]:
+    from sklearn.base import clone
     from sklearn.pipeline import Pipeline
 
-    from pairlens.cli._work import scaler
     from pairlens.selection.registry import CONTROLS, build, finds_dimension, method_class
 
     models = {}
@@ -117,7 +126,9 @@ def _models(names: list[str], n_components: int | str, seed: int, scale: options
         # Those that do not find the number of directions themselves show what two can do.
         is_fixed = name in CONTROLS or not finds_dimension(method_class(name))
         directions = 2 if n_components == "auto" and is_fixed else n_components
-        models[name] = Pipeline([*scaler(scale), ("method", build(name, directions, seed))])
+        models[name] = Pipeline(
+            [*((step, clone(part)) for step, part in scaling), ("method", build(name, directions, seed))]
+        )
     return models
 
 

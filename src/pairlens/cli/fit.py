@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pairlens.cli import _options as options
-from pairlens.cli._console import plain, print_json, progress, remark, said, tell
+from pairlens.cli._console import plain, print_json, print_table, progress, remark, said, tell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +28,8 @@ __all__ = ["fit"]
 MODEL = "model.pairlens"
 REPORT = "report.html"
 RUN = "run.json"
+MOST_COLUMNS = 30
+"""Columns that are described on the screen; run.json and the report have all."""
 
 
 def fit(
@@ -48,8 +50,10 @@ def fit(
         ),
     ] = None,
     dims: options.Dims = "2",
-    scale: options.Scale = options.ScaleBy.standard,
+    scale: options.Scale = options.ScaleBy.auto,
     drop: options.Drop = None,
+    columns: options.Columns = None,
+    strict: options.Strict = False,
     one_hot: options.OneHot = False,
     impute: options.Impute = None,
     colour: Annotated[
@@ -69,23 +73,32 @@ def fit(
     Writes the model, the embedded rows, a report that opens in a browser, and a record of the run. Nothing is written
     before all of it is done.
     """
-    from pairlens.cli._work import prepared, read_all_answers, read_data, scaler
+    from pairlens.cli._work import prepared, read_all_answers, read_columns_file, read_data, scaler
 
     clock = _Clock()
-    kept, n_components = options.as_list(drop), options.as_dims(dims)
+    dropped, n_components = options.as_list(drop), options.as_dims(dims)
     with progress(f"reading {data.name}") as update:
         with clock("read"):
-            filled = impute is not None
-            table = read_data(data, ids=id_column, labels=(labels, colour), drop=kept, one_hot=one_hot, impute=filled)
+            filled, choices = impute is not None, read_columns_file(columns)
+            table = read_data(
+                data,
+                ids=id_column,
+                labels=(labels, colour),
+                drop=dropped,
+                one_hot=one_hot,
+                impute=filled,
+                strict=strict,
+                columns=choices,
+            )
             known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict)
-            steps, values, features = prepared(table, filled)
+            steps, values, features = prepared(table, filled, choices)
         from sklearn.pipeline import Pipeline
 
         from pairlens.selection.fitting import fit_model
 
         estimator = _method(method, known, n_components, seed)
         _check_folder(out, table.kind, overwrite)
-        view = Pipeline([*scaler(scale), ("method", estimator)])
+        view = Pipeline([*scaler(scale, table), ("method", estimator)])
         update(None, f"fitting {type(estimator).__name__}")
         with clock("fit"):
             fit_model(view, values, known.constraints, known.preferences)
@@ -168,9 +181,21 @@ def _judged(
 
 def _parameters(given: dict[str, Any]) -> dict[str, Any]:
     """The options of the command as they were given, less what scripts say about output."""
-    names = ("data", "pairs", "labels", "prefer", "id_column", "method", "dims", "scale", "kept", "one_hot", "impute")
-    result = {name: given[name] for name in (*names, "colour", "on_conflict", "folds", "out")}
-    return {("drop" if name == "kept" else name): _text(value) for name, value in result.items()}
+    names = (
+        "data",
+        "pairs",
+        "labels",
+        "prefer",
+        "id_column",
+        "method",
+        "dims",
+        "scale",
+        "dropped",
+        "one_hot",
+        "impute",
+    )
+    result = {name: given[name] for name in (*names, "columns", "strict", "colour", "on_conflict", "folds", "out")}
+    return {("drop" if name == "dropped" else name): _text(value) for name, value in result.items()}
 
 
 def _text(value: Any) -> Any:
@@ -186,7 +211,7 @@ def _record(
     seed: int,
     timings: dict[str, float],
 ) -> dict[str, Any]:
-    from pairlens.cli._work import versions
+    from pairlens.cli._work import encoding, versions
     from pairlens.selection.fitting import last_step, learns_from
 
     method = last_step(model)
@@ -203,6 +228,7 @@ def _record(
             "columns": [*table.numbers, *table.words],
             "left_out": list(table.left_out),
             "missing_filled_in": table.missing,
+            "encoding": encoding(model.steps),
         },
         "pairs": known.counts(),
         "result": {
@@ -295,6 +321,8 @@ def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
         f"{run['method']['name']}: {table.n_rows:,} rows with {len(run['data']['columns'])} columns, "
         f"{describe_pairs(run['pairs'])}; {result['directions']} directions in {run['seconds']['fit']:.1f} s"
     )
+    if run["data"]["encoding"] is not None:
+        _tell_columns(run["data"]["encoding"])
     if table.left_out:
         tell(f"left out, not numbers: {', '.join(table.left_out)}")
     scored = "held_out_pair_auc" if "held_out_pair_auc" in result else "held_out_preference_accuracy"
@@ -305,3 +333,20 @@ def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
         tell(f"{words}: {said(result[scored], result['standard_error'])} (0.5 is chance, 1 is best)")
     for path in written:
         tell(f"wrote {path}")
+
+
+def _tell_columns(columns: list[dict[str, Any]]) -> None:
+    """How each column was read, in one short table."""
+    rows = [
+        [
+            column["name"],
+            column["role"],
+            str(column["n_features"]) if column["n_features"] else "left out",
+            str(column["n_missing"] or ""),
+            column["note"],
+        ]
+        for column in columns[:MOST_COLUMNS]
+    ]
+    print_table(["column", "read as", "features", "missing", ""], rows, numbers=(2, 3))
+    if len(columns) > MOST_COLUMNS:
+        tell(f"and {len(columns) - MOST_COLUMNS} more columns, in {RUN}")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
-from pairlens.tables import MISSING_WORDS, distinct_names
+from pairlens.tables import MISSING_WORDS, Role, are_plain_numbers, distinct_names, role_of
 
 __all__ = [
     "FORMATS",
@@ -148,8 +148,8 @@ def read_table(
     impute : bool, default=False
         Whether missing numbers are allowed, because the model will fill them in.
     raw : bool, default=False
-        Whether to leave the columns as they are, of whatever kind, for :class:`~pairlens.TableEncoder` to read; columns
-        without a name, or with the name of another, get one. Arrays are not affected.
+        Whether to leave the columns as they are, of whatever kind, for :class:`~pairlens.TableEncoder` to read, unless
+        all hold numbers; columns without a name, or with the name of another, get one. Arrays are not affected.
     text : iterable of str
         Columns of a raw CSV file whose cells stay text, as categories written in digits must.
     least_rows : int, default=2
@@ -166,6 +166,8 @@ def read_table(
         as_text = (*asked, *text)
         frame = _read_csv_frame(source, as_text, not raw) if kind in ("csv", "tsv") else _read_parquet_frame(source)
         if raw:
+            frame = frame.set_axis(distinct_names(list(frame.columns)), axis=1)
+        if raw and _needs_encoding(frame, (*asked, *drop), text):
             table = _raw_frame(frame, source, kind, asked, tuple(drop))
         else:
             table = _from_frame(frame, source, kind, asked, tuple(drop), one_hot)
@@ -192,9 +194,16 @@ def _read_parquet_frame(path: Path) -> Any:
         raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
 
 
+def _needs_encoding(frame: Any, others: tuple[str, ...], chosen: Iterable[str]) -> bool:
+    """Whether the features are anything but numbers, or some of them name the rows."""
+    features = frame[[name for name in frame.columns if name not in others]]
+    if set(chosen) or not are_plain_numbers(features):
+        return True
+    return any(role_of(features[name], name)[0] is Role.identifier for name in features.columns)
+
+
 def _raw_frame(frame: Any, path: Path, kind: str, asked: tuple[str, ...], drop: tuple[str, ...]) -> Table:
-    """The columns as they are, under different names."""
-    frame = frame.set_axis(distinct_names(list(frame.columns)), axis=1)
+    """The columns as they are."""
     names = list(frame.columns)
     for name in (*asked, *drop):
         check_column(name, names, path.name)

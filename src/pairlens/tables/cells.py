@@ -18,6 +18,7 @@ from pairlens._optional import require
 __all__ = [
     "MISSING_WORDS",
     "Dates",
+    "are_plain_numbers",
     "distinct_names",
     "has_decimal_comma",
     "is_missing",
@@ -266,3 +267,15 @@ def distinct_names(names: list[Any]) -> list[str]:
             chosen = f"{base}.{count}"
         found.append(chosen)
     return found
+
+
+def are_plain_numbers(frame: Any) -> bool:
+    """Whether all cells of a data frame are finite numbers, so that nothing has to be encoded."""
+    pandas = require("pandas", extra="io", purpose="reading tables")
+    types = pandas.api.types
+    for name in frame.columns:
+        column = frame[name]
+        is_number = types.is_bool_dtype(column) or types.is_numeric_dtype(column)
+        if not is_number or types.is_complex_dtype(column) or column.isna().any():
+            return False
+    return True

@@ -21,6 +21,8 @@ Block = NDArray[np.float64]
 
 MANY_MISSING = 0.05
 """Share of missing numbers from which an indicator says where they are."""
+LARGEST = 1e150
+"""Values whose squares, summed over a table, stay within the range of float64."""
 OTHER = "(other)"
 ABSENT = "(missing)"
 TEXT_ROWS = 20_000
@@ -151,11 +153,14 @@ class NumberColumn:
 
 
 def _checked(values: NDArray[np.float64], column: Any) -> NDArray[np.float64]:
-    """A copy of the numbers; ValueError if some are infinite."""
-    if np.isinf(values).any():
-        row = int(np.isinf(values).argmax())
+    """A copy of the numbers; ValueError if some are infinite or their squares would be."""
+    wrong = np.abs(values) > LARGEST
+    if wrong.any():
+        row = int(wrong.argmax())
+        what = "infinity" if np.isinf(values[row]) else f"{values[row]:.3g}, whose square leaves the range of numbers,"
         raise ValueError(
-            f"the column {column.name!r} holds infinity in row {row}. Replace it, for example by a missing cell."
+            f"the column {column.name!r} holds {what} in row {row}. Replace it, for example by a missing cell, or "
+            "leave the column out"
         )
     return values.copy()
 
