@@ -38,7 +38,7 @@ def test_every_kind_of_file_gives_the_same_view(kind, table, cli):
     elif kind == "npz":
         np.savez(table / "data.npz", X=X, id=np.array(IDS), y=CLASSES)
     drop = ("--drop", "class") if kind in ("csv", "tsv") else ()
-    outcome = cli("fit", f"data.{kind}", "--pairs", pairs, *rest, *drop, *QUICK)
+    outcome = cli("fit", f"data.{kind}", "--strict", "--pairs", pairs, *rest, *drop, *QUICK)
     assert outcome.code == 0, outcome.err
     expected = cli(*FIT, "--method", "wbdr", "--out", "expected")
     assert expected.code == 0
@@ -228,7 +228,7 @@ def test_tables_from_spreadsheets(table, cli):
     (table / "sheet.csv").write_text("\ufeff" + text, encoding="utf-8")
     pairs = (table / "pairs.csv").read_text().replace(",", ";")
     (table / "sheet-pairs.csv").write_text("\ufeff" + pairs, encoding="utf-8")
-    sheet = ("fit", "sheet.csv", "--pairs", "sheet-pairs.csv", "--id", "id", "--drop", "class")
+    sheet = ("fit", "sheet.csv", "--strict", "--pairs", "sheet-pairs.csv", "--id", "id", "--drop", "class")
     assert cli(*sheet, "--method", "wbdr", "--out", "sheet").code == 0
     assert cli(*FIT, *QUICK).code == 0
     found, expected = ((table / name / "embedding.csv").read_text() for name in ("sheet", "result"))
@@ -250,7 +250,7 @@ def test_ids_that_are_numbers(table, cli):
 
 def test_pairs_by_position_without_ids(table, cli):
     (table / "rows.csv").write_text(pairs_text(lambda row: row))
-    by_row = ("fit", "data.csv", "--pairs", "rows.csv", "--drop", "class,id")
+    by_row = ("fit", "data.csv", "--strict", "--pairs", "rows.csv", "--drop", "class,id")
     assert cli(*by_row, *QUICK).code == 0
     assert cli(*FIT, "--method", "wbdr", "--out", "ids").code == 0
     found, expected = (
@@ -290,7 +290,7 @@ def test_cells_with_markup_do_no_harm_in_the_report(table, cli):
 
 def test_a_column_that_looks_like_an_id_is_mentioned(table, cli):
     (table / "rows.csv").write_text(pairs_text(lambda row: row))
-    outcome = cli("fit", "data.csv", "--pairs", "rows.csv", "--drop", "class", *QUICK)
+    outcome = cli("fit", "data.csv", "--strict", "--pairs", "rows.csv", "--drop", "class", *QUICK)
     assert outcome.code == 0
     assert "the column 'id' looks like a name of the rows, but is used as a feature" in outcome.err
 
