@@ -76,6 +76,7 @@ def test_compare(table, shell):
     outcome = shell(
         "compare",
         "data.csv",
+        "--strict",
         "--pairs",
         "pairs.csv",
         "--id",
