@@ -97,7 +97,9 @@ def _customers(seed: int) -> Table:
     y = rng.integers(0, 4, 500)
     return pd.DataFrame(
         {
-            "plan": _draw(rng, ["basic", "plus", "pro"], [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.3, 0.4, 0.3]], y),
+            "plan": _draw(
+                rng, ["basic", "plus", "pro"], [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.3, 0.4, 0.3]], y
+            ),
             "spending": np.array([20.0, 60.0, 200.0, 300.0])[y] * rng.lognormal(0, 0.4, 500),
             "visits": rng.poisson(np.array([2.0, 4.0, 4.0, 12.0])[y]),
             "city": rng.choice([f"city {i}" for i in range(15)], 500),
@@ -119,7 +121,9 @@ def _visits(seed: int) -> Table:
         {
             "visit_id": np.arange(450),
             "when": when.strftime("%d.%m.%Y %H:%M"),
-            "ward": _draw(rng, ["A", "B", "C", "D"], [[0.6, 0.2, 0.1, 0.1], [0.1, 0.6, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6]], y),
+            "ward": _draw(
+                rng, ["A", "B", "C", "D"], [[0.6, 0.2, 0.1, 0.1], [0.1, 0.6, 0.2, 0.1], [0.1, 0.1, 0.2, 0.6]], y
+            ),
             "doctor": rng.choice([f"Dr. {i}" for i in range(25)], 450),
             "pulse": rng.normal(np.array([70.0, 80.0, 95.0])[y], 9),
             "insured": rng.choice(["yes", "no"], 450),
@@ -131,8 +135,13 @@ def _products(seed: int) -> Table:
     """Four groups told apart by words of the description; price helps a little."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 4, 400)
-    topics = ["steel kitchen knife pan pot", "cotton shirt sleeve blue wear", "paper novel story page author", "cable usb screen battery phone"]
-    common = "new fine large small good quality with for the and".split()
+    topics = [
+        "steel kitchen knife pan pot",
+        "cotton shirt sleeve blue wear",
+        "paper novel story page author",
+        "cable usb screen battery phone",
+    ]
+    common = ["new", "fine", "large", "small", "good", "quality", "with", "for", "the", "and"]
     texts = []
     for group in y:
         own = rng.choice(topics[group].split(), 4)
@@ -170,5 +179,10 @@ def _machines(seed: int) -> Table:
     centres = rng.normal(0, 1.6, (5, 8))
     table: dict[str, Any] = {f"sensor_{j}": centres[y, j] + rng.normal(0, 1, 500) for j in range(8)}
     table |= {f"flag_{j}": rng.choice(["on", "off"], 500, p=[p := rng.uniform(0.1, 0.9), 1 - p]) for j in range(10)}
-    table["maker"] = _draw(rng, ["Alfa", "Beta", "Gamma"], [[0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7], [0.34, 0.33, 0.33], [0.5, 0.4, 0.1]], y)
+    table["maker"] = _draw(
+        rng,
+        ["Alfa", "Beta", "Gamma"],
+        [[0.7, 0.2, 0.1], [0.2, 0.7, 0.1], [0.1, 0.2, 0.7], [0.34, 0.33, 0.33], [0.5, 0.4, 0.1]],
+        y,
+    )
     return pd.DataFrame(table), y

@@ -112,7 +112,18 @@ __all__ = [
 ]
 
 
-_MODULES = ("datasets", "exceptions", "io", "judging", "metrics", "report", "selection", "supervision")
+_MODULES = (
+    "anndata",
+    "datasets",
+    "exceptions",
+    "io",
+    "judging",
+    "metrics",
+    "report",
+    "selection",
+    "supervision",
+    "tables",
+)
 
 
 def __getattr__(name: str) -> Any:

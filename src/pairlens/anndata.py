@@ -12,7 +12,7 @@ from scipy import sparse
 from pairlens._sklearn import BaseEstimator
 from pairlens.supervision import Constraints
 
-__all__ = ["embed", "known_labels", "representation"]
+__all__ = ["embed"]
 
 
 def embed(
@@ -71,8 +71,8 @@ def embed(
         raise ValueError("embed needs something to learn from: give constraints=, or labels= with a column of obs.")
     if copy:
         adata = adata.to_memory() if adata.isbacked else adata.copy()
-    rows = representation(adata, rep)
-    y = None if labels is None else known_labels(adata, labels, unknown)
+    rows = _representation(adata, rep)
+    y = None if labels is None else _known_labels(adata, labels, unknown)
     chosen = PairLens(n_components, random_state=random_state) if method is None else method
     chosen.fit(rows, y, constraints=constraints)
     adata.obsm[key_added] = np.asarray(chosen.transform(rows))
@@ -80,7 +80,7 @@ def embed(
     return adata if copy else None
 
 
-def representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_matrix:
+def _representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_matrix:
     """The rows to learn from: an array of `obsm`, or `X` as an array or CSR matrix, read from its file if it is backed.
 
     Parameters
@@ -103,7 +103,7 @@ def representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_mat
     return np.asarray(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
 
 
-def known_labels(adata: Any, column: str, unknown: str | Iterable[str] = ()) -> NDArray[np.object_]:
+def _known_labels(adata: Any, column: str, unknown: str | Iterable[str] = ()) -> NDArray[np.object_]:
     """A column of `obs` as text, None where it is missing or one of the words for unknown.
 
     Parameters

@@ -14,7 +14,7 @@ from typing import Any
 
 from pairlens._optional import require
 from pairlens._text import DELIMITERS, not_utf8
-from pairlens.tables import MISSING_WORDS, distinct_names
+from pairlens.tables.cells import MISSING_WORDS, distinct_names
 
 __all__ = ["Dialect", "csv_reader", "numeric_column", "sniff"]
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
-from pairlens.tables import MISSING_WORDS, Role, are_plain_numbers, distinct_names, role_of
+from pairlens.tables.cells import MISSING_WORDS, are_plain_numbers, distinct_names
+from pairlens.tables.roles import Role, role_of
 
 __all__ = [
     "FORMATS",
