@@ -31,6 +31,19 @@ def test_import_brings_no_extra():
     assert _python(code.format("from pairlens import *")) == _python(code.format("import sklearn.base"))
 
 
+@pytest.mark.parametrize("name", ["LMCA", "WSDR", "WBDR", "SODRPaC", "PairLens", "SKKMeans"])
+def test_a_method_works_as_the_first_thing_imported(name):
+    """What one module registers must not depend on another that some other method imports."""
+    code = f"""
+import numpy as np, warnings
+warnings.simplefilter("ignore")
+from pairlens import {name}
+X = np.random.default_rng(0).random((30, 4))
+print(type({name}().fit(X, np.repeat([0, 1], 15))).__name__)
+"""
+    assert _python(code) == f"{name}\n"
+
+
 def test_import_costs_no_more_than_scikit_learns_decomposition():
     """At most 1.15 x of processor time; the minimum of several runs, because a busy machine only ever adds."""
     code = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"

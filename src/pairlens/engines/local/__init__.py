@@ -3,6 +3,7 @@
 Importing this package registers its implementations of the operations of :mod:`pairlens.engines.interface`.
 """
 
+from pairlens.engines.local import neighbors, scatter
 from pairlens.engines.local.moments import Moments, merge_moments
 from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen
 from pairlens.engines.local.rows import row_blocks
@@ -12,5 +13,7 @@ __all__ = [
     "Moments",
     "ProjectedScreen",
     "merge_moments",
+    "neighbors",
     "row_blocks",
+    "scatter",
 ]
