@@ -1,0 +1,22 @@
+"""Which question to ask next, the log of answers and its replay."""
+
+from pairlens.asking.asker import Asker
+from pairlens.asking.prefer import PreferenceAsker
+from pairlens.asking.progress import Agreement, CurvePoint, StoppingHint
+from pairlens.asking.questions import AlreadyAnsweredError, Entry, Question, UnknownQuestionError
+from pairlens.asking.view import FitJob, Lens, View
+
+__all__ = [
+    "Agreement",
+    "AlreadyAnsweredError",
+    "Asker",
+    "CurvePoint",
+    "Entry",
+    "FitJob",
+    "Lens",
+    "PreferenceAsker",
+    "Question",
+    "StoppingHint",
+    "UnknownQuestionError",
+    "View",
+]
