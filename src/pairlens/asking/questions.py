@@ -73,12 +73,12 @@ class Question:
 
     @classmethod
     def same(cls, i: int, j: int, *, id: str, annotator: str | None = None) -> Question:
-        """"Do these two belong together?" as somebody asked it who does not use :meth:`Asker.ask`."""
+        """ "Do these two belong together?" as somebody asked it who does not use :meth:`Asker.ask`."""
         return cls(id, "same", (int(i), int(j)), PAIR_ANSWERS, annotator=annotator)
 
     @classmethod
     def prefer(cls, i: int, j: int, *, id: str, annotator: str | None = None) -> Question:
-        """"Which of these two is better?" as somebody asked it who does not use :meth:`PreferenceAsker.ask`."""
+        """ "Which of these two is better?" as somebody asked it who does not use :meth:`PreferenceAsker.ask`."""
         return cls(id, "prefer", (int(i), int(j)), PREFER_ANSWERS, annotator=annotator)
 
     @property
@@ -86,6 +86,20 @@ class Question:
         """The comparisons that the question makes, each with its smaller row first."""
         first, *others = self.rows
         return tuple((min(first, other), max(first, other)) for other in others)
+
+    def verdicts(self, answer: str) -> tuple[tuple[int, int, int], ...]:
+        """What an answer says of each pair (i, j), i < j; nothing if it is "unsure".
+
+        +1 is same, -1 different; of two rows of which one is preferred, +1 if that is i, -1 if it is j, 0 if equal.
+        """
+        if answer in ("unsure", "skip"):
+            return ()
+        if self.kind == "place":
+            chosen = None if answer == "none" else int(answer) - 1
+            return tuple((i, j, 1 if at == chosen else -1) for at, (i, j) in enumerate(self.pairs))
+        value = {"same": 1, "different": -1, "left": 1, "right": -1, "equal": 0}[answer]
+        turned = self.kind == "prefer" and self.rows[0] > self.rows[1]
+        return tuple((i, j, -value if turned else value) for i, j in self.pairs)
 
     def check(self, answer: str) -> str:
         """`answer`, or ValueError if it is none of the possible ones."""
