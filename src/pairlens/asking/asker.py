@@ -56,7 +56,8 @@ class Asker(Session[State, FitJob, View]):
     lease : float or None, default=None
         Seconds of the caller's clock after which an unanswered question goes to somebody else.
     fits : {"inline", "elsewhere"}, default="inline"
-        Whether :meth:`tell` fits the view when it is due, or :meth:`fit_job` says what to fit and :meth:`adopt` takes it.
+        Whether :meth:`tell` fits the view when it is due, or :meth:`fit_job` says what to fit and :meth:`adopt` takes
+        it.
     lens : Lens, default=None
         ``Lens(X)`` that was made before.
 

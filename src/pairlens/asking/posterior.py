@@ -5,8 +5,8 @@ A row z belongs to group h with probability proportional to
 .. math::
     |h| \; N\!\left(z; \bar z_h, v (1 + 1/|h|)\right)^{1/4}
 
-and to none of them (it founds a new one) with probability proportional to :math:`N(z; \bar Z, \mathrm{var} Z + v)^{1/4}`,
-mixed with 2 % of the uniform distribution. The power 1/4 is there because the view is overconfident: its columns were
+and to none of them (it founds a new one) with probability proportional to
+:math:`N(z; \bar Z, \mathrm{var} Z + v)^{1/4}`, mixed with 2 % of the uniform distribution. The power 1/4 is there because the view is overconfident: its columns were
 chosen to separate the groups. Each answer then multiplies by how likely it is, given the error rate and how sure the
 other row of the answer is of its own group.
 """
@@ -211,8 +211,8 @@ class Pairs:
 def pair_weights(members: list[Ints], confidence: list[Floats], odds: Floats, asked: int) -> Pairs:
     r"""All pairs that follow from the groups, counted by half.
 
-    Must-links weigh :math:`c_i c_j / |h|` inside a group, cannot-links :math:`c_i c_j P(\text{different})` between groups
-    that are different with more than 80 %. The sum of the weights is the geometric mean of two counts: the
+    Must-links weigh :math:`c_i c_j / |h|` inside a group, cannot-links :math:`c_i c_j P(\text{different})` between
+    groups that are different with more than 80 %. The sum of the weights is the geometric mean of two counts: the
     independent answers (:math:`\sum (|h| - 1)` must-links, `asked` cannot-links) and all that follow from them.
 
     Parameters

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens.asking.choosing import Draft
 from pairlens.asking.progress import CurvePoint, share_curve
 from pairlens.asking.questions import Entry
-from pairlens.asking.ranking import RankJob, RankLens, Ranking, information
+from pairlens.asking.ranking import Ranking, RankJob, RankLens, information
 from pairlens.asking.session import Session
 from pairlens.asking.view import fingerprint
 from pairlens.supervision import Preferences

@@ -101,7 +101,7 @@ def laplace(differences: Floats, share: Floats, weight: Floats) -> tuple[Floats,
             break
     p = 1 / (1 + np.exp(-np.clip(differences @ w, -30, 30)))
     curvature = (differences * (weight * p * (1 - p))[:, None]).T @ differences + precision
-    return w, np.linalg.inv(curvature)
+    return w, np.asarray(np.linalg.inv(curvature))
 
 
 def information(differences: Floats, ranking: Ranking) -> Floats:

@@ -80,7 +80,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         lease: float | None,
         fits: str,
     ) -> None:
-        if not isinstance(refit_every, Integral) or refit_every < 1:
+        if not _is_whole(refit_every, 1):
             raise ValueError(f"refit_every={refit_every!r} must be a whole number of answers, at least 1.")
         for name, share in (("audit", audit), ("repeat", repeat), ("overlap", overlap)):
             if not 0 <= share < 1:
@@ -189,7 +189,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         annotator : str or None
         now : float or None
         """
-        if not isinstance(count, Integral) or count < 0:
+        if not _is_whole(count, 0):
             raise ValueError(f"count={count!r} must be a whole number of questions, at least 0.")
         found: list[Question] = []
         while len(found) < count and (question := self.ask(annotator, now=now)) is not None:
@@ -464,6 +464,10 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return agreement_of(twice)
 
 
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, Integral) and int(value) >= least
+
+
 def _seed(random_state: Any) -> int:
     """One number that makes everything repeatable."""
     if random_state is None:
@@ -472,6 +476,6 @@ def _seed(random_state: Any) -> int:
         return int(random_state.integers(2**32))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    if isinstance(random_state, Integral) and random_state >= 0:
+    if _is_whole(random_state, 0):
         return int(random_state)
     raise ValueError(f"random_state={random_state!r} must be a whole number of at least 0, a Generator or None.")
