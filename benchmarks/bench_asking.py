@@ -86,10 +86,8 @@ def rows_of(name: str, split: int) -> tuple[Array, Codes, Array, Codes]:
 def answer(question: Question, y: Codes, noise: float, seed: int) -> str:
     """The true answer, or with some probability a wrong one: always the same for the same rows."""
     same = [i for i, row in enumerate(question.rows[1:], start=1) if y[row] == y[question.rows[0]]]
-    if question.kind == "place":
-        true = str(same[0]) if same else "none"
-    else:
-        true = "same" if same else "different"
+    yes, no = (str(same[0]) if same else "", "none") if question.kind == "place" else ("same", "different")
+    true = yes if same else no
     rng = np.random.default_rng([seed, 5, *sorted(question.rows)])
     if rng.random() >= noise:
         return true
@@ -186,7 +184,10 @@ def area(curve: Array) -> Array:
 
 def table(found: dict[tuple[float, str], Array]) -> str:
     """Area over random pairs, and at the end."""
-    lines = ["| wrong | strategy | area | over random pairs | at 200 | over random pairs |", "|--:|---|--:|--:|--:|--:|"]
+    lines = [
+        "| wrong | strategy | area | over random pairs | at 200 | over random pairs |",
+        "|--:|---|--:|--:|--:|--:|",
+    ]
     for (noise, strategy), curve in sorted(found.items()):
         base = found[noise, "random"]
         gain, last = area(curve) - area(base), curve[:, -1] - base[:, -1]

@@ -6,9 +6,9 @@ A row z belongs to group h with probability proportional to
     |h| \; N\!\left(z; \bar z_h, v (1 + 1/|h|)\right)^{1/4}
 
 and to none of them (it founds a new one) with probability proportional to
-:math:`N(z; \bar Z, \mathrm{var} Z + v)^{1/4}`, mixed with 2 % of the uniform distribution. The power 1/4 is there because the view is overconfident: its columns were
-chosen to separate the groups. Each answer then multiplies by how likely it is, given the error rate and how sure the
-other row of the answer is of its own group.
+:math:`N(z; \bar Z, \mathrm{var} Z + v)^{1/4}`, mixed with 2 % of the uniform distribution. The power 1/4 is there
+because the view is overconfident: its columns were chosen to separate the groups. Each answer then multiplies by how
+likely it is, given the error rate and how sure the other row of the answer is of its own group.
 """
 
 from __future__ import annotations

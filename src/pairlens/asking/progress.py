@@ -25,6 +25,8 @@ WINDOW = 40
 """Audited questions that a point of the curve looks back on."""
 FEWEST = 10
 """Audited questions before the first point."""
+ENOUGH = 20
+"""Audited questions before a curve can be called flat."""
 Z95 = 1.959964
 STABLE_FITS = 3
 STABLE_SHARE = 0.95
@@ -208,7 +210,7 @@ def hint(curve: Sequence[CurvePoint], kept: Sequence[float], since_new: int, uns
     else:
         gain = curve[-1].auc - earlier[-1].auc
         doubt = (curve[-1].high - curve[-1].low) / 2
-        flat = gain < doubt / 2
+        flat = gain < doubt and curve[-1].n >= ENOUGH
         words = "is flat" if flat else "still rises"
         reasons.append(f"The learning curve {words}: {gain:+.3f} over the last answers, of {curve[-1].auc:.3f}.")
     stable = len(kept) >= STABLE_FITS and min(kept[-STABLE_FITS:]) >= STABLE_SHARE
