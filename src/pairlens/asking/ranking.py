@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens.asking.view import Lens
+from pairlens.asking.view import checked_rows
+from pairlens.methods.pairlens import exact_means, principal_rows
 
 __all__ = ["RankJob", "RankLens", "Ranking", "information", "laplace"]
 
@@ -64,9 +65,9 @@ class RankLens:
     """
 
     def __init__(self, X: ArrayLike) -> None:
-        lens = Lens(X)
-        self.n_rows = lens.n_rows
-        rows = lens.principal_components(MOST_COLUMNS)
+        given = checked_rows(X)
+        self.n_rows = len(given)
+        rows = principal_rows(given, exact_means(given)).rows[:, :MOST_COLUMNS]
         size = np.sqrt(np.einsum("ij,ij->", rows, rows) / len(rows))
         self.rows = rows / (size if size > 0 else 1.0)
 

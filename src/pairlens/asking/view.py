@@ -5,21 +5,20 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens._threads import threads_for
 from pairlens.exceptions import SupervisionWarning
-from pairlens.methods.pairlens import LinearPairLens
+from pairlens.methods.pairlens import FirstStage, exact_means, principal_rows
 from pairlens.supervision import Constraints
 
-__all__ = ["FitJob", "Lens", "View", "fingerprint"]
+__all__ = ["FitJob", "Lens", "View", "checked_rows", "fingerprint"]
 
 Floats = NDArray[np.float64]
 
 N_COLUMNS = 10
-N_NEIGHBORS = 10
 
 
 @dataclass(frozen=True)
@@ -44,19 +43,18 @@ class FitJob:
 
 @dataclass(frozen=True)
 class View:
-    """A learned linear view: ``X @ components.T - offset``.
+    """A learned linear view; small, and can come from another process. ``Lens.look`` shows the rows in it.
 
     Attributes
     ----------
     key : str
         That of the job.
-    components : array of shape (n_columns, n_features)
-    offset : array of shape (n_columns,)
+    directions : array of shape (n_coordinates, at most 10)
+        In the coordinates of the :class:`Lens`.
     """
 
     key: str
-    components: Floats
-    offset: Floats
+    directions: Floats
 
 
 def fingerprint(*arrays: NDArray[np.generic]) -> str:
@@ -71,6 +69,10 @@ def fingerprint(*arrays: NDArray[np.generic]) -> str:
 class Lens:
     """Rows, ready to be seen through any pairs.
 
+    Standardising, principal components, neighbours and local scatter depend on the rows alone: they are found once,
+    here. A fit is then two scatters and a small eigenproblem, the same as that of
+    :class:`~pairlens.LinearPairLens`.
+
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
@@ -79,55 +81,30 @@ class Lens:
     Attributes
     ----------
     n_rows : int
+    principal : array of shape (n_samples, at most 10)
+        Leading principal components of the z-scored rows: the view that knows no answer.
+    neighbors : int array of shape (n_samples, at most 10)
+        The nearest rows of each row.
     """
 
     def __init__(self, X: ArrayLike) -> None:
-        rows = np.asarray(X, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
-            raise ValueError(f"X must be a table of at least two rows and one column, got the shape {rows.shape}.")
-        if not np.isfinite(rows).all():
-            row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
-            raise ValueError(f"X holds NaN or infinity, first in row {row}: fill in missing numbers before asking.")
-        self._X = rows
+        rows = checked_rows(X)
         self.n_rows = len(rows)
-
-    def principal_components(self, at_most: int) -> Floats:
-        """The rows, z-scored, in their leading principal components."""
-        deviation = self._X.std(axis=0)
-        scaled = (self._X - self._X.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-        kept = min(at_most, *scaled.shape)
-        if scaled.shape[1] <= scaled.shape[0]:
-            _, vectors = np.linalg.eigh(scaled.T @ scaled)
-            return np.asarray(scaled @ vectors[:, ::-1][:, :kept])
-        values, vectors = np.linalg.eigh(scaled @ scaled.T)
-        return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1][:, :kept])
-
-    @cached_property
-    def principal(self) -> Floats:
-        """Leading principal components of the z-scored rows: the view that knows no answer."""
-        return self.principal_components(N_COLUMNS)
-
-    @cached_property
-    def neighbors(self) -> NDArray[np.int64]:
-        """The nearest rows of each row, found once: they do not depend on the answers."""
-        from sklearn.neighbors import NearestNeighbors
-
-        k = min(N_NEIGHBORS, self.n_rows - 1)
-        finder = NearestNeighbors(n_neighbors=k).fit(self.principal)
-        return np.asarray(finder.kneighbors(return_distance=False), dtype=np.int64)
+        with threads_for(rows.shape):
+            self._stage = FirstStage.of(principal_rows(rows, exact_means(rows)).rows)
+        self.principal = self._stage.problem.rows[:, :N_COLUMNS]
+        self.neighbors = self._stage.nearest
 
     def fit(self, job: FitJob) -> View:
         """Learn the view that the pairs of a job show."""
-        n_columns = min(N_COLUMNS, self._X.shape[1], self.n_rows - 1)
-        model = LinearPairLens(n_columns, random_state=job.seed)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), threads_for(self._stage.problem.rows.shape):
             warnings.simplefilter("ignore", SupervisionWarning)
-            model.fit(self._X, constraints=job.constraints)
-        return View(job.key, np.asarray(model.components_), np.asarray(model.mean_ @ model.components_.T))
+            found = self._stage.fit(job.constraints, random_state=job.seed)
+            return View(job.key, found.directions(min(N_COLUMNS, self._stage.problem.dim))[1])
 
     def look(self, view: View) -> Floats:
         """All rows in a view."""
-        return np.asarray(self._X @ view.components.T - view.offset)
+        return np.asarray(self._stage.problem.rows @ view.directions)
 
     def sparseness(self, Z: Floats) -> Floats:
         """Mean squared distance of each row to its neighbours, in a view."""
@@ -136,3 +113,14 @@ class Lens:
             difference = Z - Z[near]
             squared += np.einsum("ij,ij->i", difference, difference)
         return np.asarray(squared / max(self.neighbors.shape[1], 1))
+
+
+def checked_rows(X: ArrayLike) -> Floats:
+    """X as an array of finite numbers, or ValueError that says what is wrong with it."""
+    rows = np.asarray(X, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
+        raise ValueError(f"X must be a table of at least two rows and one column, got the shape {rows.shape}.")
+    if not np.isfinite(rows).all():
+        row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+        raise ValueError(f"X holds NaN or infinity, first in row {row}: fill in missing numbers before asking.")
+    return rows

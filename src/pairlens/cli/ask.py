@@ -58,7 +58,7 @@ ALWAYS = {"?": "unsure", "x": "skip", "skip": "skip", "u": "undo", "undo": "undo
 
 def ask(
     data: options.Data,
-    out: Annotated[Path, typer.Option("--out", help="File of answers: .csv, .jsonl or .ndjson.")],
+    out: Annotated[Path, typer.Option("--out", help="File of answers: .csv, .tsv, .jsonl or .ndjson.")],
     id_column: options.IdColumn = None,
     question: Annotated[
         Ask, typer.Option("--question", help="same: two rows; place: a row and the groups; prefer: which is better.")
@@ -121,11 +121,13 @@ def ask(
 
 
 def _check_files(out: Path, journal: Path, closure: Path | None) -> None:
+    from pairlens.supervision.answers import file_format
+
     for path in (out, closure):
-        if path is not None and path.suffix.lower() not in (".csv", ".jsonl", ".ndjson"):
-            raise ValueError(f"{path.name} must end in .csv, .jsonl or .ndjson")
-        if path is not None and not path.parent.is_dir():
-            raise ValueError(f"{path.parent} is no folder, so {path.name} cannot be written there")
+        if path is not None:
+            file_format(path)
+            if not path.parent.is_dir():
+                raise ValueError(f"{path.parent} is no folder, so {path.name} cannot be written there")
     if out.exists() and not journal.exists():
         raise ValueError(f"{out} exists already, with no {journal.name} beside it to go on from: choose another name")
 
@@ -262,16 +264,16 @@ def _write(path: Path, known: Any, names: NDArray[Any]) -> int:
     """Write pairs by the names of their rows; returns how many."""
     import numpy as np
 
-    from pairlens.io.pairs import KINDS, write_pairs
     from pairlens.supervision import Preferences
+    from pairlens.supervision.answers import ANSWER_KINDS, write_answers
 
     if isinstance(known, Preferences):
-        pairs, kind, weight = known.pairs, np.repeat(KINDS[2], known.n_pairs), known.weight
+        pairs, kind, weight = known.pairs, np.repeat(ANSWER_KINDS[2], known.n_pairs), known.weight
     else:
         pairs = np.concatenate([known.must_link, known.cannot_link])
-        kind = np.repeat(KINDS[:2], [known.n_must_link, known.n_cannot_link])
+        kind = np.repeat(ANSWER_KINDS[:2], [known.n_must_link, known.n_cannot_link])
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
-    write_pairs(path, names[pairs[:, 0]], names[pairs[:, 1]], kind, weight)
+    write_answers(path, names[pairs[:, 0]], names[pairs[:, 1]], kind, weight)
     return len(pairs)
 
 
