@@ -1,17 +1,20 @@
 """Asking: how much more do chosen questions teach than random pairs, and how many does one need?
 
-    python -m benchmarks.bench_asking                  # 20 sets, writes docs/asking.md and its picture
-    python -m benchmarks.bench_asking --quick          # 8 sets, one split, prints only
-    python -m benchmarks.bench_asking --only-print     # from the results that are there
+    python -m benchmarks.bench_asking                       # 20 sets, two splits; writes docs/asking.md and its picture
+    python -m benchmarks.bench_asking --quick               # 8 sets, one split; prints the tables
+    python -m benchmarks.bench_asking --views lens map      # the picture of PairMap too
+    python -m benchmarks.bench_asking --only-print          # from the results that are there
 
-Every run goes to a file in ``benchmarks/results`` as soon as it is there, so what was stopped goes on where it was.
+Data come from the folder in the environment variable ``PAIRLENS_DATA``. Every run goes to a file in
+``benchmarks/results`` as soon as it is there, so what was stopped goes on where it was.
 
 Protocol. Of sets with more than 1000 rows so many are drawn, in proportion to their classes. 60 % of the rows can be
-asked about; the others are only projected and judged. 200 questions, answered by the labels, of which a share is
-answered wrongly, the same way each time. After every 10 answers LinearPairLens with k - 1 directions is fitted with
-``asker.constraints()`` to the rows that can be asked about; k-means with the true number of classes on the projected
-other rows gives the adjusted Rand index. The area under its curve is the mean over the 20 points. Standard errors are
-those of paired differences over sets.
+asked about; the others are judged and never asked about. 200 questions are answered by the labels, a share of them
+wrongly, the same way each time. After every ten the view is fitted with ``asker.constraints()``, and k-means with the
+true number of classes on the judged rows gives the adjusted Rand index (ARI). The lens is LinearPairLens with k - 1
+directions, fitted to the rows that can be asked about; the map is PairMap of all rows, after 0, 30, 60, 120 and 200
+questions. The area under a curve is the mean of its points after the first. Preferences are answered by a score; the
+share of pairs of judged rows, one of them in the top tenth, that RankSVM orders rightly is measured.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import json
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -31,26 +34,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
+from sklearn.datasets import load_diabetes
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from pairlens import LinearPairLens
-from pairlens.asking import Asker, Lens, Question
+from benchmarks.asking_page import Results, write_page
+from pairlens import LinearPairLens, RankSVM
+from pairlens.asking import Asker, PreferenceAsker, Question
 from pairlens.datasets import load
 
 ROOT = Path(__file__).parent
-RESULTS = ROOT / "results"
 SETS = (
     *("balance", "breast", "coil20", "glass", "heart", "ionosphere", "iris", "isolet5", "letter_abcd", "mfeat_fac"),
     *("mfeat_zer", "pendigits", "seeds", "segmentation_test", "semeion", "umist", "usps", "vehicle", "wdbc", "wine"),
 )
 QUICK_SETS = ("breast", "glass", "letter_abcd", "mfeat_zer", "pendigits", "segmentation_test", "vehicle", "wine")
+SCORED_SETS = ("diabetes", "pyrimidines", "triazines", "linear")
 STRATEGIES = ("place", "random", "uncertain", "placement")
 NOISE = (0.0, 0.1, 0.2)
 MOST_ROWS = 1000
 N_QUESTIONS = 200
-EVERY = 10
+POINTS = {
+    "lens": tuple(range(0, N_QUESTIONS + 1, 10)),
+    "map": (0, 30, 60, 120, 200),
+    "prefer": tuple(range(0, N_QUESTIONS + 1, 10)),
+}
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
@@ -59,6 +69,7 @@ Codes = NDArray[np.int64]
 class Task:
     """One run."""
 
+    view: str
     name: str
     split: int
     noise: float
@@ -66,16 +77,21 @@ class Task:
 
     @property
     def key(self) -> str:
-        return f"{self.name}/{self.split}/{self.noise}/{self.strategy}"
+        """Its name in the file of results."""
+        return "/".join(map(str, (self.view, self.name, self.split, self.noise, self.strategy)))
+
+    @property
+    def seed(self) -> int:
+        """The same for all strategies."""
+        return zlib.crc32(f"{self.name}/{self.split}".encode())
 
 
-def rows_of(name: str, split: int) -> tuple[Array, Codes, Array, Codes]:
+def labelled_rows(name: str, split: int) -> tuple[Array, Codes, Array, Codes]:
     """Rows that can be asked about and rows that are judged, with their classes."""
     X, y = load(name, return_X_y=True)
     y = np.unique(y, return_inverse=True)[1]
-    X = np.asarray(X, dtype=np.float64)
     keep = np.bincount(y)[y] >= 5
-    X, y = X[keep], np.unique(y[keep], return_inverse=True)[1]
+    X, y = np.asarray(X, dtype=np.float64)[keep], np.unique(y[keep], return_inverse=True)[1]
     X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
     if len(X) > MOST_ROWS:
         X, _, y, _ = train_test_split(X, y, train_size=MOST_ROWS, stratify=y, random_state=zlib.crc32(name.encode()))
@@ -83,59 +99,101 @@ def rows_of(name: str, split: int) -> tuple[Array, Codes, Array, Codes]:
     return asked, y_asked, judged, y_judged
 
 
-def answer(question: Question, y: Codes, noise: float, seed: int) -> str:
+def scored_rows(name: str, split: int) -> tuple[Array, Array, Array, Array]:
+    """The same with scores in place of classes."""
+    if name == "diabetes":
+        X, y = load_diabetes(return_X_y=True)
+    elif name == "linear":
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((500, 30))
+        y = X @ rng.standard_normal(30) + 2 * rng.standard_normal(500)
+    else:
+        X, y = load(name, return_X_y=True)
+    scaled = StandardScaler().fit_transform(X)
+    asked, judged, y_asked, y_judged = train_test_split(scaled, y, test_size=0.4, random_state=split)
+    return asked, y_asked, judged, y_judged
+
+
+def answer(question: Question, y: NDArray[Any], noise: float, seed: int) -> str:
     """The true answer, or with some probability a wrong one: always the same for the same rows."""
-    same = [i for i, row in enumerate(question.rows[1:], start=1) if y[row] == y[question.rows[0]]]
-    yes, no = (str(same[0]) if same else "", "none") if question.kind == "place" else ("same", "different")
-    true = yes if same else no
+    if question.kind == "prefer":
+        first, second = (y[row] for row in question.rows)
+        true = "equal" if first == second else "left" if first > second else "right"
+    else:
+        same = [i for i, row in enumerate(question.rows[1:], start=1) if y[row] == y[question.rows[0]]]
+        yes, no = (str(same[0]) if same else "", "none") if question.kind == "place" else ("same", "different")
+        true = yes if same else no
     rng = np.random.default_rng([seed, 5, *sorted(question.rows)])
     if rng.random() >= noise:
         return true
-    others = [word for word in question.answers if word not in (true, "unsure")]
+    others = [word for word in question.answers if word not in (true, "unsure", "equal")]
     return others[int(rng.integers(len(others)))]
 
 
-def judged_by_lens(X: Array, asker: Asker, judged: Array, y: Codes, seed: int) -> float:
-    """ARI of judged rows in the view that LinearPairLens learns from what was answered."""
+def judged_by_lens(asker: Any, X: Array, judged: Array, y: Codes, seed: int) -> float:
+    """ARI of the judged rows, projected by LinearPairLens."""
     k = int(y.max()) + 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = LinearPairLens(min(k - 1, X.shape[1]), random_state=seed).fit(X, constraints=asker.constraints())
-        Z = model.transform(judged)
-        found = KMeans(k, n_init=4, random_state=seed).fit_predict(Z)
-    return float(adjusted_rand_score(y, found))
+    model = LinearPairLens(min(k - 1, X.shape[1]), random_state=seed).fit(X, constraints=asker.constraints())
+    return float(adjusted_rand_score(y, KMeans(k, n_init=4, random_state=seed).fit_predict(model.transform(judged))))
 
 
-Judge = Callable[[Array, Asker, Array, Codes, int], float]
+def judged_by_map(asker: Any, X: Array, judged: Array, y: Codes, seed: int) -> float:
+    """ARI of the judged rows on the map of all rows."""
+    from pairlens import PairMap
+
+    k = int(y.max()) + 1
+    rows = np.vstack([X, judged])
+    known = asker.constraints().with_n_samples(len(rows))
+    place = PairMap(random_state=seed).fit_transform(rows, constraints=known)[len(X) :]
+    return float(adjusted_rand_score(y, KMeans(k, n_init=4, random_state=seed).fit_predict(place)))
 
 
-def run(task: Task, judge: Judge = judged_by_lens) -> dict[str, Any]:
+def judged_by_order(asker: Any, X: Array, judged: Array, y: Array, seed: int) -> float:
+    """Share of pairs of judged rows with one of the top tenth that RankSVM orders rightly."""
+    known = asker.preferences()
+    if known.n_pairs == 0:
+        return 0.5
+    score = RankSVM(random_state=seed).fit(X, preferences=known).predict(judged)
+    top = y >= np.quantile(y, 0.9)
+    i, j = np.nonzero(top[:, None] & (y[:, None] > y))
+    right = (score[i] > score[j]) + 0.5 * (score[i] == score[j])
+    return float(right.mean())
+
+
+JUDGES: dict[str, Callable[..., float]] = {
+    "lens": judged_by_lens,
+    "map": judged_by_map,
+    "prefer": judged_by_order,
+}
+
+
+def run(task: Task) -> dict[str, Any]:
     """The curve of one run."""
-    X, y, judged, y_judged = rows_of(task.name, task.split)
-    seed = zlib.crc32(f"{task.name}/{task.split}".encode())
-    screen = "placement" if task.strategy == "placement" else "pair"
-    strategy: Any = "place" if task.strategy == "placement" else task.strategy
     start = time.process_time()
-    with threadpool_limits(1):
-        asker = Asker(X, strategy=strategy, screen=screen, random_state=seed, lens=Lens(X))  # type: ignore[arg-type]
-        scores, comparisons, told = [judge(X, asker, judged, y_judged, seed)], [0], 0
-        for number in range(1, N_QUESTIONS + 1):
+    asker: Any
+    rows: Any = scored_rows if task.view == "prefer" else labelled_rows
+    X, y, judged, y_judged = rows(task.name, task.split)
+    strategy: Any = "place" if task.strategy == "placement" else task.strategy
+    scores, comparisons, told = [], [], 0
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if task.view == "prefer":
+            asker = PreferenceAsker(X, strategy=strategy, random_state=task.seed)
+        else:
+            screen: Any = "placement" if task.strategy == "placement" else "pair"
+            asker = Asker(X, strategy=strategy, screen=screen, random_state=task.seed)
+        for number in range(N_QUESTIONS + 1):
+            if number in POINTS[task.view]:
+                scores.append(JUDGES[task.view](asker, X, judged, y_judged, task.seed))
+                comparisons.append(told)
             question = asker.ask()
             if question is not None:
-                asker.tell(question, answer(question, y, task.noise, seed))
+                asker.tell(question, answer(question, y, task.noise, task.seed))
                 told += len(question.pairs)
-            if number % EVERY == 0:
-                scores.append(judge(X, asker, judged, y_judged, seed))
-                comparisons.append(told)
-    return {
-        "key": task.key,
-        "scores": scores,
-        "comparisons": comparisons,
-        "groups": len(asker.groups_),
-        "classes": int(y.max()) + 1,
-        "error_rate": asker.error_rate_,
-        "seconds": time.process_time() - start,
-    }
+    result = {"key": task.key, "scores": scores, "comparisons": comparisons, "seconds": time.process_time() - start}
+    if task.view != "prefer":
+        result |= {"groups": len(asker.groups_), "classes": int(y.max()) + 1, "error_rate": asker.error_rate_}
+    return result
 
 
 def stored(path: Path) -> dict[str, dict[str, Any]]:
@@ -158,63 +216,43 @@ def run_all(tasks: list[Task], path: Path, jobs: int) -> dict[str, dict[str, Any
             file.write(json.dumps(record) + "\n")
             file.flush()
             print(f"{number}/{len(missing)} {record['key']} {np.mean(record['scores'][1:]):.3f}", flush=True)
-    return {task.key: done[task.key] for task in tasks}
+    return done
 
 
-def tasks_of(sets: tuple[str, ...], splits: int, noise: tuple[float, ...] = NOISE) -> Iterator[Task]:
-    for name in sets:
-        for split in range(splits):
-            for share in noise:
-                for strategy in STRATEGIES:
-                    yield Task(name, split, share, strategy)
-
-
-def curves(records: dict[str, dict[str, Any]], tasks: list[Task]) -> dict[tuple[float, str], Array]:
-    """Mean curve of each set: (noise, strategy) to an array of shape (sets, points)."""
-    found: dict[tuple[float, str], dict[str, list[list[float]]]] = {}
-    for task in tasks:
-        by_set = found.setdefault((task.noise, task.strategy), {})
-        by_set.setdefault(task.name, []).append(records[task.key]["scores"])
-    return {key: np.array([np.mean(runs, axis=0) for runs in by_set.values()]) for key, by_set in found.items()}
-
-
-def area(curve: Array) -> Array:
-    return np.asarray(curve[:, 1:].mean(axis=1))
-
-
-def table(found: dict[tuple[float, str], Array]) -> str:
-    """Area over random pairs, and at the end."""
-    lines = [
-        "| wrong | strategy | area | over random pairs | at 200 | over random pairs |",
-        "|--:|---|--:|--:|--:|--:|",
-    ]
-    for (noise, strategy), curve in sorted(found.items()):
-        base = found[noise, "random"]
-        gain, last = area(curve) - area(base), curve[:, -1] - base[:, -1]
-        error = [d.std(ddof=1) / np.sqrt(len(d)) if len(d) > 1 else float("nan") for d in (gain, last)]
-        lines.append(
-            f"| {noise:.0%} | {strategy} | {area(curve).mean():.3f} | {gain.mean():+.3f} ({error[0]:.3f}) | "
-            f"{curve[:, -1].mean():.3f} | {last.mean():+.3f} ({error[1]:.3f}) |"
-        )
-    return "\n".join(lines)
+def tasks_of(views: list[str], quick: bool) -> list[Task]:
+    """All runs."""
+    sets, splits = (QUICK_SETS, 1) if quick else (SETS, 2)
+    found = []
+    for view in views:
+        ranked = view == "prefer"
+        for name in SCORED_SETS if ranked else sets:
+            for split in range(5 if ranked and not quick else splits):
+                for noise in NOISE:
+                    for strategy in ("uncertain", "random") if ranked else STRATEGIES:
+                        found.append(Task(view, name, split, noise, strategy))
+    return found
 
 
 def main(quick: bool = False) -> None:
+    """Run what is missing, and show it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", default=quick)
+    parser.add_argument("--views", nargs="+", choices=list(JUDGES), default=["lens", "prefer"])
     parser.add_argument("--only-print", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args([] if quick else None)
-    tasks = list(tasks_of(QUICK_SETS, 1) if arguments.quick else tasks_of(SETS, 2))
-    path = RESULTS / "asking.jsonl"
-    if arguments.only_print:
-        done = stored(path)
-        complete = {task.name for task in tasks} - {task.name for task in tasks if task.key not in done}
-        tasks = [task for task in tasks if task.name in complete]
-        records = done
-    else:
-        records = run_all(tasks, path, arguments.jobs)
-    print(table(curves(records, tasks)))
+    tasks = tasks_of(arguments.views, arguments.quick)
+    path = ROOT / "results" / "asking.jsonl"
+    done = stored(path) if arguments.only_print else run_all(tasks, path, arguments.jobs)
+    # A set counts when all of its runs are there.
+    unfinished = {(task.view, task.name) for task in tasks if task.key not in done}
+    results = {}
+    for view in arguments.views:
+        finished = [task for task in tasks if task.view == view and (view, task.name) not in unfinished]
+        if finished:
+            records = [(task.name, task.noise, task.strategy, done[task.key]) for task in finished]
+            results[view] = Results.of(records, POINTS[view])
+    write_page(results, None if arguments.quick else ROOT.parent / "docs")
 
 
 if __name__ == "__main__":
