@@ -167,84 +167,96 @@ def draw(results: Results) -> Any:
     return figure
 
 
+PAGE = """\
+# Which question next
+
+`pairlens.asking.Asker` chooses what to ask: in a notebook, by `pairlens ask` in a terminal, or behind a page of your own.
+
+```python
+from pairlens import PairLens
+from pairlens.asking import Asker
+
+asker = Asker(X, random_state=0)
+while (question := asker.ask()) is not None:
+    asker.tell(question, what_a_person_says(question.rows))  # "same", "different" or "unsure"
+view = PairLens(2).fit_transform(X, constraints=asker.constraints())
+```
+
+It does not pick pairs, it places rows. A row is compared with a member of each group found so far, the likeliest first,
+until it is known where it belongs; a row that belongs to none founds a new group. All pairs that follow from the groups
+go to the learner. Their weights add up to the geometric mean of two counts: the independent answers, and all that
+follows from them. Groups have a posterior, so wrong answers are found and repaired.
+
+## What it gains
+
+Simulated on {n_sets} labelled sets ({sets}), two splits each, 200 questions. The score is the ARI of LinearPairLens
+with k - 1 directions on rows that were never asked about, after every ten questions. The area is the mean of that
+curve. Standard errors of paired differences over sets are in brackets.
+
+{gains}
+
+So placing rows gains {clean:+.3f} of area with clean answers and {noisy:+.3f} with one answer in ten wrong.
+
+![Mean ARI over the number of questions](pictures/asking.png)
+
+Questions needed to reach what 200 random pairs reach, on the mean curve:
+
+{needs}
+
+A screen shows a row beside one representative of up to eight groups. It is one question, and as many comparisons as it
+has representatives.
+"""
+
+MAP = """
+## On the map
+
+ARI of rows that were never asked about on the map that PairMap makes of all rows, mean of {n_sets} sets, after some
+numbers of questions:
+
+{points}
+"""
+
+PREFER = """
+## Preferences
+
+`PreferenceAsker` asks which of two rows is better. It takes the pair whose order tells most about a linear ranking,
+half of the time among the rows near the top. The score is the share of pairs of rows never asked about, one of them in
+the top tenth, that RankSVM orders rightly; {n_sets} sets ({sets}), five splits each.
+
+{gains}
+"""
+
+LIMITS = """
+## Limits
+
+- With many classes the first questions are spent on finding them: k classes take about k (k - 1) / 2 comparisons.
+  Placement screens answer up to eight of these at once.
+- Simulated mistakes are spread evenly. Those of people gather where groups meet.
+- With several people, begin with one or two for some thirty questions, until the first groups are there.
+
+`python -m benchmarks.bench_asking` makes this page. Its runs took {minutes:.0f} minutes of processor time.
+"""
+
+
 def page(results: Mapping[str, Results]) -> str:
     """The page in Markdown."""
     lens = results["lens"]
-    areas = {noise: lens.area((noise, "place")) - lens.area((noise, "random")) for noise, _ in lens.scores}
-    parts = [
-        "# Which question next",
-        "",
-        "`pairlens.asking.Asker` chooses what to ask, in a notebook, by `pairlens ask` in a terminal, or behind a page:",
-        "",
-        "```python",
-        "from pairlens.asking import Asker",
-        "",
-        "asker = Asker(X, random_state=0)",
-        "while (question := asker.ask()) is not None:",
-        '    asker.tell(question, "same" if person_says_same(*question.rows) else "different")',
-        "view = PairLens(2).fit_transform(X, constraints=asker.constraints())",
-        "```",
-        "",
-        "It does not pick pairs, it places rows: a row is compared with a member of each group found so far, the likeliest",
-        "first, until it is known where it belongs. Everything that follows from the groups goes to the learner, counted by",
-        "the geometric mean of the independent answers and of all pairs that follow. Groups have a posterior, so wrong",
-        "answers are found and repaired.",
-        "",
-        "## What it gains",
-        "",
-        f"Simulated on {len(lens.sets)} labelled sets ({', '.join(lens.sets)}), two splits each, 200 questions; ARI of",
-        "LinearPairLens with k - 1 directions on rows that were never asked about, after every ten questions. The area is",
-        "the mean of the curve; standard errors of paired differences over sets are in brackets.",
-        "",
-        gain_table(lens),
-        "",
-        f"So placing rows gains {areas[0.0].mean():+.3f} of area with clean answers and {areas[0.1].mean():+.3f} with one",
-        "answer in ten wrong.",
-        "",
-        "![Mean ARI over the number of questions](pictures/asking.png)",
-        "",
-        "Questions that are needed to reach what 200 random pairs reach (on the mean curve):",
-        "",
-        needs_table(lens),
-        "",
-        "A screen shows a row beside one representative of up to eight groups; it is one question and as many comparisons",
-        "as it has representatives.",
-        "",
-    ]
+    gain = {noise: (lens.area((noise, "place")) - lens.area((noise, "random"))).mean() for noise, _ in lens.scores}
+    text = PAGE.format(
+        n_sets=len(lens.sets),
+        sets=", ".join(lens.sets),
+        gains=gain_table(lens),
+        clean=gain[0.0],
+        noisy=gain[0.1],
+        needs=needs_table(lens),
+    )
     if "map" in results:
-        parts += [
-            "## On the map",
-            "",
-            f"ARI of judged rows on the map that PairMap makes of all rows, mean of {len(results['map'].sets)} sets:",
-            "",
-            point_table(results["map"]),
-            "",
-        ]
+        text += MAP.format(n_sets=len(results["map"].sets), points=point_table(results["map"]))
     if "prefer" in results:
         ranked = results["prefer"]
-        parts += [
-            "## Preferences",
-            "",
-            "`PreferenceAsker` asks which of two rows is better: the pair whose order tells most of a linear ranking, half",
-            "of the time among the rows near its top. Share of pairs of judged rows, one of them in the top tenth, that",
-            f"RankSVM orders rightly; {len(ranked.sets)} sets ({', '.join(ranked.sets)}), five splits each:",
-            "",
-            gain_table(ranked).replace("uncertain pairs", "least sure order"),
-            "",
-        ]
-    parts += [
-        "## Limits",
-        "",
-        "- With many classes the first questions are spent on finding them: k classes take about k (k - 1) / 2 comparisons.",
-        "  Placement screens answer up to eight of them at once.",
-        "- Simulated mistakes are spread evenly. Those of people gather where groups meet.",
-        "- Several people at once: begin with one or two for some thirty questions, until the first groups are there.",
-        "",
-        "`python -m benchmarks.bench_asking` makes this page; "
-        f"its runs took {sum(found.seconds for found in results.values()) / 60:.0f} minutes of processor time.",
-        "",
-    ]
-    return "\n".join(parts)
+        gains = gain_table(ranked).replace(NAMES["uncertain"], "least sure order")
+        text += PREFER.format(n_sets=len(ranked.sets), sets=", ".join(ranked.sets), gains=gains)
+    return text + LIMITS.format(minutes=sum(found.seconds for found in results.values()) / 60)
 
 
 def write_page(results: Mapping[str, Results], docs: Path | None) -> None:
