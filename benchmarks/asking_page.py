@@ -170,7 +170,7 @@ def draw(results: Results) -> Any:
 PAGE = """\
 # Which question next
 
-`pairlens.asking.Asker` chooses what to ask: in a notebook, by `pairlens ask` in a terminal, or behind a page of your own.
+`pairlens.asking.Asker` chooses what to ask: in a notebook, by `pairlens ask` in a terminal, or behind your own page.
 
 ```python
 from pairlens import PairLens

@@ -225,8 +225,8 @@ def tasks_of(views: list[str], quick: bool) -> list[Task]:
     found = []
     for view in views:
         ranked = view == "prefer"
-        for name in SCORED_SETS if ranked else sets:
-            for split in range(5 if ranked and not quick else splits):
+        for split in range(5 if ranked and not quick else splits):
+            for name in SCORED_SETS if ranked else sets:
                 for noise in NOISE:
                     for strategy in ("uncertain", "random") if ranked else STRATEGIES:
                         found.append(Task(view, name, split, noise, strategy))
@@ -244,11 +244,11 @@ def main(quick: bool = False) -> None:
     tasks = tasks_of(arguments.views, arguments.quick)
     path = ROOT / "results" / "asking.jsonl"
     done = stored(path) if arguments.only_print else run_all(tasks, path, arguments.jobs)
-    # A set counts when all of its runs are there.
-    unfinished = {(task.view, task.name) for task in tasks if task.key not in done}
+    # A split of a set counts when all of its runs are there.
+    unfinished = {(task.view, task.name, task.split) for task in tasks if task.key not in done}
     results = {}
     for view in arguments.views:
-        finished = [task for task in tasks if task.view == view and (view, task.name) not in unfinished]
+        finished = [task for task in tasks if task.view == view and (view, task.name, task.split) not in unfinished]
         if finished:
             records = [(task.name, task.noise, task.strategy, done[task.key]) for task in finished]
             results[view] = Results.of(records, POINTS[view])
