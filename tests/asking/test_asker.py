@@ -227,15 +227,15 @@ def test_the_curve_by_hand():
 
 def test_the_hint_to_stop():
     flat = audit_curve([Audit(n, n % 3 == 0, (n * 7 % 10) / 20 + 0.4 * (n % 3 > 0), 0.5) for n in range(100)])
-    stop = hint(flat, [1.0, 0.99, 0.97], since_new=30, unsure_rows=0.1)
+    stop = hint(flat, [1.0, 0.99, 0.97], since_new=30, unsure=0.1)
     assert stop.stop
     assert len(stop.reasons) == 3
     assert "10%" in stop.cost
-    assert not hint(flat, [1.0, 0.9, 0.97], since_new=30, unsure_rows=0.1).stop
-    assert not hint(flat, [1.0, 0.99, 0.97], since_new=3, unsure_rows=0.1).stop
-    assert not hint([], [1.0, 0.99, 0.97], since_new=30, unsure_rows=0.1).stop
+    assert not hint(flat, [1.0, 0.9, 0.97], since_new=30, unsure=0.1).stop
+    assert not hint(flat, [1.0, 0.99, 0.97], since_new=3, unsure=0.1).stop
+    assert not hint([], [1.0, 0.99, 0.97], since_new=30, unsure=0.1).stop
     rising = audit_curve([Audit(n, n % 3 == 0, 0.5 if n < 60 else 0.1 + 0.8 * (n % 3 > 0), 0.5) for n in range(100)])
-    assert not hint(rising, [1.0, 0.99, 0.97], since_new=30, unsure_rows=0.1).stop
+    assert not hint(rising, [1.0, 0.99, 0.97], since_new=30, unsure=0.1).stop
 
 
 def test_placing_beats_random_pairs_on_iris():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairlens.asking.groups import Answers, Groups
-from pairlens.asking.posterior import choice_value
+from pairlens.asking.posterior import choice_value, pair_weights
 from pairlens.asking.progress import kappa_of
 from tests.oracles import asking as oracle
 
@@ -74,6 +74,23 @@ def test_weights_of_pairs(situation):
         assert got.keys() == expected.keys()
         for pair, weight in expected.items():
             assert got[pair] == pytest.approx(weight, abs=1e-10)
+
+
+def test_of_many_pairs_some_are_drawn_that_weigh_as_much():
+    members = [np.arange(30), np.arange(30, 70)]
+    sure = [np.ones(30), np.linspace(0.5, 1, 40)]
+    odds = np.full((2, 2), -3.0)
+    everything, some = (pair_weights(members, sure, odds, 25, most=most) for most in (5000, 200))
+    assert len(everything.must) == 30 * 29 // 2 + 40 * 39 // 2
+    assert len(everything.cannot) == 30 * 40
+    for all_pairs, all_weights, pairs, weights in (
+        (everything.must, everything.must_weight, some.must, some.must_weight),
+        (everything.cannot, everything.cannot_weight, some.cannot, some.cannot_weight),
+    ):
+        assert len({frozenset(pair) for pair in all_pairs.tolist()}) == len(all_pairs)
+        assert len(pairs) == 200
+        assert {tuple(pair) for pair in pairs.tolist()} <= {tuple(pair) for pair in all_pairs.tolist()}
+        assert weights.sum() == pytest.approx(all_weights.sum())
 
 
 def test_a_row_prefers_to_be_placed_where_the_answer_says():

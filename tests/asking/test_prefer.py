@@ -86,6 +86,9 @@ def test_equal_people_and_curve():
     assert curve[-1].auc > 0.6
     assert np.isnan(curve[-1].pca)
     assert asker.scores_.shape == (150,)
+    hint = asker.stopping_hint()
+    assert len(hint.reasons) == 2
+    assert "kept their order" in hint.reasons[1]
     with pytest.raises(ValueError, match="strategy='place'"):
         PreferenceAsker(X, strategy="place")
 

@@ -112,15 +112,19 @@ def _merge(now: Situation) -> Draft | None:
     odds, _ = groups.log_odds(state.answers)
     worth = np.argwhere(np.triu(odds > MAY_BE_ONE, 1))
     for a, b in worth[np.argsort(-np.round(odds[worth[:, 0], worth[:, 1]], 9), kind="stable")]:
-        pairs = [
-            (i, j)
-            for i in groups.members[groups.numbers[a]]
-            for j in groups.members[groups.numbers[b]]
-            if now.free(i, j)
-        ]
-        if pairs:
-            return Draft("same", pairs[int(now.rng.integers(len(pairs)))], "merge")
+        pair = _free_pair(now, groups.members[groups.numbers[a]], groups.members[groups.numbers[b]])
+        if pair is not None:
+            return Draft("same", pair, "merge")
     return None
+
+
+def _free_pair(now: Situation, first: list[int], second: list[int]) -> tuple[int, int] | None:
+    """Any pair of two groups that was not compared."""
+    for _ in range(TRIES):
+        i, j = first[int(now.rng.integers(len(first)))], second[int(now.rng.integers(len(second)))]
+        if now.free(i, j):
+            return i, j
+    return next(((i, j) for i in first for j in second if now.free(i, j)), None)
 
 
 def _open_row(now: Situation, screens: bool) -> Draft | None:

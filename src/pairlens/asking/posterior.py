@@ -41,6 +41,8 @@ PRIOR_ROWS = 10.0
 """Rows that the prior of the variance within groups counts for."""
 SURELY_DIFFERENT = 0.8
 """Probability above which two groups give cannot-links."""
+MOST_PAIRS = 50_000
+"""Pairs of a kind that go to the learner; a view does not change with more of them, but takes longer."""
 SHAPE_LIMITS = (-4.0, 2.0)
 """The most that the places of two groups say about whether they are one."""
 
@@ -208,7 +210,9 @@ class Pairs:
     cannot_weight: Floats
 
 
-def pair_weights(members: list[Ints], confidence: list[Floats], odds: Floats, asked: int) -> Pairs:
+def pair_weights(
+    members: list[Ints], confidence: list[Floats], odds: Floats, asked: int, *, most: int = MOST_PAIRS
+) -> Pairs:
     r"""All pairs that follow from the groups, counted by half.
 
     Must-links weigh :math:`c_i c_j / |h|` inside a group, cannot-links :math:`c_i c_j P(\text{different})` between
@@ -223,31 +227,49 @@ def pair_weights(members: list[Ints], confidence: list[Floats], odds: Floats, as
         Log odds that two groups are one.
     asked : int
         Distinct pairs of rows of different groups that were asked about.
+    most : int
+        Of more pairs of a kind, so many are drawn; they weigh as much as all.
     """
-    must, must_weight, cannot, cannot_weight = [], [], [], []
-    for a, (rows, sure) in enumerate(zip(members, confidence)):
-        i, j = np.triu_indices(len(rows), 1)
-        must.append(np.column_stack([rows[i], rows[j]]))
-        must_weight.append(sure[i] * sure[j] / max(len(rows), 1))
-        for b in range(a):
-            different = 1 / (1 + np.exp(odds[a, b]))
-            if different > SURELY_DIFFERENT:
-                cannot.append(np.column_stack([np.repeat(rows, len(members[b])), np.tile(members[b], len(rows))]))
-                cannot_weight.append(np.outer(sure, confidence[b]).ravel() * different)
-    inside, inside_weight = _joined(must, must_weight)
-    between, between_weight = _joined(cannot, cannot_weight)
+    inside = [(a, a, 1 / max(len(rows), 1)) for a, rows in enumerate(members)]
+    different = 1 / (1 + np.exp(odds))
+    between = [(a, b, different[a, b]) for a in range(len(members)) for b in range(a)]
+    between = [block for block in between if block[2] > SURELY_DIFFERENT]
+    must, must_weight, n_must = _pairs_of(inside, members, confidence, most)
+    cannot, cannot_weight, n_cannot = _pairs_of(between, members, confidence, most)
     freedom = sum(max(len(rows) - 1, 0) for rows in members)
     return Pairs(
-        inside,
-        _to_sum(inside_weight, np.sqrt(freedom * len(inside))),
-        between,
-        _to_sum(between_weight, np.sqrt(asked * len(between))),
+        must,
+        _to_sum(must_weight, np.sqrt(freedom * n_must)),
+        cannot,
+        _to_sum(cannot_weight, np.sqrt(asked * n_cannot)),
     )
 
 
-def _joined(pairs: list[Ints], weights: list[Floats]) -> tuple[Ints, Floats]:
-    none = np.zeros((0, 2), dtype=np.int64)
-    return np.concatenate([none, *pairs]).astype(np.int64), np.concatenate([np.zeros(0), *weights])
+def _pairs_of(
+    blocks: list[tuple[int, int, float]], members: list[Ints], confidence: list[Floats], most: int
+) -> tuple[Ints, Floats, int]:
+    """Pairs of groups, or inside of one, with weights and their number; if there are too many, some of them."""
+    size = [
+        len(members[a]) * len(members[b]) if a != b else len(members[a]) * (len(members[a]) - 1) // 2
+        for a, b, _ in blocks
+    ]
+    total = sum(size)
+    chosen = np.arange(total)
+    if total > most:
+        chosen = np.sort(np.random.default_rng(total).choice(total, most, replace=False))
+    ends = np.cumsum([0, *size])
+    pairs, weights = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0)]
+    for (a, b, weight), start, end in zip(blocks, ends[:-1], ends[1:]):
+        at = chosen[np.searchsorted(chosen, start) : np.searchsorted(chosen, end)] - start
+        if a == b:
+            # The t-th pair (i, j), j < i, in the order (1, 0), (2, 0), (2, 1), (3, 0), ...
+            i = np.floor((1 + np.sqrt(1 + 8 * at)) / 2).astype(np.int64)
+            j = at - i * (i - 1) // 2
+        else:
+            i, j = np.divmod(at, len(members[b]))
+        pairs.append(np.column_stack([members[a][i], members[b][j]]))
+        weights.append(confidence[a][i] * confidence[b][j] * weight)
+    return np.concatenate(pairs).astype(np.int64), np.concatenate(weights), total
 
 
 def _to_sum(weight: Floats, total: float) -> Floats:

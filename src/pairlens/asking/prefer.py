@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens.asking.choosing import Draft
-from pairlens.asking.progress import CurvePoint, share_curve
+from pairlens.asking.progress import CurvePoint, StoppingHint, hint, share_curve
 from pairlens.asking.questions import Entry
-from pairlens.asking.ranking import Ranking, RankJob, RankLens, information
+from pairlens.asking.ranking import Ranking, RankJob, RankLens, better_chance, information
 from pairlens.asking.session import Session
 from pairlens.asking.view import fingerprint
 from pairlens.supervision import Preferences
@@ -27,6 +27,9 @@ AT_TOP = 0.5
 """Share of the candidates with a row from the top."""
 TRIES = 200
 ENUMERATE = 400
+N_PROBE = 500
+"""Pairs whose order is watched from fit to fit."""
+SURE = 0.9
 
 
 @dataclass
@@ -36,6 +39,7 @@ class _State:
     asked: set[tuple[int, int]] = field(default_factory=set)
     skipped: set[int] = field(default_factory=set)
     audits: list[tuple[int, bool]] = field(default_factory=list)
+    kept: list[float] = field(default_factory=list)
     n_entries: int = 0
     refit_at: int = 0
 
@@ -46,6 +50,7 @@ class _State:
             asked=set(self.asked),
             skipped=set(self.skipped),
             audits=list(self.audits),
+            kept=list(self.kept),
         )
 
     def plain(self) -> dict[str, Any]:
@@ -55,6 +60,7 @@ class _State:
             "asked": sorted(self.asked),
             "skipped": sorted(self.skipped),
             "audits": list(self.audits),
+            "kept": list(self.kept),
             "counts": (self.n_entries, self.refit_at),
         }
 
@@ -167,6 +173,22 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         """
         return share_curve(self._state.audits)
 
+    def stopping_hint(self) -> StoppingHint:
+        """Whether more answers would still change much: a flat curve, and a ranking that stays as it is.
+
+        Returns
+        -------
+        StoppingHint
+        """
+        chance = better_chance(self._probes(), self._state.ranking)
+        unsure = float(((chance > 1 - SURE) & (chance < SURE)).mean())
+        return hint(self.learning_curve(), self._state.kept, None, unsure)
+
+    def _probes(self) -> NDArray[np.float64]:
+        """Differences of fixed random pairs of rows."""
+        i, j = np.random.default_rng([self.seed_, 7]).integers(self.n_rows, size=(2, N_PROBE))
+        return self._lens.rows[i[i != j]] - self._lens.rows[j[i != j]]
+
     # The parts of a session
 
     def _first_state(self) -> _State:
@@ -214,6 +236,9 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         self.views[view.key] = view
 
     def _refit(self, state: _State, view: Ranking) -> None:
+        probes = self._probes()
+        before, now = probes @ state.ranking.weights, probes @ view.weights
+        state.kept.append(float(((before > 0) == (now > 0)).mean()))
         state.ranking, state.refit_at = view, state.n_entries
 
     # Choosing

@@ -30,6 +30,8 @@ ENOUGH = 20
 Z95 = 1.959964
 STABLE_FITS = 3
 STABLE_SHARE = 0.95
+LATELY = 40
+"""Answers over which a curve has to be flat."""
 RARE_AFTER = 20
 """Rows placed in a row without a new group, from which on new groups are rare."""
 
@@ -188,41 +190,44 @@ def agreement_of(pairs: Iterable[tuple[int, int]]) -> Agreement:
     return Agreement(len(found), sum(a == b for a, b in found) / len(found), kappa_of(found))
 
 
-def hint(curve: Sequence[CurvePoint], kept: Sequence[float], since_new: int, unsure_rows: float) -> StoppingHint:
+def hint(curve: Sequence[CurvePoint], kept: Sequence[float], since_new: int | None, unsure: float) -> StoppingHint:
     """Whether to stop.
 
     Parameters
     ----------
     curve : sequence of CurvePoint
     kept : sequence of float
-        Share of the probe rows that kept their group, at each fit.
-    since_new : int
-        Rows placed since the last new group.
-    unsure_rows : float
-        Share of the probe rows whose group is not sure.
+        Share of the probes that kept their group (or their order), at each fit.
+    since_new : int or None
+        Rows placed since the last new group; None where there are no groups.
+    unsure : float
+        Share of the probes whose group (or order) is not sure.
     """
-    reasons = []
-    flat = False
-    gain, doubt = float("nan"), float("nan")
-    earlier = [point for point in curve if point.answers <= curve[-1].answers - 2 * RARE_AFTER] if curve else []
-    if not earlier:
-        reasons.append("The learning curve is too short to say whether it is flat.")
+    what, probes = ("group", "rows") if since_new is not None else ("order", "pairs")
+    flat, gain, doubt, words = _flatness(curve)
+    reasons = [words]
+    least = min(kept[-STABLE_FITS:]) if len(kept) >= STABLE_FITS else float("nan")
+    if math.isnan(least):
+        reasons.append(f"Too few fits to say whether {probes} keep their {what}.")
     else:
-        gain = curve[-1].auc - earlier[-1].auc
-        doubt = (curve[-1].high - curve[-1].low) / 2
-        flat = gain < doubt and curve[-1].n >= ENOUGH
-        words = "is flat" if flat else "still rises"
-        reasons.append(f"The learning curve {words}: {gain:+.3f} over the last answers, of {curve[-1].auc:.3f}.")
-    stable = len(kept) >= STABLE_FITS and min(kept[-STABLE_FITS:]) >= STABLE_SHARE
-    if len(kept) < STABLE_FITS:
-        reasons.append("Too few fits to say whether rows keep their groups.")
-    else:
-        reasons.append(
-            f"{min(kept[-STABLE_FITS:]):.0%} or more of the probe rows kept their group in each of the last "
-            f"{STABLE_FITS} fits."
-        )
-    rare = since_new >= RARE_AFTER
-    reasons.append(f"{since_new} rows were placed since the last new group.")
-    cost = f"About {unsure_rows:.0%} of the rows are not sure of their group yet"
-    cost += "." if math.isnan(gain) else f"; the last answers moved the AUC by {gain:+.3f} (give or take {doubt:.3f})."
-    return StoppingHint(flat and stable and rare, tuple(reasons), cost)
+        reasons.append(f"In each of the last {STABLE_FITS} fits {least:.0%} or more of the {probes} kept their {what}.")
+    if since_new is not None:
+        reasons.append(f"{since_new} rows were placed since the last new group.")
+    cost = f"About {unsure:.0%} of the {probes} are not sure of their {what} yet"
+    cost += (
+        "." if math.isnan(gain) else f"; the last answers moved the curve by {gain:+.3f} (give or take {doubt:.3f})."
+    )
+    rare = since_new is None or since_new >= RARE_AFTER
+    return StoppingHint(flat and least >= STABLE_SHARE and rare, tuple(reasons), cost)
+
+
+def _flatness(curve: Sequence[CurvePoint]) -> tuple[bool, float, float, str]:
+    """Whether the curve is flat, what it gained lately, half its interval, and a sentence on it."""
+    earlier = [point for point in curve if point.answers <= curve[-1].answers - LATELY]
+    if not earlier or curve[-1].n < ENOUGH:
+        return False, float("nan"), float("nan"), "The learning curve is too short to say whether it is flat."
+    gain = curve[-1].auc - earlier[-1].auc
+    doubt = (curve[-1].high - curve[-1].low) / 2
+    words = "is flat" if gain < doubt else "still rises"
+    sentence = f"The learning curve {words}: {gain:+.3f} over the last {LATELY} answers, to {curve[-1].auc:.3f}."
+    return gain < doubt, gain, doubt, sentence

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens.asking.view import checked_rows
 from pairlens.methods.pairlens import exact_means, principal_rows
 
-__all__ = ["RankJob", "RankLens", "Ranking", "information", "laplace"]
+__all__ = ["RankJob", "RankLens", "Ranking", "better_chance", "information", "laplace"]
 
 Floats = NDArray[np.float64]
 
@@ -105,13 +105,23 @@ def laplace(differences: Floats, share: Floats, weight: Floats) -> tuple[Floats,
     return w, np.asarray(np.linalg.inv(curvature))
 
 
+def better_chance(differences: Floats, ranking: Ranking) -> Floats:
+    """Chance that the first row of each comparison is better: the mean of a logistic curve over a normal variable.
+
+    By MacKay's approximation (The evidence framework applied to classification networks, 1992).
+    """
+    mean, variance = differences @ ranking.weights, _variance(differences, ranking)
+    return np.asarray(1 / (1 + np.exp(-np.clip(mean / np.sqrt(1 + np.pi * variance / 8), -30, 30))))
+
+
+def _variance(differences: Floats, ranking: Ranking) -> Floats:
+    return np.asarray(np.einsum("ij,ij->i", differences @ ranking.covariance, differences))
+
+
 def information(differences: Floats, ranking: Ranking) -> Floats:
     r"""What the answer to a comparison is expected to tell of w: :math:`\frac12 \log(1 + p (1 - p) s^2)`.
 
     p is the chance that the first is better, s the standard deviation of the difference of the scores.
     """
-    mean = differences @ ranking.weights
-    variance = np.einsum("ij,jk,ik->i", differences, ranking.covariance, differences)
-    # The mean of a logistic curve over a normal variable (MacKay, 1992).
-    p = 1 / (1 + np.exp(-np.clip(mean / np.sqrt(1 + np.pi * variance / 8), -30, 30)))
-    return np.asarray(0.5 * np.log1p(p * (1 - p) * variance))
+    p = better_chance(differences, ranking)
+    return np.asarray(0.5 * np.log1p(p * (1 - p) * _variance(differences, ranking)))
