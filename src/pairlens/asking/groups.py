@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from pairlens.asking.posterior import (
 __all__ = ["FIRST_ERROR", "Answers", "Groups"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 FIRST_ERROR = 0.05
 ERROR_LIMITS = (0.002, 0.3)
@@ -30,27 +31,43 @@ REPAIRS = 2
 """Times that every placed row is taken out and placed again after a fit."""
 
 
-@dataclass
 class Answers:
-    """Comparisons of two rows, and those of each row."""
+    """Comparisons of two rows, in columns, and those of each row."""
 
-    pairs: list[tuple[int, int, bool]] = field(default_factory=list)
-    of_row: dict[int, list[int]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        # Plain numbers: a hundred thousand tuples would keep the garbage collector busy.
+        self._first, self._second, self._same = array("q"), array("q"), array("b")
+        self._of_row: dict[int, list[int]] = {}
 
     def copy(self) -> Answers:
         """A copy that can grow by itself."""
-        return Answers(list(self.pairs), {row: list(found) for row, found in self.of_row.items()})
+        other = Answers()
+        other._first, other._second, other._same = self._first[:], self._second[:], self._same[:]
+        other._of_row = {row: list(found) for row, found in self._of_row.items()}
+        return other
 
     def add(self, i: int, j: int, same: bool) -> None:
         """One more comparison."""
         for row in (i, j):
-            self.of_row.setdefault(row, []).append(len(self.pairs))
-        self.pairs.append((i, j, same))
+            self._of_row.setdefault(row, []).append(len(self._first))
+        self._first.append(i)
+        self._second.append(j)
+        self._same.append(same)
 
     def about(self, row: int) -> list[tuple[int, bool]]:
         """The other row and whether it is the same, of each comparison with this row."""
-        found = (self.pairs[number] for number in self.of_row.get(row, ()))
-        return [(j if i == row else i, same) for i, j, same in found]
+        found = self._of_row.get(row, ())
+        return [(self._second[at] if self._first[at] == row else self._first[at], bool(self._same[at])) for at in found]
+
+    @property
+    def pairs(self) -> list[tuple[int, int, bool]]:
+        """All comparisons (i, j, same)."""
+        return list(zip(self._first, self._second, map(bool, self._same)))
+
+    def columns(self) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """The two rows of all comparisons, and whether they are the same."""
+        first, second = (np.array(column, dtype=np.int64) for column in (self._first, self._second))
+        return first, second, np.array(self._same, dtype=bool)
 
 
 class Groups:
@@ -165,24 +182,28 @@ class Groups:
 
     # All of them
 
-    def log_odds(self, answers: Answers) -> tuple[Floats, NDArray[np.int64]]:
+    def log_odds(self, answers: Answers) -> tuple[Floats, Ints]:
         """Log odds that two groups are one, and the number of "same" between them, for all of them."""
-        position = {number: at for at, number in enumerate(self.numbers)}
-        between = [
-            (position[self.where[i]], position[self.where[j]], same, self.confidence[i] * self.confidence[j])
-            for i, j, same in answers.pairs
-            if i in self.where and j in self.where and self.where[i] != self.where[j]
-        ]
-        columns = [np.array(column) for column in zip(*between)] if between else [np.zeros(0)] * 4
-        evidence, n_same = answer_log_odds(
-            len(self),
-            columns[0].astype(np.int64),
-            columns[1].astype(np.int64),
-            columns[2].astype(bool),
-            columns[3].astype(np.float64),
-            self.error,
-        )
+        first, second, same, sure = self._between(answers)
+        evidence, n_same = answer_log_odds(len(self), first, second, same, sure, self.error)
         return merge_log_odds(self.sums, self.var, evidence), n_same
+
+    def _between(self, answers: Answers) -> tuple[Ints, Ints, NDArray[np.bool_], Floats]:
+        """Positions of the groups, verdict and confidence of the comparisons of rows of different groups."""
+        i, j, same = answers.columns()
+        group, sure = self._by_row()
+        apart = (group[i] >= 0) & (group[j] >= 0) & (group[i] != group[j])
+        i, j = i[apart], j[apart]
+        return group[i], group[j], same[apart], sure[i] * sure[j]
+
+    def _by_row(self) -> tuple[Ints, Floats]:
+        """Position of the group of every row, -1 where there is none, and how sure it is."""
+        group, sure = np.full(len(self.Z), -1, dtype=np.int64), np.zeros(len(self.Z))
+        rows = list(self.where)
+        position = {number: at for at, number in enumerate(self.numbers)}
+        group[rows] = [position[self.where[row]] for row in rows]
+        sure[rows] = [self.confidence[row] for row in rows]
+        return group, sure
 
     def merge(self, answers: Answers) -> None:
         """Join groups that are more likely one than two and have a "same" between them, best first."""
@@ -211,25 +232,22 @@ class Groups:
         self.error = self._error_rate(answers)
 
     def _error_rate(self, answers: Answers) -> float:
-        judged = [
-            (self.where[i] == self.where[j]) == same
-            for i, j, same in answers.pairs
-            if i in self.where and j in self.where
-        ]
+        i, j, same = answers.columns()
+        group, _ = self._by_row()
+        judged = (group[i] >= 0) & (group[j] >= 0)
+        disagree = judged & ((group[i] == group[j]) != same)
         wrong, total = ERROR_PRIOR
-        rate = (wrong + judged.count(False)) / (total + len(judged))
+        rate = (wrong + int(disagree.sum())) / (total + int(judged.sum()))
         return min(max(rate, ERROR_LIMITS[0]), ERROR_LIMITS[1])
 
     def pairs(self, answers: Answers) -> Pairs:
         """The must-links and cannot-links that follow from the groups, counted by half."""
-        asked = {
-            (min(i, j), max(i, j))
-            for i, j, _ in answers.pairs
-            if i in self.where and j in self.where and self.where[i] != self.where[j]
-        }
+        i, j, _ = answers.columns()
+        group, sure = self._by_row()
+        apart = (group[i] >= 0) & (group[j] >= 0) & (group[i] != group[j])
+        asked = np.unique(np.sort(np.column_stack([i[apart], j[apart]]), axis=1), axis=0)
         members = [np.array(self.members[number], dtype=np.int64) for number in self.numbers]
-        sure = [np.array([self.confidence[row] for row in rows.tolist()]) for rows in members]
-        return pair_weights(members, sure, self.log_odds(answers)[0], len(asked))
+        return pair_weights(members, [sure[rows] for rows in members], self.log_odds(answers)[0], len(asked))
 
     def settled(self, row: int, answers: Answers, sure: float, unlikely: float) -> bool:
         """Whether it is known where an open row belongs, and an answer says so."""
