@@ -200,8 +200,10 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         """What this person took back comes first."""
         for question in [question for question in reversed(self._undone) if question.annotator == annotator]:
             self._undone.remove(question)
-            told = {pair for entry in self._log for pair in entry.question.pairs}
-            if question.kind != "skip" and (told | self._leases.pairs()).isdisjoint(question.pairs):
+            taken = self._leases.pairs()
+            if question.purpose not in ("overlap", "repeat"):
+                taken |= {pair for entry in self._log for pair in entry.question.pairs}
+            if question.kind != "skip" and taken.isdisjoint(question.pairs):
                 return question
         return None
 
