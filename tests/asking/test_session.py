@@ -260,6 +260,20 @@ def test_fits_slow_down_but_never_stop():
     assert asker.answers_behind_ <= 3
 
 
+def test_old_answers_change_too():
+    """However few of the former states are kept."""
+    asker = PreferenceAsker(X, random_state=3, refit_every=1, lens=RANK_LENS)
+    answer_all(asker, Y + X[:, 0], 60)
+    assert len(asker._checkpoints) <= 17
+    for at in (40, 3, 0):
+        asker.change(asker.log[at].question.id, "right")
+        asker.retract(asker.log[at + 1].question.id)
+        fresh = PreferenceAsker(X, random_state=3, refit_every=1, lens=RANK_LENS)
+        for entry in asker.log:
+            fresh.tell(*entry)
+        assert fresh.state() == asker.state()
+
+
 def test_a_question_survives_json():
     question = make("placement").ask("ann")
     assert Question.from_dict(json.loads(json.dumps(question.to_dict()))) == question

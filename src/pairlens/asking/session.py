@@ -28,6 +28,8 @@ REPEAT_AFTER = 10
 """Entries of the log before a question may come back."""
 OVERLAP_WITHIN = 200
 """The latest entries from which a question is given to a second person."""
+MOST_CHECKPOINTS = 16
+"""States that are kept to go back to."""
 SLOWING = 20
 """Of many answers, a fit waits for one in so many: the later, the less ten answers change."""
 
@@ -398,6 +400,10 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
     def _renew(self, view: ViewT) -> None:
         self._refit(self._state, view)
         self._checkpoints.append(self._kept(self._state))
+        if len(self._checkpoints) > MOST_CHECKPOINTS:
+            # Mostly the latest answers are taken back; to get to old ones, a longer way is taken.
+            latest = MOST_CHECKPOINTS // 2
+            self._checkpoints = self._checkpoints[:-latest:2] + self._checkpoints[-latest:]
 
     def fit_job(self) -> JobT | None:
         """What has to be fitted next, for ``fits="elsewhere"``; None if no fit is due."""
