@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 
@@ -248,3 +249,33 @@ def test_placing_beats_random_pairs_on_iris():
     assert found["place"].n_must_link > 3 * found["random"].n_must_link
     must = found["place"].must_link
     assert (y[must[:, 0]] == y[must[:, 1]]).all()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.array([[0.0], [1.0]]),
+        np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [5.0, 1.0]]),
+        np.zeros((6, 3)),
+        np.random.default_rng(0).standard_normal((7, 40)),
+    ],
+    ids=["two rows", "duplicates", "constant", "wide"],
+)
+@pytest.mark.parametrize("arguments", [{}, {"screen": "placement"}, {"strategy": "uncertain"}, {"audit": 0.5}])
+def test_odd_tables(rows, arguments):
+    """Asking works on any table, ends, and never makes NaN."""
+    asker = Asker(rows, random_state=0, refit_every=2, **arguments)
+    answer_all(asker, np.arange(len(rows)) % 2, 100)
+    assert asker.ask() is None
+    assert all(0 <= sure <= 1 for sure in asker.confidence_.values())
+    assert np.isfinite(asker.view_).all()
+
+
+def test_sparse_rows_are_as_good_as_dense_ones():
+    rows = np.where(np.random.default_rng(0).random((80, 20)) < 0.2, 1.0, 0.0)
+    dense, thin = (Asker(table, random_state=0) for table in (rows, sparse.csr_matrix(rows)))
+    y = rows[:, 0].astype(int)
+    assert [q.rows for q in answer_all(dense, y, 30)] == [q.rows for q in answer_all(thin, y, 30)]
+    rows[3, 2] = np.inf
+    with pytest.raises(ValueError, match="first in row 3"):
+        Asker(sparse.csr_matrix(rows))

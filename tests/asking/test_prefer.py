@@ -97,3 +97,11 @@ def test_a_skipped_row_is_not_asked_about():
     asker = PreferenceAsker(X[:12], random_state=0)
     asker.skip(3)
     assert all(3 not in question.rows for question in answer_all(asker, SCORE, 40))
+
+
+@pytest.mark.parametrize("rows", [np.zeros((4, 2)), RNG.standard_normal((5, 30)), np.array([[0.0], [1.0]])])
+def test_odd_tables(rows):
+    asker = PreferenceAsker(rows, random_state=0, refit_every=2)
+    answer_all(asker, np.arange(len(rows)), 50)
+    assert asker.ask() is None
+    assert np.isfinite(asker.scores_).all()

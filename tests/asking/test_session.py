@@ -260,6 +260,18 @@ def test_fits_slow_down_but_never_stop():
     assert asker.answers_behind_ <= 3
 
 
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_replayed_asker_goes_on_with_the_same_questions(kind):
+    asker = make(kind)
+    answer_all(asker, Y, 25)
+    fresh = replayed(asker, kind)
+    for _ in range(5):
+        question = asker.ask()
+        assert fresh.ask() == question
+        for one in (asker, fresh):
+            one.tell(question, true_answer(question, Y))
+
+
 def test_old_answers_change_too():
     """However few of the former states are kept."""
     asker = PreferenceAsker(X, random_state=3, refit_every=1, lens=RANK_LENS)

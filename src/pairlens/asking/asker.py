@@ -36,7 +36,7 @@ class Asker(Session[State, FitJob, View]):
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or CSR matrix of shape (n_samples, n_features)
         The rows; finite numbers.
     strategy : {"place", "random", "uncertain"}, default="place"
         How questions are chosen: place rows; any pair; the pair of dense rows that it is least sure of, no row twice.

@@ -74,7 +74,7 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or CSR matrix of shape (n_samples, n_features)
         The rows; finite numbers.
     strategy : {"uncertain", "random"}, default="uncertain"
         The comparison that it is least sure of, or any.

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens.asking.view import checked_rows
-from pairlens.methods.pairlens import exact_means, principal_rows
+from pairlens.asking.view import checked_rows, principal_coordinates
 
 __all__ = ["RankJob", "RankLens", "Ranking", "better_chance", "information", "laplace"]
 
@@ -60,14 +59,14 @@ class RankLens:
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or CSR matrix of shape (n_samples, n_features)
         Finite numbers.
     """
 
     def __init__(self, X: ArrayLike) -> None:
         given = checked_rows(X)
-        self.n_rows = len(given)
-        rows = principal_rows(given, exact_means(given)).rows[:, :MOST_COLUMNS]
+        self.n_rows = int(given.shape[0])
+        rows = principal_coordinates(given)[:, :MOST_COLUMNS]
         size = np.sqrt(np.einsum("ij,ij->", rows, rows) / len(rows))
         self.rows = rows / (size if size > 0 else 1.0)
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from pairlens._threads import threads_for
+from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods.pairlens import FirstStage, exact_means, principal_rows
 from pairlens.supervision import Constraints
 
-__all__ = ["FitJob", "Lens", "View", "checked_rows", "fingerprint"]
+__all__ = ["FitJob", "Lens", "View", "checked_rows", "fingerprint", "principal_coordinates"]
 
 Floats = NDArray[np.float64]
 
@@ -75,7 +78,7 @@ class Lens:
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or CSR matrix of shape (n_samples, n_features)
         Finite numbers.
 
     Attributes
@@ -89,9 +92,9 @@ class Lens:
 
     def __init__(self, X: ArrayLike) -> None:
         rows = checked_rows(X)
-        self.n_rows = len(rows)
+        self.n_rows = int(rows.shape[0])
         with threads_for(rows.shape):
-            self._stage = FirstStage.of(principal_rows(rows, exact_means(rows)).rows)
+            self._stage = FirstStage.of(principal_coordinates(rows))
         self.principal = self._stage.problem.rows[:, :N_COLUMNS]
         self.neighbors = self._stage.nearest
 
@@ -100,7 +103,9 @@ class Lens:
         with warnings.catch_warnings(), threads_for(self._stage.problem.rows.shape):
             warnings.simplefilter("ignore", SupervisionWarning)
             found = self._stage.fit(job.constraints, random_state=job.seed)
-            return View(job.key, found.directions(min(N_COLUMNS, self._stage.problem.dim))[1])
+            directions = found.directions(min(N_COLUMNS, self._stage.problem.dim))[1]
+        # Rows that are all equal have no direction; they look equal in any.
+        return View(job.key, directions if directions.shape[1] else np.zeros((len(directions), 1)))
 
     def look(self, view: View) -> Floats:
         """All rows in a view."""
@@ -115,12 +120,20 @@ class Lens:
         return np.asarray(squared / max(self.neighbors.shape[1], 1))
 
 
-def checked_rows(X: ArrayLike) -> Floats:
-    """X as an array of finite numbers, or ValueError that says what is wrong with it."""
-    rows = np.asarray(X, dtype=np.float64)
+def principal_coordinates(rows: Rows) -> Floats:
+    """The z-scored rows in the principal components that hold 99 % of their variance, at least one."""
+    found = np.asarray(principal_rows(rows, exact_means(rows)).rows)
+    return found if found.shape[1] else np.zeros((rows.shape[0], 1))
+
+
+def checked_rows(X: Any) -> Rows:
+    """X as rows of finite numbers, or ValueError that says what is wrong with it."""
+    rows: Rows = X.tocsr().astype(np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
         raise ValueError(f"X must be a table of at least two rows and one column, got the shape {rows.shape}.")
-    if not np.isfinite(rows).all():
-        row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+    finite = np.isfinite(rows.data if sparse.issparse(rows) else rows)
+    if not finite.all():
+        at = int(np.flatnonzero(~finite.ravel())[0])
+        row = np.searchsorted(rows.indptr, at, "right") - 1 if sparse.issparse(rows) else at // rows.shape[1]
         raise ValueError(f"X holds NaN or infinity, first in row {row}: fill in missing numbers before asking.")
     return rows
