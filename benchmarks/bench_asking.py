@@ -233,27 +233,37 @@ def tasks_of(views: list[str], quick: bool) -> list[Task]:
     return found
 
 
-def main(quick: bool = False) -> None:
-    """Run what is missing, and show it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", default=quick)
-    parser.add_argument("--views", nargs="+", choices=list(JUDGES), default=["lens", "prefer"])
-    parser.add_argument("--only-print", action="store_true")
-    parser.add_argument("--jobs", type=int, default=1)
-    arguments = parser.parse_args([] if quick else None)
-    tasks = tasks_of(arguments.views, arguments.quick)
+def simulate(views: list[str], *, quick: bool, only_print: bool = False, jobs: int = 1) -> None:
+    """Run what is missing, and show all."""
+    tasks = tasks_of(views, quick)
     path = ROOT / "results" / "asking.jsonl"
-    done = stored(path) if arguments.only_print else run_all(tasks, path, arguments.jobs)
+    done = stored(path) if only_print else run_all(tasks, path, jobs)
     # A split of a set counts when all of its runs are there.
     unfinished = {(task.view, task.name, task.split) for task in tasks if task.key not in done}
     results = {}
-    for view in arguments.views:
+    for view in views:
         finished = [task for task in tasks if task.view == view and (view, task.name, task.split) not in unfinished]
         if finished:
             records = [(task.name, task.noise, task.strategy, done[task.key]) for task in finished]
             results[view] = Results.of(records, POINTS[view])
-    write_page(results, None if arguments.quick else ROOT.parent / "docs")
+    write_page(results, None if quick else ROOT.parent / "docs")
+
+
+def main(quick: bool = False) -> None:  # noqa: ARG001
+    """What `make bench` runs: the quick simulation, whose tables are printed."""
+    simulate(["lens", "prefer"], quick=True)
+
+
+def command() -> None:
+    """What ``python -m benchmarks.bench_asking`` runs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--views", nargs="+", choices=list(JUDGES), default=["lens", "prefer"])
+    parser.add_argument("--only-print", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1)
+    arguments = parser.parse_args()
+    simulate(arguments.views, quick=arguments.quick, only_print=arguments.only_print, jobs=arguments.jobs)
 
 
 if __name__ == "__main__":
-    main()
+    command()

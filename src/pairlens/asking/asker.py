@@ -48,7 +48,8 @@ class Asker(Session[State, FitJob, View]):
     random_state : int, RandomState, Generator or None, default=None
         The seed; ``seed_`` is what has to be kept to replay a log.
     audit : float, default=0
-        Share of questions that are drawn at random, for :meth:`learning_curve`; 0.15 is a good one.
+        Share of questions that are drawn at random, whatever the groups say, for :meth:`learning_curve`; 0.15 is a
+        good one. They are judged by the view of the moment, and then learned from like any other.
     repeat : float, default=0
         Share of questions that come back to the same person with sides swapped, for :meth:`consistency`.
     overlap : float, default=0.1
