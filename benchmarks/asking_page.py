@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,8 @@ class Results:
     Attributes
     ----------
     sets : tuple of str
+    splits : float
+        Mean number of splits of a set.
     points : array of shape (n_points,)
         Questions after which the view was judged.
     scores : dict from (noise, strategy) to an array of shape (n_sets, n_points)
@@ -41,6 +44,7 @@ class Results:
     """
 
     sets: tuple[str, ...]
+    splits: float
     points: Array
     scores: Mapping[tuple[float, str], Array]
     comparisons: Mapping[tuple[float, str], Array]
@@ -64,7 +68,14 @@ class Results:
             }
 
         seconds = sum(record["seconds"] for *_, record in records)
-        return cls(sets, np.array(points, dtype=np.float64), table("scores"), table("comparisons"), seconds)
+        splits = len(records) / max(len(sets) * len(kinds), 1)
+        return cls(sets, splits, np.array(points, dtype=np.float64), table("scores"), table("comparisons"), seconds)
+
+    def described(self, what: str) -> str:
+        """A sentence on what was simulated."""
+        splits = "one split" if self.splits == 1 else f"{self.splits:.3g} splits"
+        text = f"Simulated on {len(self.sets)} {what} ({', '.join(self.sets)}), {splits} each, 200 questions."
+        return textwrap.fill(text, 118)
 
     def area(self, kind: tuple[float, str]) -> Array:
         """Mean of each set's curve after its first point."""
@@ -189,9 +200,10 @@ follows from them. Groups have a posterior, so wrong answers are found and repai
 
 ## What it gains
 
-Simulated on {n_sets} labelled sets ({sets}), two splits each, 200 questions. The score is the ARI of LinearPairLens
-with k - 1 directions on rows that were never asked about, after every ten questions. The area is the mean of that
-curve. Standard errors of paired differences over sets are in brackets.
+{simulated}
+
+The score is the ARI of LinearPairLens with k - 1 directions on rows that were never asked about, after every ten
+questions. The area is the mean of that curve. Standard errors of paired differences over sets are in brackets.
 
 {gains}
 
@@ -221,7 +233,9 @@ PREFER = """
 
 `PreferenceAsker` asks which of two rows is better. It takes the pair whose order tells most about a linear ranking,
 half of the time among the rows near the top. The score is the share of pairs of rows never asked about, one of them in
-the top tenth, that RankSVM orders rightly; {n_sets} sets ({sets}), five splits each.
+the top tenth, that RankSVM orders rightly.
+
+{simulated}
 
 {gains}
 """
@@ -243,8 +257,7 @@ def page(results: Mapping[str, Results]) -> str:
     lens = results["lens"]
     gain = {noise: (lens.area((noise, "place")) - lens.area((noise, "random"))).mean() for noise, _ in lens.scores}
     text = PAGE.format(
-        n_sets=len(lens.sets),
-        sets=", ".join(lens.sets),
+        simulated=lens.described("labelled sets"),
         gains=gain_table(lens),
         clean=gain[0.0],
         noisy=gain[0.1],
@@ -255,7 +268,7 @@ def page(results: Mapping[str, Results]) -> str:
     if "prefer" in results:
         ranked = results["prefer"]
         gains = gain_table(ranked).replace(NAMES["uncertain"], "least sure order")
-        text += PREFER.format(n_sets=len(ranked.sets), sets=", ".join(ranked.sets), gains=gains)
+        text += PREFER.format(simulated=ranked.described("sets with scores"), gains=gains)
     return text + LIMITS.format(minutes=sum(found.seconds for found in results.values()) / 60)
 
 

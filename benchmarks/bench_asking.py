@@ -1,6 +1,6 @@
 """Asking: how much more do chosen questions teach than random pairs, and how many does one need?
 
-    python -m benchmarks.bench_asking                       # 20 sets, two splits; writes docs/asking.md and its picture
+    python -m benchmarks.bench_asking                       # 20 sets, four splits: 40 minutes; writes docs/asking.md
     python -m benchmarks.bench_asking --quick               # 8 sets, one split; prints the tables
     python -m benchmarks.bench_asking --views lens map      # the picture of PairMap too
     python -m benchmarks.bench_asking --only-print          # from the results that are there
@@ -221,11 +221,11 @@ def run_all(tasks: list[Task], path: Path, jobs: int) -> dict[str, dict[str, Any
 
 def tasks_of(views: list[str], quick: bool) -> list[Task]:
     """All runs."""
-    sets, splits = (QUICK_SETS, 1) if quick else (SETS, 2)
+    sets, splits = (QUICK_SETS, 1) if quick else (SETS, 4)
     found = []
     for view in views:
         ranked = view == "prefer"
-        for split in range(5 if ranked and not quick else splits):
+        for split in range(splits):
             for name in SCORED_SETS if ranked else sets:
                 for noise in NOISE:
                     for strategy in ("uncertain", "random") if ranked else STRATEGIES:
