@@ -9,9 +9,10 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from pairlens.asking.again import agreement_between, agreement_with_oneself, overlapping, repeated
 from pairlens.asking.choosing import Draft
 from pairlens.asking.leases import Leases
-from pairlens.asking.progress import Agreement, CurvePoint, agreement_of
+from pairlens.asking.progress import Agreement, CurvePoint
 from pairlens.asking.questions import (
     PAIR_ANSWERS,
     PREFER_ANSWERS,
@@ -24,10 +25,6 @@ from pairlens.asking.questions import (
 
 __all__ = ["Session"]
 
-REPEAT_AFTER = 10
-"""Entries of the log before a question may come back."""
-OVERLAP_WITHIN = 200
-"""The latest entries from which a question is given to a second person."""
 MOST_CHECKPOINTS = 16
 """States that are kept to go back to."""
 SLOWING = 20
@@ -214,53 +211,13 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         chance = rng.random()
         for share, draft in (
             (self._audit, lambda: self._audit_draft(rng)),
-            (self._repeat, lambda: self._repeated(annotator, rng)),
-            (self._overlap, lambda: self._overlapping(annotator, rng)),
+            (self._repeat, lambda: repeated(self._log, annotator, self._leases.pairs(), rng)),
+            (self._overlap, lambda: overlapping(self._log, annotator, self._leases.pairs(), rng)),
         ):
             if 0 <= chance < share:
                 return draft()
             chance -= share
         return None
-
-    def _repeated(self, annotator: str | None, rng: np.random.Generator) -> Draft | None:
-        """A question that this person answered some time ago, with sides swapped."""
-        taken = self._leases.pairs()
-        again = {entry.question.pairs for entry in self._log if entry.question.purpose == "repeat"}
-        found = [
-            question
-            for question, answer in self._log[:-REPEAT_AFTER]
-            if question.annotator == annotator
-            and question.purpose not in ("repeat", "overlap", "skip")
-            and answer != "unsure"
-            and question.pairs not in again
-            and taken.isdisjoint(question.pairs)
-        ]
-        if not found:
-            return None
-        question = found[int(rng.integers(len(found)))]
-        # On a screen the groups keep their slots.
-        rows = question.rows if question.kind == "place" else question.rows[::-1]
-        return Draft(question.kind, rows, "repeat", question.groups)
-
-    def _overlapping(self, annotator: str | None, rng: np.random.Generator) -> Draft | None:
-        """A question that somebody else answered."""
-        if annotator is None:
-            return None
-        taken = self._leases.pairs()
-        own = {entry.question.pairs for entry in self._log if entry.question.annotator == annotator}
-        found = [
-            question
-            for question, answer in self._log[-OVERLAP_WITHIN:]
-            if question.annotator not in (None, annotator)
-            and question.purpose not in ("repeat", "overlap", "skip")
-            and answer != "unsure"
-            and question.pairs not in own
-            and taken.isdisjoint(question.pairs)
-        ]
-        if not found:
-            return None
-        question = found[int(rng.integers(len(found)))]
-        return Draft(question.kind, question.rows, "overlap", question.groups)
 
     def pending(self, annotator: str | None = None) -> list[Question]:
         """Questions that were asked and not answered, the oldest first; those of one person if named."""
@@ -447,29 +404,11 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
 
     def agreement(self) -> Agreement:
         """How often two people agree on what both were asked."""
-        said: dict[tuple[int, int], list[tuple[str, int]]] = {}
-        twice: list[tuple[int, int]] = []
-        for question, answer in self._log:
-            if question.annotator is None or question.purpose == "repeat":
-                continue
-            for i, j, verdict in question.verdicts(answer):
-                before = said.setdefault((i, j), [])
-                twice.extend((earlier, verdict) for person, earlier in before if person != question.annotator)
-                before.append((question.annotator, verdict))
-        return agreement_of(twice)
+        return agreement_between(self._log)
 
     def consistency(self) -> Agreement:
         """How often a person answers the same question the same way: a ceiling for everything else."""
-        said: dict[tuple[str | None, int, int], int] = {}
-        twice: list[tuple[int, int]] = []
-        for question, answer in self._log:
-            for i, j, verdict in question.verdicts(answer):
-                key = (question.annotator, i, j)
-                if question.purpose == "repeat" and key in said:
-                    twice.append((said[key], verdict))
-                elif question.purpose != "repeat":
-                    said[key] = verdict
-        return agreement_of(twice)
+        return agreement_with_oneself(self._log)
 
 
 def _is_whole(value: Any, least: int) -> bool:

@@ -84,6 +84,8 @@ def ask(
         ),
     ] = None,
     drop: options.Drop = None,
+    columns: options.Columns = None,
+    strict: options.Strict = False,
     one_hot: options.OneHot = False,
     impute: options.Impute = None,
     seed: options.Seed = 0,
@@ -93,15 +95,24 @@ def ask(
     Every answer is kept in a journal beside the file, so the same command goes on where it was stopped.
     """
     from pairlens.asking import Journal, fingerprint
-    from pairlens.cli._work import prepared, read_data
+    from pairlens.cli._work import prepared, read_columns_file, read_data
 
     path = out.with_suffix(".journal.jsonl")
     _check_files(out, path, closure)
-    table = read_data(data, ids=id_column, drop=options.as_list(drop), one_hot=one_hot, impute=impute is not None)
+    choices = read_columns_file(columns)
+    table = read_data(
+        data,
+        ids=id_column,
+        drop=options.as_list(drop),
+        one_hot=one_hot,
+        impute=impute is not None,
+        strict=strict,
+        columns=choices,
+    )
     names = _row_names(table, id_column)
     rows = _Rows(data, table, names, options.as_list(show))
     with progress("looking at the rows"):
-        X = prepared(table, impute is not None)[1]
+        X = prepared(table, impute is not None, choices)[1]
         about = {"table": fingerprint(X, names.astype(str)), "question": question.value}
         journal = Journal(path, about if path.exists() else {**about, "seed": seed})
         asker = _asker(X, question, strategy, journal.about["seed"])
