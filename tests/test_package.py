@@ -87,7 +87,7 @@ def test_public_names_exist_and_are_documented():
 
 def test_the_pages_name_everything_public():
     docs = Path(__file__).parent.parent / "docs"
-    modules = ["datasets", "exceptions", "judging", "metrics", "report", "selection", "supervision", "tables"]
+    modules = ["asking", "datasets", "exceptions", "judging", "metrics", "report", "selection", "supervision", "tables"]
     public = {*pairlens.__all__, *(name for module in modules for name in getattr(pairlens, module).__all__)}
     # scikit-learn's own, and the version.
     public -= {"rand_score", "adjusted_rand_score", "__version__"}

@@ -114,6 +114,7 @@ __all__ = [
 
 _MODULES = (
     "anndata",
+    "asking",
     "datasets",
     "exceptions",
     "io",

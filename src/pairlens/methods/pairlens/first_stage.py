@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens.engines import IntArray
 from pairlens.graphs.walks import near_graph
 from pairlens.judging import HeldOutDistances, PairFolds, held_out_distances
 from pairlens.judging.held_out import DEFAULT_PURITY, FEWEST_FOR_PURITY
@@ -35,6 +36,8 @@ class FirstStage:
     ----------
     problem : PairProblem
         The rows in the coordinates of :func:`~pairlens.methods.pairlens.coordinates.principal_rows`.
+    nearest : int array of shape (n, n_neighbors)
+        The nearest rows of each row there.
 
     Examples
     --------
@@ -49,11 +52,13 @@ class FirstStage:
     """
 
     problem: PairProblem
+    nearest: IntArray
 
     @classmethod
     def of(cls, rows: NDArray[np.float64], *, n_neighbors: int = N_NEIGHBORS, spread: float = SPREAD) -> FirstStage:
         """Prepare rows in principal components."""
-        return cls(PairProblem.of(rows, near_graph(rows, n_neighbors), spread=spread, iota=IOTA))
+        graph = near_graph(rows, n_neighbors)
+        return cls(PairProblem.of(rows, graph, spread=spread, iota=IOTA), graph.indices)
 
     def view(self, known: Constraints, strength: float, k: int) -> NDArray[np.float64]:
         """The rows in the k leading directions for these pairs, with a prior of the given strength."""

@@ -1,0 +1,283 @@
+"""Asker: which pair, or which row, to ask about next, and what follows from the answers."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pairlens.asking.choosing import Draft, Situation, audited_pair, next_place, random_pair, uncertain_pair
+from pairlens.asking.groups import Groups
+from pairlens.asking.progress import CurvePoint, StoppingHint, audit_curve, hint
+from pairlens.asking.questions import Entry
+from pairlens.asking.session import Session
+from pairlens.asking.state import N_PROBE, SURE, Floats, Look, State, closeness, reference_distances
+from pairlens.asking.view import FitJob, Lens, View, fingerprint
+from pairlens.exceptions import ConflictWarning
+from pairlens.supervision import Constraints
+
+__all__ = ["Asker"]
+
+LOOKS = 2
+"""Views whose rows are kept in memory."""
+
+
+class Asker(Session[State, FitJob, View]):
+    r"""Asks which rows belong together, and chooses each question so that the answer teaches most.
+
+    The default strategy places rows. A row is compared with a member of each group found so far, the likeliest first,
+    until it is known where it belongs; a row that belongs to none founds a new group. All that follows from the groups
+    goes to the learner, counted by half (:func:`pairlens.asking.posterior.pair_weights`). Groups have a posterior, and
+    wrong answers are repaired: after each fit every row is placed again.
+
+    Choose "place" unless one answer in five or more is wrong; "uncertain" is better then. "random" is the yardstick.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+        The rows; finite numbers.
+    strategy : {"place", "random", "uncertain"}, default="place"
+        How questions are chosen: place rows; any pair; the pair of dense rows that it is least sure of, no row twice.
+    screen : {"pair", "placement"}, default="pair"
+        Whether a row to place is compared with one row at a time, or with one representative of up to eight groups at
+        once. Only for "place".
+    refit_every : int, default=10
+        Answers after which the view is fitted again; of more than 200 answers, one in twenty.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed; ``seed_`` is what has to be kept to replay a log.
+    audit : float, default=0
+        Share of questions that are drawn at random, whatever the groups say, for :meth:`learning_curve`; 0.15 is a
+        good one. They are judged by the view of the moment, and then learned from like any other.
+    repeat : float, default=0
+        Share of questions that come back to the same person with sides swapped, for :meth:`consistency`.
+    overlap : float, default=0.1
+        Share of questions that a second person is asked too, where there are several.
+    lease : float or None, default=None
+        Seconds of the caller's clock after which an unanswered question goes to somebody else.
+    fits : {"inline", "elsewhere"}, default="inline"
+        Whether :meth:`tell` fits the view when it is due, or :meth:`fit_job` says what to fit and :meth:`adopt` takes
+        it.
+    lens : Lens, default=None
+        ``Lens(X)`` that was made before.
+
+    Attributes
+    ----------
+    groups_ : dict of int to list of int
+        The rows of each group, in the order of placing. Numbers stay with their groups.
+    confidence_ : dict of int to float
+        How sure each placed row is of its group.
+    error_rate_ : float
+        Estimated share of wrong answers.
+    view_ : array of shape (n_samples, n_columns)
+        The current view.
+    answers_behind_ : int
+        Number of answers that the current view does not know.
+    log : list of Entry
+        The answers in order.
+    seed_ : int
+        The seed.
+    views : dict of str to View
+        The views fitted so far by the key of their job. Given to another asker before a log is replayed, they need
+        not be fitted again.
+
+    Notes
+    -----
+    Telling ``log`` in order to a fresh Asker with the same rows and seed gives the same state, whatever was asked,
+    undone or changed meanwhile. docs/asking.md shows what was measured.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pairlens.asking import Asker
+    >>> X, y = load_iris(return_X_y=True)
+    >>> asker = Asker(X, random_state=0)
+    >>> for _ in range(20):
+    ...     question = asker.ask()
+    ...     i, j = question.rows
+    ...     asker.tell(question, "same" if y[i] == y[j] else "different")
+    >>> len(asker.groups_), asker.constraints().n_samples
+    (3, 150)
+    """
+
+    _kinds = ("same", "place", "skip")
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        *,
+        strategy: Literal["place", "random", "uncertain"] = "place",
+        screen: Literal["pair", "placement"] = "pair",
+        refit_every: int = 10,
+        random_state: Any = None,
+        audit: float = 0.0,
+        repeat: float = 0.0,
+        overlap: float = 0.1,
+        lease: float | None = None,
+        fits: Literal["inline", "elsewhere"] = "inline",
+        lens: Lens | None = None,
+    ) -> None:
+        if strategy not in ("place", "random", "uncertain"):
+            raise ValueError(f"strategy={strategy!r} must be 'place', 'random' or 'uncertain'.")
+        if screen not in ("pair", "placement"):
+            raise ValueError(f"screen={screen!r} must be 'pair' or 'placement'.")
+        if screen == "placement" and strategy != "place":
+            raise ValueError(f"screen='placement' places rows, so strategy={strategy!r} must be 'place'.")
+        self._lens = Lens(X) if lens is None else lens
+        self._strategy, self._screens = strategy, screen == "placement"
+        self.views: dict[str, View] = {}
+        self._looks: dict[str, Look] = {}
+        super().__init__(
+            self._lens.n_rows,
+            refit_every=refit_every,
+            random_state=random_state,
+            audit=audit,
+            repeat=repeat,
+            overlap=overlap,
+            lease=lease,
+            fits=fits,
+        )
+
+    # What follows from the answers
+
+    @property
+    def groups_(self) -> dict[int, list[int]]:
+        """The rows of each group, in the order of placing."""
+        if self._state.placing:
+            return {number: list(self._state.groups.members[number]) for number in self._state.groups.numbers}
+        return dict(enumerate(self._state.components()[0]))
+
+    @property
+    def confidence_(self) -> dict[int, float]:
+        """How sure each placed row is of its group."""
+        if self._state.placing:
+            return dict(self._state.groups.confidence)
+        parts, error = self._state.components()
+        return {row: 1 - error for part in parts for row in part}
+
+    @property
+    def error_rate_(self) -> float:
+        """Estimated share of wrong answers."""
+        return self._state.groups.error if self._state.placing else self._state.components()[1]
+
+    @property
+    def view_(self) -> Floats:
+        """All rows in the current view."""
+        assert self._state.look is not None
+        return self._state.look.Z
+
+    def constraints(self) -> Constraints:
+        """The must-links and cannot-links that follow from the answers, to fit any method with.
+
+        Returns
+        -------
+        Constraints
+            Strategy "place": all that follows from the groups, counted by half, and the bare answers about other
+            rows. Else the bare answers.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConflictWarning)
+            return self._state.constraints(self.n_rows)
+
+    def learning_curve(self) -> list[CurvePoint]:
+        """The learning curve over the audited questions alone, each judged before it was learned from.
+
+        Returns
+        -------
+        list of CurvePoint
+            Empty until ten questions were audited.
+        """
+        return audit_curve(self._state.audits)
+
+    def stopping_hint(self) -> StoppingHint:
+        """Whether more answers would still change much: a flat curve, steady groups, hardly a new group.
+
+        Returns
+        -------
+        StoppingHint
+        """
+        state = self._state
+        unsure = 1.0
+        if state.placing and len(state.groups):
+            p = state.groups.prior(np.array(state.probe)).max(axis=1)
+            unsure = float((p < SURE).mean())
+        return hint(self.learning_curve(), state.kept, state.since_new, unsure)
+
+    # The parts of a session
+
+    def _first_state(self) -> State:
+        seed = self.seed_
+        none = Constraints(n_samples=self.n_rows)
+        view = self._lens.fit(FitJob(self._key(none), none, 0, seed))
+        self._remember(view)
+        look = self._look(view.key)
+        rng = np.random.default_rng([seed, 7])
+        probe = np.sort(rng.choice(self.n_rows, min(N_PROBE, self.n_rows), replace=False))
+        placing = self._strategy == "place"
+        self._pca_reference = np.sort(reference_distances(self._lens.principal, seed))
+        state = State(placing, look, view.key, Groups(look.Z), tuple(probe.tolist()))
+        if placing:
+            dense = np.flatnonzero(look.density > 0.3)
+            state.groups.put(int(rng.choice(dense)), 0, 1.0)
+        return state
+
+    def _apply(self, state: State, entry: Entry) -> None:
+        closer = None
+        if entry.question.purpose == "audit" and entry.question.kind == "same":
+            closer = closeness(self._lens.principal, self._pca_reference, *entry.question.rows)
+        state.apply(entry, closer)
+
+    def _kept(self, state: State) -> State:
+        return state.without_view()
+
+    def _restored(self, state: State) -> State:
+        return state.with_view(self._look(state.view_key))
+
+    def _key(self, constraints: Constraints) -> str:
+        return fingerprint(
+            constraints.must_link,
+            constraints.must_link_weight,
+            constraints.cannot_link,
+            constraints.cannot_link_weight,
+            np.array([self.seed_, self.n_rows]),
+        )
+
+    def _job(self, state: State) -> FitJob:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConflictWarning)
+            constraints = state.constraints(self.n_rows)
+        return FitJob(self._key(constraints), constraints, state.n_entries, self.seed_)
+
+    def _view_of(self, job: FitJob) -> View | None:
+        return self.views.get(job.key)
+
+    def _fit(self, job: FitJob) -> View:
+        return self._lens.fit(job)
+
+    def _remember(self, view: View) -> None:
+        self.views[view.key] = view
+
+    def _refit(self, state: State, view: View) -> None:
+        state.refit(self._look(view.key))
+
+    def _look(self, key: str) -> Look:
+        look = self._looks.pop(key, None) or Look.at(self._lens, self.views[key], self.seed_)
+        self._looks[key] = look
+        while len(self._looks) > LOOKS:
+            del self._looks[next(iter(self._looks))]
+        return look
+
+    def _situation(self, rng: np.random.Generator) -> Situation:
+        leases = self._leases
+        merges = sum(question.purpose == "merge" for question in leases.questions())
+        return Situation(self._state, self._lens, leases.pairs(), leases.subjects(), len(leases), merges, rng)
+
+    def _draft(self, rng: np.random.Generator) -> Draft | None:
+        now = self._situation(rng)
+        if self._strategy == "place":
+            return next_place(now, screens=self._screens)
+        return random_pair(now) if self._strategy == "random" else uncertain_pair(now)
+
+    def _audit_draft(self, rng: np.random.Generator) -> Draft | None:
+        return audited_pair(self._situation(rng))

@@ -1,0 +1,268 @@
+"""The groups found so far: which rows are in them, how sure that is, and their repair."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens.asking.posterior import (
+    GroupSums,
+    Pairs,
+    answer_log_odds,
+    log_prior,
+    merge_log_odds,
+    mixed,
+    pair_weights,
+    weigh,
+)
+
+__all__ = ["FIRST_ERROR", "Answers", "Groups"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FIRST_ERROR = 0.05
+ERROR_LIMITS = (0.002, 0.3)
+ERROR_PRIOR = (1.0, 20.0)
+REPAIRS = 2
+"""Times that every placed row is taken out and placed again after a fit."""
+
+
+class Answers:
+    """Comparisons of two rows, in columns, and those of each row."""
+
+    def __init__(self) -> None:
+        # Plain numbers: a hundred thousand tuples would keep the garbage collector busy.
+        self._first, self._second, self._same = array("q"), array("q"), array("b")
+        self._of_row: dict[int, list[int]] = {}
+
+    def copy(self) -> Answers:
+        """A copy that can grow by itself."""
+        other = Answers()
+        other._first, other._second, other._same = self._first[:], self._second[:], self._same[:]
+        other._of_row = {row: list(found) for row, found in self._of_row.items()}
+        return other
+
+    def add(self, i: int, j: int, same: bool) -> None:
+        """One more comparison."""
+        for row in (i, j):
+            self._of_row.setdefault(row, []).append(len(self._first))
+        self._first.append(i)
+        self._second.append(j)
+        self._same.append(same)
+
+    def about(self, row: int) -> list[tuple[int, bool]]:
+        """The other row and whether it is the same, of each comparison with this row."""
+        found = self._of_row.get(row, ())
+        return [(self._second[at] if self._first[at] == row else self._first[at], bool(self._same[at])) for at in found]
+
+    @property
+    def pairs(self) -> list[tuple[int, int, bool]]:
+        """All comparisons (i, j, same)."""
+        return list(zip(self._first, self._second, map(bool, self._same)))
+
+    def columns(self) -> tuple[Ints, Ints, NDArray[np.bool_]]:
+        """The two rows of all comparisons, and whether they are the same."""
+        first, second = (np.array(column, dtype=np.int64) for column in (self._first, self._second))
+        return first, second, np.array(self._same, dtype=bool)
+
+
+class Groups:
+    """Rows in groups, in a view.
+
+    Groups have numbers that stay: those of a group that vanished are not given again, and of two groups that become
+    one the older number remains.
+    """
+
+    def __init__(self, Z: Floats) -> None:
+        self.numbers: list[int] = []
+        self.members: dict[int, list[int]] = {}
+        self.where: dict[int, int] = {}
+        self.confidence: dict[int, float] = {}
+        self.slots: dict[int, int] = {}
+        self.error = FIRST_ERROR
+        self.n_founded = 0
+        self._look(Z)
+
+    def _look(self, Z: Floats) -> None:
+        self.Z = Z
+        self.mean, self.var = Z.mean(axis=0), np.maximum(Z.var(axis=0), np.finfo(float).tiny)
+        self.sums = GroupSums.empty(Z.shape[1])
+        for number in self.numbers:
+            self.sums.found()
+            for row in self.members[number]:
+                self.sums.add(len(self.sums.count) - 1, Z[row])
+
+    def copy(self) -> Groups:
+        """A copy that can be changed by itself; the view is shared."""
+        other = Groups.__new__(Groups)
+        other.__dict__.update(self.__dict__)
+        other.numbers = list(self.numbers)
+        other.members = {number: list(rows) for number, rows in self.members.items()}
+        other.where, other.confidence, other.slots = dict(self.where), dict(self.confidence), dict(self.slots)
+        other.sums = self.sums.copy()
+        return other
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    # One row
+
+    def prior(self, rows: NDArray[np.int64]) -> Floats:
+        """Probabilities of rows that are not placed, before any answer: the groups, and last "new"."""
+        return mixed(log_prior(self.Z[rows], self.sums, self.mean, self.var))
+
+    def posterior(self, row: int, answers: Answers) -> Floats:
+        """Probabilities of a row over the groups and "new", the row itself left out."""
+        sums = self.sums
+        if row in self.where:
+            # A copy: taking out and adding again would leave rounding behind, and asking must not change anything.
+            sums = sums.copy()
+            sums.add(self.numbers.index(self.where[row]), self.Z[row], -1.0)
+        p = mixed(log_prior(self.Z[[row]], sums, self.mean, self.var))[0]
+        told = [
+            (self.numbers.index(self.where[j]), same, self.confidence[j])
+            for j, same in answers.about(row)
+            if j in self.where
+        ]
+        if not told:
+            return p
+        group, same, sure = (np.array(column) for column in zip(*told))
+        return weigh(p, group.astype(np.int64), same.astype(bool), sure.astype(np.float64), self.error)
+
+    def put(self, row: int, group: int, confidence: float) -> None:
+        """Put a row in the group at this position; the position after the last founds one."""
+        if group == len(self.numbers):
+            self.numbers.append(self.n_founded)
+            self.members[self.n_founded] = []
+            # On a screen a group keeps its slot for life; a new one takes the first that is free.
+            taken = set(self.slots.values())
+            self.slots[self.n_founded] = next(slot for slot in range(len(taken) + 1) if slot not in taken)
+            self.n_founded += 1
+            self.sums.found()
+        number = self.numbers[group]
+        self.members[number].append(row)
+        self.where[row], self.confidence[row] = number, confidence
+        self.sums.add(group, self.Z[row])
+
+    def place(self, row: int, answers: Answers) -> None:
+        """Put a row where it most likely belongs."""
+        p = self.posterior(row, answers)
+        best = int(np.argmax(p))
+        self.put(row, best, float(p[best]))
+
+    def place_again(self, row: int, answers: Answers) -> None:
+        """Take a placed row out and put it where it most likely belongs."""
+        number = self.where[row]
+        p = self.posterior(row, answers)
+        best = int(np.argmax(p))
+        alone = self.members[number] == [row]
+        if (best == len(self.numbers) and alone) or (best < len(self.numbers) and self.numbers[best] == number):
+            self.confidence[row] = float(p[best])
+            return
+        self.put_elsewhere(row, best, float(p[best]))
+
+    def put_elsewhere(self, row: int, group: int, confidence: float) -> None:
+        """Move a placed row; the group that it leaves vanishes if it was alone there."""
+        number = self.where[row]
+        self.put(row, group, confidence)
+        old = self.numbers.index(number)
+        self.members[number].remove(row)
+        self.sums.add(old, self.Z[row], -1.0)
+        if not self.members[number]:
+            self._forget(number)
+
+    def _forget(self, number: int) -> None:
+        position = self.numbers.index(number)
+        del self.numbers[position], self.members[number], self.slots[number]
+        self.sums.drop(position)
+
+    # All of them
+
+    def log_odds(self, answers: Answers) -> tuple[Floats, Ints]:
+        """Log odds that two groups are one, and the number of "same" between them, for all of them."""
+        first, second, same, sure = self._between(answers)
+        evidence, n_same = answer_log_odds(len(self), first, second, same, sure, self.error)
+        return merge_log_odds(self.sums, self.var, evidence), n_same
+
+    def _between(self, answers: Answers) -> tuple[Ints, Ints, NDArray[np.bool_], Floats]:
+        """Positions of the groups, verdict and confidence of the comparisons of rows of different groups."""
+        i, j, same = answers.columns()
+        group, sure = self._by_row()
+        apart = (group[i] >= 0) & (group[j] >= 0) & (group[i] != group[j])
+        i, j = i[apart], j[apart]
+        return group[i], group[j], same[apart], sure[i] * sure[j]
+
+    def _by_row(self) -> tuple[Ints, Floats]:
+        """Position of the group of every row, -1 where there is none, and how sure it is."""
+        group, sure = np.full(len(self.Z), -1, dtype=np.int64), np.zeros(len(self.Z))
+        rows = list(self.where)
+        position = {number: at for at, number in enumerate(self.numbers)}
+        group[rows] = [position[self.where[row]] for row in rows]
+        sure[rows] = [self.confidence[row] for row in rows]
+        return group, sure
+
+    def merge(self, answers: Answers) -> None:
+        """Join groups that are more likely one than two and have a "same" between them, best first."""
+        while len(self) > 1:
+            odds, n_same = self.log_odds(answers)
+            odds = np.where(n_same > 0, odds, -np.inf)
+            best = int(np.argmax(odds))
+            a, b = sorted(divmod(best, len(self)))
+            if not odds[a, b] > 0:
+                return
+            # Numbers are in the order of founding, so the first is the older.
+            kept, joined = self.numbers[a], self.numbers[b]
+            for row in self.members[joined]:
+                self.members[kept].append(row)
+                self.where[row] = kept
+                self.sums.add(a, self.Z[row])
+            self._forget(joined)
+
+    def look_again(self, Z: Floats, answers: Answers) -> None:
+        """Go over to a new view: place every row again, twice, join groups, and estimate the error rate."""
+        self._look(Z)
+        for _ in range(REPAIRS):
+            for row in list(self.where):
+                self.place_again(row, answers)
+        self.merge(answers)
+        self.error = self._error_rate(answers)
+
+    def _error_rate(self, answers: Answers) -> float:
+        i, j, same = answers.columns()
+        group, _ = self._by_row()
+        judged = (group[i] >= 0) & (group[j] >= 0)
+        disagree = judged & ((group[i] == group[j]) != same)
+        wrong, total = ERROR_PRIOR
+        rate = (wrong + int(disagree.sum())) / (total + int(judged.sum()))
+        return min(max(rate, ERROR_LIMITS[0]), ERROR_LIMITS[1])
+
+    def pairs(self, answers: Answers) -> Pairs:
+        """The must-links and cannot-links that follow from the groups, counted by half."""
+        i, j, _ = answers.columns()
+        group, sure = self._by_row()
+        apart = (group[i] >= 0) & (group[j] >= 0) & (group[i] != group[j])
+        asked = np.unique(np.sort(np.column_stack([i[apart], j[apart]]), axis=1), axis=0)
+        members = [np.array(self.members[number], dtype=np.int64) for number in self.numbers]
+        return pair_weights(members, [sure[rows] for rows in members], self.log_odds(answers)[0], len(asked))
+
+    def settled(self, row: int, answers: Answers, sure: float, unlikely: float) -> bool:
+        """Whether it is known where an open row belongs, and an answer says so."""
+        p = self.posterior(row, answers)
+        best = int(np.argmax(p))
+        if p[best] < sure:
+            return False
+        told = [(self.where[j], same) for j, same in answers.about(row) if j in self.where]
+        if best < len(self):
+            return (self.numbers[best], True) in told
+        apart = {number for number, same in told if not same}
+        return all(number in apart for number, chance in zip(self.numbers, p) if chance > unlikely)
+
+    def likeliest_of(self, rows: Iterable[int], answers: Answers) -> list[int]:
+        """Number of the likeliest group of each row, -1 where there is no group."""
+        if not self.numbers:
+            return [-1 for _ in rows]
+        return [self.where.get(row, self.numbers[int(np.argmax(self.posterior(row, answers)[:-1]))]) for row in rows]

@@ -1,0 +1,277 @@
+r"""To which group a row belongs, whether two groups are one, and what follows from the groups: arrays in, arrays out.
+
+A row z belongs to group h with probability proportional to
+
+.. math::
+    |h| \; N\!\left(z; \bar z_h, v (1 + 1/|h|)\right)^{1/4}
+
+and to none of them (it founds a new one) with probability proportional to
+:math:`N(z; \bar Z, \mathrm{var} Z + v)^{1/4}`, mixed with 2 % of the uniform distribution. The power 1/4 is there
+because the view is overconfident: its columns were chosen to separate the groups. Each answer then multiplies by how
+likely it is, given the error rate and how sure the other row of the answer is of its own group.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "GroupSums",
+    "Pairs",
+    "answer_log_odds",
+    "choice_value",
+    "log_prior",
+    "merge_log_odds",
+    "mixed",
+    "pair_weights",
+    "weigh",
+]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+CAUTION = 0.25
+"""Power of the densities: the view is overconfident."""
+UNIFORM = 0.02
+"""Share of the uniform distribution in a prior."""
+PRIOR_ROWS = 10.0
+"""Rows that the prior of the variance within groups counts for."""
+SURELY_DIFFERENT = 0.8
+"""Probability above which two groups give cannot-links."""
+MOST_PAIRS = 50_000
+"""Pairs of a kind that go to the learner; a view does not change with more of them, but takes longer."""
+SHAPE_LIMITS = (-4.0, 2.0)
+"""The most that the places of two groups say about whether they are one."""
+
+
+@dataclass
+class GroupSums:
+    """Number of rows, sum and sum of squares of each group, a group per line."""
+
+    count: Floats
+    total: Floats
+    square: Floats
+
+    @classmethod
+    def empty(cls, dim: int) -> GroupSums:
+        """No group yet."""
+        return cls(np.zeros(0), np.zeros((0, dim)), np.zeros((0, dim)))
+
+    def copy(self) -> GroupSums:
+        """The same numbers in arrays of their own."""
+        return GroupSums(self.count.copy(), self.total.copy(), self.square.copy())
+
+    def found(self) -> None:
+        """One more group, empty."""
+        self.count = np.append(self.count, 0.0)
+        self.total = np.vstack([self.total, np.zeros(self.total.shape[1])])
+        self.square = np.vstack([self.square, np.zeros(self.square.shape[1])])
+
+    def drop(self, group: int) -> None:
+        """One group less."""
+        self.count = np.delete(self.count, group)
+        self.total = np.delete(self.total, group, axis=0)
+        self.square = np.delete(self.square, group, axis=0)
+
+    def add(self, group: int, z: Floats, sign: float = 1.0) -> None:
+        """Add a row to a group, or take it out with sign -1."""
+        self.count[group] += sign
+        self.total[group] += sign * z
+        self.square[group] += sign * z**2
+
+    def mean(self) -> Floats:
+        """Means of the groups."""
+        return self.total / np.maximum(self.count, 1.0)[:, None]
+
+    def within(self, var: Floats) -> Floats:
+        """Variance within groups, a column each: its prior is half the mean variance of the columns."""
+        squares = np.maximum(self.square - self.total**2 / np.maximum(self.count, 1.0)[:, None], 0.0).sum(axis=0)
+        freedom = np.maximum(self.count - 1, 0.0).sum()
+        return np.asarray((PRIOR_ROWS * var.mean() / 2 + squares) / (PRIOR_ROWS + freedom))
+
+
+def _log_normal(difference: Floats, variance: Floats) -> Floats:
+    """Log density of independent normal columns, summed over the last axis."""
+    return np.asarray(-0.5 * (np.log(2 * np.pi * variance) + difference**2 / variance).sum(axis=-1))
+
+
+def log_prior(Z: Floats, sums: GroupSums, mean: Floats, var: Floats) -> Floats:
+    """Unnormalised log probabilities of each row: the groups, empty ones impossible, and last "new".
+
+    Parameters
+    ----------
+    Z : array of shape (m, d)
+        Rows, none of which is in a group.
+    sums : GroupSums
+    mean, var : arrays of shape (d,)
+        Of all rows.
+    """
+    v = sums.within(var)
+    used = sums.count > 0
+    count = np.where(used, sums.count, 1.0)
+    difference = Z[:, None, :] - sums.mean()[None]
+    with np.errstate(divide="ignore"):
+        size = np.log(sums.count)
+    of_groups = size + CAUTION * _log_normal(difference, v * (1 + 1 / count[:, None]))
+    of_new = CAUTION * _log_normal(Z - mean, var + v)
+    return np.column_stack([of_groups, of_new])
+
+
+def mixed(log_p: Floats) -> Floats:
+    """Probabilities from their unnormalised logarithms, 2 % of them uniform over what is possible."""
+    p = np.exp(log_p - log_p.max(axis=-1, keepdims=True))
+    p /= p.sum(axis=-1, keepdims=True)
+    possible = np.isfinite(log_p)
+    return np.asarray((1 - UNIFORM) * p + UNIFORM * possible / possible.sum(axis=-1, keepdims=True))
+
+
+def weigh(p: Floats, group: Ints, same: NDArray[np.bool_], confidence: Floats, error: float) -> Floats:
+    """Multiply probabilities of one row by what its answers say, and normalise.
+
+    Parameters
+    ----------
+    p : array of shape (k + 1,)
+        Groups and "new".
+    group : array of shape (m,)
+        Group of the other row of each answer.
+    same : array of shape (m,)
+        Whether the answer was "same".
+    confidence : array of shape (m,)
+        How sure the other row is of its group.
+    error : float
+        Share of wrong answers.
+    """
+    agrees = (np.arange(len(p)) == group[:, None]) == same[:, None]
+    factor = confidence[:, None] * np.where(agrees, 1 - error, error) + (1 - confidence[:, None]) / 2
+    with np.errstate(divide="ignore"):
+        log_p = np.log(p) + np.log(factor).sum(axis=0)
+    weighed = np.exp(log_p - log_p.max())
+    return np.asarray(weighed / weighed.sum())
+
+
+def choice_value(p: Floats) -> Floats:
+    """How much placing a row tells for a question: entropy over the groups by the expected number of questions."""
+    known = p[:, :-1] / p[:, :-1].sum(axis=1, keepdims=True)
+    entropy = -(known * np.log(np.where(known > 0, known, 1.0))).sum(axis=1)
+    ordered = -np.sort(-known, axis=1)
+    return np.asarray(entropy / (ordered * np.arange(1, known.shape[1] + 1)).sum(axis=1))
+
+
+def answer_log_odds(
+    k: int, first: Ints, second: Ints, same: NDArray[np.bool_], confidence: Floats, error: float
+) -> tuple[Floats, Ints]:
+    """What answers between groups say for "these two are one", and how many of them say "same".
+
+    Parameters
+    ----------
+    k : int
+        Number of groups.
+    first, second : arrays of shape (m,)
+        The groups of the two rows of each answer.
+    same : array of shape (m,)
+    confidence : array of shape (m,)
+        Product of the confidences of the two rows.
+    error : float
+
+    Returns
+    -------
+    log_odds, n_same : symmetric arrays of shape (k, k)
+    """
+    evidence = np.zeros((k, k))
+    n_same = np.zeros((k, k), dtype=np.int64)
+    value = np.where(same, 1.0, -1.0) * confidence * np.log((1 - error) / error)
+    np.add.at(evidence, (first, second), value)
+    np.add.at(n_same, (first, second), same.astype(np.int64))
+    return evidence + evidence.T, n_same + n_same.T
+
+
+def merge_log_odds(sums: GroupSums, var: Floats, evidence: Floats) -> Floats:
+    """Log odds that two groups are one, for all of them: the answers between them and where they lie."""
+    v = sums.within(var)
+    mean = sums.mean()
+    difference = mean[:, None, :] - mean[None]
+    one = _log_normal(difference, 2 * v)
+    two = _log_normal(difference, 2 * np.maximum(var, 1.1 * v))
+    odds = evidence + np.clip(CAUTION * (one - two), *SHAPE_LIMITS)
+    np.fill_diagonal(odds, -np.inf)
+    return np.asarray(odds)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Weighted must-links and cannot-links."""
+
+    must: Ints
+    must_weight: Floats
+    cannot: Ints
+    cannot_weight: Floats
+
+
+def pair_weights(
+    members: list[Ints], confidence: list[Floats], odds: Floats, asked: int, *, most: int = MOST_PAIRS
+) -> Pairs:
+    r"""All pairs that follow from the groups, counted by half.
+
+    Must-links weigh :math:`c_i c_j / |h|` inside a group, cannot-links :math:`c_i c_j P(\text{different})` between
+    groups that are different with more than 80 %. The sum of the weights is the geometric mean of two counts: the
+    independent answers (:math:`\sum (|h| - 1)` must-links, `asked` cannot-links) and all that follow from them.
+
+    Parameters
+    ----------
+    members, confidence : lists of arrays
+        Rows of each group and how sure they are.
+    odds : array of shape (k, k)
+        Log odds that two groups are one.
+    asked : int
+        Distinct pairs of rows of different groups that were asked about.
+    most : int
+        Of more pairs of a kind, so many are drawn; they weigh as much as all.
+    """
+    inside = [(a, a, 1 / max(len(rows), 1)) for a, rows in enumerate(members)]
+    different = 1 / (1 + np.exp(odds))
+    between = [(a, b, different[a, b]) for a in range(len(members)) for b in range(a)]
+    between = [block for block in between if block[2] > SURELY_DIFFERENT]
+    must, must_weight, n_must = _pairs_of(inside, members, confidence, most)
+    cannot, cannot_weight, n_cannot = _pairs_of(between, members, confidence, most)
+    freedom = sum(max(len(rows) - 1, 0) for rows in members)
+    return Pairs(
+        must,
+        _to_sum(must_weight, np.sqrt(freedom * n_must)),
+        cannot,
+        _to_sum(cannot_weight, np.sqrt(asked * n_cannot)),
+    )
+
+
+def _pairs_of(
+    blocks: list[tuple[int, int, float]], members: list[Ints], confidence: list[Floats], most: int
+) -> tuple[Ints, Floats, int]:
+    """Pairs of groups, or inside of one, with weights and their number; if there are too many, some of them."""
+    size = [
+        len(members[a]) * len(members[b]) if a != b else len(members[a]) * (len(members[a]) - 1) // 2
+        for a, b, _ in blocks
+    ]
+    total = sum(size)
+    chosen = np.arange(total)
+    if total > most:
+        chosen = np.sort(np.random.default_rng(total).choice(total, most, replace=False))
+    ends = np.cumsum([0, *size])
+    pairs, weights = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0)]
+    for (a, b, weight), start, end in zip(blocks, ends[:-1], ends[1:]):
+        at = chosen[np.searchsorted(chosen, start) : np.searchsorted(chosen, end)] - start
+        if a == b:
+            # The t-th pair (i, j), j < i, in the order (1, 0), (2, 0), (2, 1), (3, 0), ...
+            i = np.floor((1 + np.sqrt(1 + 8 * at)) / 2).astype(np.int64)
+            j = at - i * (i - 1) // 2
+        else:
+            i, j = np.divmod(at, len(members[b]))
+        pairs.append(np.column_stack([members[a][i], members[b][j]]))
+        weights.append(confidence[a][i] * confidence[b][j] * weight)
+    return np.concatenate(pairs).astype(np.int64), np.concatenate(weights), total
+
+
+def _to_sum(weight: Floats, total: float) -> Floats:
+    now = weight.sum()
+    return weight * (total / now) if now > 0 else weight

@@ -1,0 +1,304 @@
+"""PreferenceAsker: which two rows to compare next, where one is better than the other."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pairlens.asking.choosing import Draft
+from pairlens.asking.progress import CurvePoint, StoppingHint, hint, share_curve
+from pairlens.asking.questions import Entry
+from pairlens.asking.ranking import Ranking, RankJob, RankLens, better_chance, information
+from pairlens.asking.session import Session
+from pairlens.asking.view import fingerprint
+from pairlens.supervision import Preferences
+
+__all__ = ["PreferenceAsker"]
+
+CANDIDATES = 2000
+TOP = 0.1
+"""Share of the rows that are the top."""
+AT_TOP = 0.5
+"""Share of the candidates with a row from the top."""
+TRIES = 200
+ENUMERATE = 400
+N_PROBE = 500
+"""Pairs whose order is watched from fit to fit."""
+SURE = 0.9
+
+
+@dataclass
+class _State:
+    ranking: Ranking
+    votes: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    asked: set[tuple[int, int]] = field(default_factory=set)
+    skipped: set[int] = field(default_factory=set)
+    audits: list[tuple[int, bool]] = field(default_factory=list)
+    kept: list[float] = field(default_factory=list)
+    n_entries: int = 0
+    refit_at: int = 0
+
+    def copy(self) -> _State:
+        return replace(
+            self,
+            votes={pair: list(found) for pair, found in self.votes.items()},
+            asked=set(self.asked),
+            skipped=set(self.skipped),
+            audits=list(self.audits),
+            kept=list(self.kept),
+        )
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "view": self.ranking.key,
+            "votes": dict(sorted(self.votes.items())),
+            "asked": sorted(self.asked),
+            "skipped": sorted(self.skipped),
+            "audits": list(self.audits),
+            "kept": list(self.kept),
+            "counts": (self.n_entries, self.refit_at),
+        }
+
+
+class PreferenceAsker(Session[_State, RankJob, Ranking]):
+    """Asks which of two rows is better, for :class:`~pairlens.RankSVM`, :class:`~pairlens.WSDR` and their kind.
+
+    A linear ranking is kept with how sure it is of itself (:mod:`pairlens.asking.ranking`). The next question is the
+    one whose answer is expected to tell most of it, half of the time among rows near the top of the ranking, where it
+    matters. What was answered, or follows from a chain of answers, is not asked.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+        The rows; finite numbers.
+    strategy : {"uncertain", "random"}, default="uncertain"
+        The comparison that it is least sure of, or any.
+    refit_every : int, default=10
+        Answers after which the ranking is learned again.
+    random_state : int, RandomState, Generator or None, default=None
+        The seed; ``seed_`` is what has to be kept to replay a log.
+    audit, repeat, overlap : float, default=0, 0 and 0.1
+        As for :class:`Asker`.
+    lease : float or None, default=None
+        As for :class:`Asker`.
+    fits : {"inline", "elsewhere"}, default="inline"
+        As for :class:`Asker`.
+    lens : RankLens, default=None
+        ``RankLens(X)`` that was made before.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_samples,)
+        The current ranking: the higher, the better.
+    answers_behind_ : int
+        Number of answers that it does not know.
+    log : list of Entry
+    seed_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pairlens.asking import PreferenceAsker
+    >>> X = np.random.default_rng(0).standard_normal((100, 3))
+    >>> asker = PreferenceAsker(X, random_state=0)
+    >>> for _ in range(30):
+    ...     question = asker.ask()
+    ...     i, j = question.rows
+    ...     asker.tell(question, "left" if X[i, 0] > X[j, 0] else "right")
+    >>> bool(np.corrcoef(asker.scores_, X[:, 0])[0, 1] > 0.9)
+    True
+    """
+
+    _kinds = ("prefer", "skip")
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        *,
+        strategy: Literal["uncertain", "random"] = "uncertain",
+        refit_every: int = 10,
+        random_state: Any = None,
+        audit: float = 0.0,
+        repeat: float = 0.0,
+        overlap: float = 0.1,
+        lease: float | None = None,
+        fits: Literal["inline", "elsewhere"] = "inline",
+        lens: RankLens | None = None,
+    ) -> None:
+        if strategy not in ("uncertain", "random"):
+            raise ValueError(f"strategy={strategy!r} must be 'uncertain' or 'random'.")
+        self._lens = RankLens(X) if lens is None else lens
+        self._strategy = strategy
+        self.views: dict[str, Ranking] = {}
+        super().__init__(
+            self._lens.n_rows,
+            refit_every=refit_every,
+            random_state=random_state,
+            audit=audit,
+            repeat=repeat,
+            overlap=overlap,
+            lease=lease,
+            fits=fits,
+        )
+
+    @property
+    def scores_(self) -> NDArray[np.float64]:
+        """The current ranking of the rows."""
+        return np.asarray(self._lens.rows @ self._state.ranking.weights)
+
+    def preferences(self) -> Preferences:
+        """The answers, to fit any method with; where people disagree, the majority counts by its excess.
+
+        Returns
+        -------
+        Preferences
+        """
+        excess = {pair: sum(votes) for pair, votes in self._state.votes.items()}
+        pairs = [(i, j) if vote > 0 else (j, i) for (i, j), vote in excess.items() if vote]
+        weight = [float(abs(vote)) for vote in excess.values() if vote]
+        return Preferences(pairs, self.n_rows, weight=weight or None)
+
+    def learning_curve(self) -> list[CurvePoint]:
+        """The share of audited orders that were foreseen, each judged before it was learned from.
+
+        Returns
+        -------
+        list of CurvePoint
+            Empty until ten questions were audited.
+        """
+        return share_curve(self._state.audits)
+
+    def stopping_hint(self) -> StoppingHint:
+        """Whether more answers would still change much: a flat curve, and a ranking that stays as it is.
+
+        Returns
+        -------
+        StoppingHint
+        """
+        chance = better_chance(self._probes(), self._state.ranking)
+        unsure = float(((chance > 1 - SURE) & (chance < SURE)).mean())
+        return hint(self.learning_curve(), self._state.kept, None, unsure)
+
+    def _probes(self) -> NDArray[np.float64]:
+        """Differences of fixed random pairs of rows."""
+        i, j = np.random.default_rng([self.seed_, 7]).integers(self.n_rows, size=(2, N_PROBE))
+        return self._lens.rows[i[i != j]] - self._lens.rows[j[i != j]]
+
+    # The parts of a session
+
+    def _first_state(self) -> _State:
+        state = _State(Ranking("", np.zeros(0), np.zeros((0, 0))))
+        ranking = self._lens.fit(self._job(state))
+        self._remember(ranking)
+        state.ranking = ranking
+        return state
+
+    def _apply(self, state: _State, entry: Entry) -> None:
+        question, answer = entry
+        before = state.n_entries
+        state.n_entries += 1
+        if question.kind == "skip":
+            state.skipped.add(question.rows[0])
+            return
+        if question.purpose == "repeat":
+            return
+        state.asked.update(question.pairs)
+        for i, j, verdict in question.verdicts(answer):
+            if question.purpose == "audit" and verdict:
+                guess = (self._lens.rows[i] - self._lens.rows[j]) @ state.ranking.weights
+                state.audits.append((before, bool(guess * verdict > 0)))
+            state.votes.setdefault((i, j), []).append(verdict)
+
+    def _kept(self, state: _State) -> _State:
+        return state.copy()
+
+    def _restored(self, state: _State) -> _State:
+        return state.copy()
+
+    def _job(self, state: _State) -> RankJob:
+        pairs = np.array(list(state.votes), dtype=np.int64).reshape(-1, 2)
+        weight = np.array([float(len(votes)) for votes in state.votes.values()])
+        share = np.array([0.5 + sum(votes) / (2 * len(votes)) for votes in state.votes.values()])
+        return RankJob(fingerprint(pairs, share, weight), pairs, share, weight, state.n_entries)
+
+    def _view_of(self, job: RankJob) -> Ranking | None:
+        return self.views.get(job.key)
+
+    def _fit(self, job: RankJob) -> Ranking:
+        return self._lens.fit(job)
+
+    def _remember(self, view: Ranking) -> None:
+        self.views[view.key] = view
+
+    def _refit(self, state: _State, view: Ranking) -> None:
+        probes = self._probes()
+        before, now = probes @ state.ranking.weights, probes @ view.weights
+        state.kept.append(float(((before > 0) == (now > 0)).mean()))
+        state.ranking, state.refit_at = view, state.n_entries
+
+    # Choosing
+
+    def _draft(self, rng: np.random.Generator) -> Draft | None:
+        return self._least_sure(rng) or self._random(rng, "pair")
+
+    def _audit_draft(self, rng: np.random.Generator) -> Draft | None:
+        return self._random(rng, "audit")
+
+    def _free(self, i: int, j: int, taken: set[tuple[int, int]]) -> bool:
+        pair = (min(i, j), max(i, j))
+        state = self._state
+        return (
+            i != j
+            and pair not in state.asked
+            and pair not in taken
+            and state.skipped.isdisjoint(pair)
+            and not self._follows(i, j)
+        )
+
+    def _follows(self, i: int, j: int) -> bool:
+        """Whether a chain of answers says which of the two is better."""
+        worse: dict[int, list[int]] = {}
+        for (a, b), votes in self._state.votes.items():
+            if sum(votes):
+                better, less = (a, b) if sum(votes) > 0 else (b, a)
+                worse.setdefault(better, []).append(less)
+        for start, goal in ((i, j), (j, i)):
+            seen, queue = {start}, deque([start])
+            while queue:
+                for row in worse.get(queue.popleft(), ()):
+                    if row == goal:
+                        return True
+                    if row not in seen:
+                        seen.add(row)
+                        queue.append(row)
+        return False
+
+    def _random(self, rng: np.random.Generator, purpose: Literal["pair", "audit"]) -> Draft | None:
+        taken = self._leases.pairs()
+        for _ in range(TRIES):
+            i, j = (int(row) for row in rng.integers(self.n_rows, size=2))
+            if self._free(i, j, taken):
+                return Draft("prefer", (i, j), purpose)
+        if self.n_rows > ENUMERATE:
+            return None
+        left = [(i, j) for i, j in combinations(range(self.n_rows), 2) if self._free(i, j, taken)]
+        return Draft("prefer", left[int(rng.integers(len(left)))], purpose) if left else None
+
+    def _least_sure(self, rng: np.random.Generator) -> Draft | None:
+        if self._strategy == "random":
+            return None
+        i, j = rng.integers(self.n_rows, size=(2, CANDIDATES))
+        top = np.argsort(-np.round(self.scores_, 9), kind="stable")[: max(2, round(TOP * self.n_rows))]
+        if rng.random() < AT_TOP:
+            i, j = top[rng.integers(len(top), size=CANDIDATES)], top[rng.integers(len(top), size=CANDIDATES)]
+        value = np.round(information(self._lens.rows[i] - self._lens.rows[j], self._state.ranking), 9)
+        taken = self._leases.pairs()
+        for at in np.argsort(-value, kind="stable")[:TRIES]:
+            if self._free(int(i[at]), int(j[at]), taken):
+                return Draft("prefer", (int(i[at]), int(j[at])), "pair")
+        return None

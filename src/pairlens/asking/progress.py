@@ -1,0 +1,233 @@
+"""How well it goes, honestly: the curve of audited questions, agreement, and when to stop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Agreement",
+    "Audit",
+    "CurvePoint",
+    "StoppingHint",
+    "agreement_of",
+    "audit_curve",
+    "hint",
+    "kappa_of",
+    "share_curve",
+]
+
+WINDOW = 40
+"""Audited questions that a point of the curve looks back on."""
+FEWEST = 10
+"""Audited questions before the first point."""
+ENOUGH = 20
+"""Audited questions before a curve can be called flat."""
+Z95 = 1.959964
+STABLE_FITS = 3
+STABLE_SHARE = 0.95
+LATELY = 40
+"""Answers over which a curve has to be flat."""
+RARE_AFTER = 20
+"""Rows placed in a row without a new group, from which on new groups are rare."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audited question, judged before it was learned from.
+
+    Attributes
+    ----------
+    answers : int
+        Entries of the log before it.
+    same : bool
+        What was answered.
+    view, pca : float
+        Share of random pairs that lie closer together, in the view of that moment and in the principal components.
+    """
+
+    answers: int
+    same: bool
+    view: float
+    pca: float
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A point of the learning curve, over the last 40 audited questions.
+
+    Attributes
+    ----------
+    answers : int
+        Entries of the log at this point.
+    auc : float
+        Probability that a pair answered "same" lay closer together than one answered "different", each in the view of
+        its moment; for preferences the share of orders that were foreseen.
+    low, high : float
+        Interval of 95 %.
+    pca, pca_low, pca_high : float
+        The same of the principal components, which know no answer; NaN for preferences.
+    n : int
+        Number of audited questions it looks back on.
+    """
+
+    answers: int
+    auc: float
+    low: float
+    high: float
+    pca: float
+    pca_low: float
+    pca_high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How often two answers to one question agree.
+
+    Attributes
+    ----------
+    n : int
+        Number of comparisons that were answered twice.
+    share : float
+        Share of them that agree, NaN if there are none.
+    kappa : float
+        Agreement beyond chance, 1 at best; NaN where chance alone would agree always.
+    """
+
+    n: int
+    share: float
+    kappa: float
+
+
+@dataclass(frozen=True)
+class StoppingHint:
+    """Whether more answers would still change much; a hint, nothing stops by itself.
+
+    Attributes
+    ----------
+    stop : bool
+        Whether all the signs say so.
+    reasons : tuple of str
+        One sentence for each sign.
+    cost : str
+        What stopping now costs, as far as can be told.
+    """
+
+    stop: bool
+    reasons: tuple[str, ...]
+    cost: str
+
+
+def _auc(same: NDArray[np.bool_], closeness: NDArray[np.float64]) -> tuple[float, float]:
+    """AUC and its standard error (Hanley and McNeil, 1982)."""
+    near, far = closeness[same], closeness[~same]
+    less = (near[:, None] < far).sum() + 0.5 * (near[:, None] == far).sum()
+    auc = float(less / (len(near) * len(far)))
+    q1, q2 = auc / (2 - auc), 2 * auc**2 / (1 + auc)
+    spread = (len(near) - 1) * (q1 - auc**2) + (len(far) - 1) * (q2 - auc**2)
+    # At 0 and 1 the formula says that nothing is left to doubt; half a comparison always is.
+    least = 1 / (2 * math.sqrt(len(near) * len(far)))
+    return auc, max(math.sqrt(max(auc * (1 - auc) + spread, 0.0) / (len(near) * len(far))), least)
+
+
+def audit_curve(audits: Sequence[Audit]) -> list[CurvePoint]:
+    """The learning curve over audited questions; empty until both answers occurred and ten were audited."""
+    points = []
+    for end in range(FEWEST, len(audits) + 1):
+        window = audits[max(0, end - WINDOW) : end]
+        same = np.array([audit.same for audit in window])
+        if same.all() or not same.any():
+            continue
+        auc, error = _auc(same, np.array([audit.view for audit in window]))
+        pca, pca_error = _auc(same, np.array([audit.pca for audit in window]))
+        points.append(
+            CurvePoint(
+                window[-1].answers + 1, auc, *_interval(auc, error), pca, *_interval(pca, pca_error), len(window)
+            )
+        )
+    return points
+
+
+def share_curve(audits: Sequence[tuple[int, bool]]) -> list[CurvePoint]:
+    """The learning curve of right and wrong predictions, with Wilson's interval."""
+    points = []
+    for end in range(FEWEST, len(audits) + 1):
+        window = audits[max(0, end - WINDOW) : end]
+        n, share = len(window), sum(right for _, right in window) / len(window)
+        centre = (share + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
+        half = Z95 * math.sqrt(share * (1 - share) / n + Z95**2 / (4 * n**2)) / (1 + Z95**2 / n)
+        nothing = float("nan")
+        points.append(CurvePoint(window[-1][0] + 1, share, centre - half, centre + half, nothing, nothing, nothing, n))
+    return points
+
+
+def _interval(value: float, error: float) -> tuple[float, float]:
+    return max(0.0, value - Z95 * error), min(1.0, value + Z95 * error)
+
+
+def kappa_of(pairs: Sequence[tuple[int, int]]) -> float:
+    """Agreement beyond chance of pairs of verdicts, whose order does not matter.
+
+    Cohen's kappa with one distribution of verdicts for both sides (Scott's form), because the two sides are not the
+    same two people throughout.
+    """
+    verdicts = [verdict for pair in pairs for verdict in pair]
+    chance = sum((verdicts.count(kind) / len(verdicts)) ** 2 for kind in set(verdicts))
+    share = sum(a == b for a, b in pairs) / len(pairs)
+    return float("nan") if chance >= 1 else (share - chance) / (1 - chance)
+
+
+def agreement_of(pairs: Iterable[tuple[int, int]]) -> Agreement:
+    """Agreement of pairs of verdicts."""
+    found = list(pairs)
+    if not found:
+        return Agreement(0, float("nan"), float("nan"))
+    return Agreement(len(found), sum(a == b for a, b in found) / len(found), kappa_of(found))
+
+
+def hint(curve: Sequence[CurvePoint], kept: Sequence[float], since_new: int | None, unsure: float) -> StoppingHint:
+    """Whether to stop.
+
+    Parameters
+    ----------
+    curve : sequence of CurvePoint
+    kept : sequence of float
+        Share of the probes that kept their group (or their order), at each fit.
+    since_new : int or None
+        Rows placed since the last new group; None where there are no groups.
+    unsure : float
+        Share of the probes whose group (or order) is not sure.
+    """
+    what, probes = ("group", "rows") if since_new is not None else ("order", "pairs")
+    flat, gain, doubt, words = _flatness(curve)
+    reasons = [words]
+    least = min(kept[-STABLE_FITS:]) if len(kept) >= STABLE_FITS else float("nan")
+    if math.isnan(least):
+        reasons.append(f"Too few fits to say whether {probes} keep their {what}.")
+    else:
+        reasons.append(f"In each of the last {STABLE_FITS} fits {least:.0%} or more of the {probes} kept their {what}.")
+    if since_new is not None:
+        reasons.append(f"{since_new} rows were placed since the last new group.")
+    cost = f"About {unsure:.0%} of the {probes} are not sure of their {what} yet"
+    cost += (
+        "." if math.isnan(gain) else f"; the last answers moved the curve by {gain:+.3f} (give or take {doubt:.3f})."
+    )
+    rare = since_new is None or since_new >= RARE_AFTER
+    return StoppingHint(flat and least >= STABLE_SHARE and rare, tuple(reasons), cost)
+
+
+def _flatness(curve: Sequence[CurvePoint]) -> tuple[bool, float, float, str]:
+    """Whether the curve is flat, what it gained lately, half its interval, and a sentence on it."""
+    earlier = [point for point in curve if point.answers <= curve[-1].answers - LATELY]
+    if not earlier or curve[-1].n < ENOUGH:
+        return False, float("nan"), float("nan"), "The learning curve is too short to say whether it is flat."
+    gain = curve[-1].auc - earlier[-1].auc
+    doubt = (curve[-1].high - curve[-1].low) / 2
+    words = "is flat" if gain < doubt else "still rises"
+    sentence = f"The learning curve {words}: {gain:+.3f} over the last {LATELY} answers, to {curve[-1].auc:.3f}."
+    return gain < doubt, gain, doubt, sentence

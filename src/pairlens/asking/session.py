@@ -1,0 +1,428 @@
+"""What every asker does: the log and its replay, leases, undo and change, fits here or elsewhere, several people."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+
+from pairlens.asking.again import agreement_between, agreement_with_oneself, overlapping, repeated
+from pairlens.asking.choosing import Draft
+from pairlens.asking.leases import Leases
+from pairlens.asking.progress import Agreement, CurvePoint
+from pairlens.asking.questions import (
+    PAIR_ANSWERS,
+    PREFER_ANSWERS,
+    AlreadyAnsweredError,
+    Entry,
+    Kind,
+    Question,
+    UnknownQuestionError,
+)
+
+__all__ = ["Session"]
+
+MOST_CHECKPOINTS = 16
+"""States that are kept to go back to."""
+SLOWING = 20
+"""Of many answers, a fit waits for one in so many: the later, the less ten answers change."""
+
+
+class _State(Protocol):
+    n_entries: int
+    refit_at: int
+
+    def copy(self) -> Self: ...
+    def plain(self) -> dict[str, Any]: ...
+
+
+class _Keyed(Protocol):
+    @property
+    def key(self) -> str: ...
+
+
+StateT = TypeVar("StateT", bound=_State)
+JobT = TypeVar("JobT", bound=_Keyed)
+ViewT = TypeVar("ViewT", bound=_Keyed)
+
+
+@dataclass(frozen=True)
+class _Due(Generic[StateT, JobT]):
+    """A fit that is awaited: the state that it is for, and the job."""
+
+    state: StateT
+    job: JobT
+
+
+class Session(ABC, Generic[StateT, JobT, ViewT]):
+    """The log of answers and all that follows from it.
+
+    The state is a function of the rows, the seed and the answers in order. A fit is due at fixed places of the log;
+    where its view is not there yet, the answers after it are taken in with the old view for the moment, and once more
+    when it is adopted. So it does not matter where and how fast views are fitted.
+    """
+
+    _kinds: tuple[Kind, ...]
+
+    def __init__(
+        self,
+        n_rows: int,
+        *,
+        refit_every: int,
+        random_state: Any,
+        audit: float,
+        repeat: float,
+        overlap: float,
+        lease: float | None,
+        fits: str,
+    ) -> None:
+        if not _is_whole(refit_every, 1):
+            raise ValueError(f"refit_every={refit_every!r} must be a whole number of answers, at least 1.")
+        for name, share in (("audit", audit), ("repeat", repeat), ("overlap", overlap)):
+            if not 0 <= share < 1:
+                raise ValueError(f"{name}={share!r} must be a share of the questions, in [0, 1).")
+        if fits not in ("inline", "elsewhere"):
+            raise ValueError(f"fits={fits!r} must be 'inline' or 'elsewhere'.")
+        self.n_rows = n_rows
+        self.seed_ = _seed(random_state)
+        self._refit_every, self._inline = int(refit_every), fits == "inline"
+        self._audit, self._repeat, self._overlap = audit, repeat, overlap
+        self._leases = Leases(lease)
+        self._log: list[Entry] = []
+        self._ids: set[str] = set()
+        self._undone: list[Question] = []
+        self._n_asked = 0
+        self._due: _Due[StateT, JobT] | None = None
+        self._state = self._first_state()
+        self._checkpoints: list[StateT] = [self._kept(self._state)]
+
+    # What a kind of asker has to say
+
+    @abstractmethod
+    def _first_state(self) -> StateT:
+        """The state before any answer."""
+
+    @abstractmethod
+    def _apply(self, state: StateT, entry: Entry) -> None:
+        """Take one more answer in."""
+
+    @abstractmethod
+    def _kept(self, state: StateT) -> StateT:
+        """A copy of a state for later, small."""
+
+    @abstractmethod
+    def _restored(self, state: StateT) -> StateT:
+        """A copy of a kept state to go on with."""
+
+    @abstractmethod
+    def _job(self, state: StateT) -> JobT:
+        """The fit that a state asks for."""
+
+    @abstractmethod
+    def _view_of(self, job: JobT) -> ViewT | None:
+        """The view of a job if it is known already."""
+
+    @abstractmethod
+    def _fit(self, job: JobT) -> ViewT:
+        """Fit here and now."""
+
+    @abstractmethod
+    def _remember(self, view: ViewT) -> None:
+        """Keep a view, so that undo and replay need not fit it again."""
+
+    @abstractmethod
+    def _refit(self, state: StateT, view: ViewT) -> None:
+        """Let a state go over to a new view."""
+
+    @abstractmethod
+    def _draft(self, rng: np.random.Generator) -> Draft | None:
+        """The next question of the strategy."""
+
+    @abstractmethod
+    def _audit_draft(self, rng: np.random.Generator) -> Draft | None:
+        """A question drawn at random."""
+
+    @abstractmethod
+    def learning_curve(self) -> list[CurvePoint]:
+        """The learning curve over the audited questions alone, each judged before it was learned from."""
+
+    # Asking
+
+    def ask(self, annotator: str | None = None, *, now: float | None = None) -> Question | None:
+        """The next question; None if nothing is left to ask.
+
+        Parameters
+        ----------
+        annotator : str or None
+            Who will answer. No two people get the same open question.
+        now : float or None
+            The time by the caller's clock, where questions have a lease.
+        """
+        self._leases.expire(now)
+        question = self._asked_before(annotator)
+        if question is None:
+            rng = np.random.default_rng([self.seed_, len(self._log), len(self._leases)])
+            draft = self._special(annotator, rng) or self._draft(rng)
+            if draft is None:
+                return None
+            self._n_asked += 1
+            name = "-".join(map(str, (self._n_asked, *draft.rows)))
+            answers = {
+                "same": PAIR_ANSWERS,
+                "prefer": PREFER_ANSWERS,
+                "place": (*map(str, range(1, len(draft.rows))), "none", "unsure"),
+            }[draft.kind]
+            question = Question(name, draft.kind, draft.rows, answers, draft.purpose, draft.groups, annotator)
+        self._leases.take(question, now)
+        return question
+
+    def ask_many(self, count: int, annotator: str | None = None, *, now: float | None = None) -> list[Question]:
+        """Several questions at once, as many as there are; none of them waits for the answer to another.
+
+        Parameters
+        ----------
+        count : int
+        annotator : str or None
+        now : float or None
+        """
+        if not _is_whole(count, 0):
+            raise ValueError(f"count={count!r} must be a whole number of questions, at least 0.")
+        found: list[Question] = []
+        while len(found) < count and (question := self.ask(annotator, now=now)) is not None:
+            found.append(question)
+        return found
+
+    def _asked_before(self, annotator: str | None) -> Question | None:
+        """What this person took back comes first."""
+        for question in [question for question in reversed(self._undone) if question.annotator == annotator]:
+            self._undone.remove(question)
+            taken = self._leases.pairs()
+            if question.purpose not in ("overlap", "repeat"):
+                taken |= {pair for entry in self._log for pair in entry.question.pairs}
+            if question.kind != "skip" and taken.isdisjoint(question.pairs):
+                return question
+        return None
+
+    def _special(self, annotator: str | None, rng: np.random.Generator) -> Draft | None:
+        """Now and then a question that is not there to learn most: audited, overlapping or repeated."""
+        chance = rng.random()
+        for share, draft in (
+            (self._audit, lambda: self._audit_draft(rng)),
+            (self._repeat, lambda: repeated(self._log, annotator, self._leases.pairs(), rng)),
+            (self._overlap, lambda: overlapping(self._log, annotator, self._leases.pairs(), rng)),
+        ):
+            if 0 <= chance < share:
+                return draft()
+            chance -= share
+        return None
+
+    def pending(self, annotator: str | None = None) -> list[Question]:
+        """Questions that were asked and not answered, the oldest first; those of one person if named."""
+        return [q for q in self._leases.questions() if annotator is None or q.annotator == annotator]
+
+    def release(self, question: Question) -> None:
+        """Give a question back without an answer; it may be asked again."""
+        self._leases.drop(question.id)
+
+    # Telling
+
+    @property
+    def log(self) -> list[Entry]:
+        """The answers in order, each a (question, answer)."""
+        return list(self._log)
+
+    def tell(self, question: Question, answer: str) -> None:
+        """Take an answer in.
+
+        Parameters
+        ----------
+        question : Question
+            One of :meth:`ask`, or of a log that is replayed.
+        answer : str
+            One of ``question.answers``.
+        """
+        self._check(question, answer)
+        if question.id in self._ids:
+            raise AlreadyAnsweredError(f"Question {question.id} was answered before; change() changes an answer.")
+        self._leases.drop(question.id)
+        self._ids.add(question.id)
+        number = question.id.split("-")[0]
+        self._n_asked = max(self._n_asked, int(number) if number.isdecimal() else 0)
+        self._log.append(Entry(question, answer))
+        self._advance(self._log[-1])
+
+    def skip(self, row: int) -> None:
+        """Set a row aside: it is not asked about again, what was answered about it stays.
+
+        Parameters
+        ----------
+        row : int
+        """
+        self._n_asked += 1
+        question = Question(f"{self._n_asked}-{row}", "skip", (int(row),), ("skip",), "skip")
+        self.tell(question, "skip")
+        for open_question in self._leases.questions():
+            if open_question.rows[0] == row:
+                self._leases.drop(open_question.id)
+
+    def _check(self, question: Question, answer: str) -> None:
+        if question.kind not in self._kinds:
+            raise ValueError(
+                f"Question {question.id} is of kind {question.kind!r}; {type(self).__name__} takes "
+                f"{' or '.join(repr(kind) for kind in self._kinds)}."
+            )
+        question.check(answer)
+        for row in question.rows:
+            if not 0 <= row < self.n_rows:
+                raise ValueError(f"Question {question.id} names row {row}; rows go from 0 to {self.n_rows - 1}.")
+
+    # Taking back
+
+    def undo(self, annotator: str | None = None) -> Entry | None:
+        """Take the last answer back, as if it had never been told; None if there is none.
+
+        The question is asked again next.
+
+        Parameters
+        ----------
+        annotator : str or None
+            Take back the last answer of this person.
+        """
+        for at in reversed(range(len(self._log))):
+            if annotator is None or self._log[at].question.annotator == annotator:
+                entry = self._log[at]
+                self._undone.append(entry.question)
+                self._rewrite(at, [])
+                return entry
+        return None
+
+    def change(self, question_id: str, answer: str) -> None:
+        """Change an earlier answer, as if it had been this one from the start.
+
+        Parameters
+        ----------
+        question_id : str
+        answer : str
+        """
+        at = self._find(question_id)
+        question = self._log[at].question
+        self._check(question, answer)
+        self._rewrite(at, [Entry(question, answer)])
+
+    def retract(self, question_id: str) -> None:
+        """Take an earlier answer back, as if it had never been told.
+
+        Parameters
+        ----------
+        question_id : str
+        """
+        self._rewrite(self._find(question_id), [])
+
+    def _find(self, question_id: str) -> int:
+        for at, entry in enumerate(self._log):
+            if entry.question.id == question_id:
+                return at
+        raise UnknownQuestionError(f"There is no answer to a question {question_id!r} in the log.")
+
+    def _rewrite(self, at: int, instead: list[Entry]) -> None:
+        """Replace one entry, go back to the last state before it, and take the answers after it in again."""
+        self._ids.discard(self._log[at].question.id)
+        self._ids.update(entry.question.id for entry in instead)
+        self._log[at : at + 1] = instead
+        self._checkpoints = [state for state in self._checkpoints if state.n_entries <= at]
+        self._due = None
+        self._state = self._restored(self._checkpoints[-1])
+        for entry in self._log[self._state.n_entries :]:
+            self._advance(entry)
+
+    # Fits
+
+    def _advance(self, entry: Entry) -> None:
+        self._apply(self._state, entry)
+        n = self._state.n_entries
+        if self._due is None and n - self._state.refit_at >= max(self._refit_every, n // SLOWING):
+            job = self._job(self._state)
+            view = self._view_of(job)
+            if view is None and self._inline:
+                view = self._fit(job)
+                self._remember(view)
+            if view is None:
+                self._due = _Due(self._state.copy(), job)
+            else:
+                self._renew(view)
+
+    def _renew(self, view: ViewT) -> None:
+        self._refit(self._state, view)
+        self._checkpoints.append(self._kept(self._state))
+        if len(self._checkpoints) > MOST_CHECKPOINTS:
+            # Mostly the latest answers are taken back; to get to old ones, a longer way is taken.
+            latest = MOST_CHECKPOINTS // 2
+            self._checkpoints = self._checkpoints[:-latest:2] + self._checkpoints[-latest:]
+
+    def fit_job(self) -> JobT | None:
+        """What has to be fitted next, for ``fits="elsewhere"``; None if no fit is due."""
+        return None if self._due is None else self._due.job
+
+    def adopt(self, view: ViewT) -> bool:
+        """Take over a view that was fitted elsewhere.
+
+        Parameters
+        ----------
+        view : View
+            Of the job of :meth:`fit_job`.
+
+        Returns
+        -------
+        bool
+            Whether it was the awaited one. If not, an earlier answer changed meanwhile, and :meth:`fit_job` has
+            another job.
+        """
+        self._remember(view)
+        due = self._due
+        if due is None or due.job.key != view.key:
+            return False
+        self._due = None
+        self._state = due.state
+        self._renew(view)
+        for entry in self._log[self._state.n_entries :]:
+            self._advance(entry)
+        return True
+
+    @property
+    def answers_behind_(self) -> int:
+        """Number of answers that the current view does not know."""
+        return len(self._log) - self._state.refit_at
+
+    def state(self) -> dict[str, Any]:
+        """All that follows from the answers, as plain values: equal logs have equal states."""
+        return self._state.plain()
+
+    # How well people agree
+
+    def agreement(self) -> Agreement:
+        """How often two people agree on what both were asked."""
+        return agreement_between(self._log)
+
+    def consistency(self) -> Agreement:
+        """How often a person answers the same question the same way: a ceiling for everything else."""
+        return agreement_with_oneself(self._log)
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, Integral) and int(value) >= least
+
+
+def _seed(random_state: Any) -> int:
+    """One number that makes everything repeatable."""
+    if random_state is None:
+        return int(np.random.SeedSequence().entropy % 2**32)  # type: ignore[operator]
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**32))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    if _is_whole(random_state, 0):
+        return int(random_state)
+    raise ValueError(f"random_state={random_state!r} must be a whole number of at least 0, a Generator or None.")

@@ -1,0 +1,312 @@
+"""All that follows from the answers so far: a function of the rows, the seed and the answers in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from pairlens.asking.groups import FIRST_ERROR, Answers, Groups
+from pairlens.asking.progress import Audit
+from pairlens.asking.questions import Entry, Question
+from pairlens.asking.view import Lens, View
+from pairlens.supervision import Constraints
+
+__all__ = ["Look", "State"]
+
+Floats = NDArray[np.float64]
+
+SURE, UNLIKELY = 0.9, 0.02
+MOST_ANSWERS = 10
+"""Questions about an open row after which it is placed in any case."""
+UNSURE_LIMIT = 3
+"""Times that nobody could tell about a row before it is set aside."""
+N_REFERENCE = 2000
+"""Random pairs whose distances a distance is compared with."""
+N_PROBE = 200
+"""Rows whose groups are watched from fit to fit."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """All rows in a view, and what is needed of them again and again.
+
+    Attributes
+    ----------
+    key : str
+        That of the view.
+    Z : array of shape (n_rows, n_columns)
+    density : array of shape (n_rows,)
+        Share of the rows whose neighbours are as far away or farther: 1 in the densest place.
+    reference : array
+        Squared distances of random pairs, sorted.
+    """
+
+    key: str
+    Z: Floats
+    density: Floats
+    reference: Floats
+
+    @classmethod
+    def at(cls, lens: Lens, view: View, seed: int) -> Look:
+        """Look at all rows through a view."""
+        Z = lens.look(view)
+        sparseness = lens.sparseness(Z)
+        # Ties are decided by the row number, so that the last bits do not choose.
+        order = np.argsort(-np.round(sparseness / max(sparseness.max(), 1e-300), 9), kind="stable")
+        density = np.empty(len(Z))
+        density[order] = np.arange(1, len(Z) + 1) / len(Z)
+        return cls(view.key, Z, density, np.sort(reference_distances(Z, seed)))
+
+    def closeness(self, i: int, j: int) -> float:
+        """Share of random pairs that lie closer together than these two rows."""
+        return closeness(self.Z, self.reference, i, j)
+
+
+def reference_distances(Z: Floats, seed: int) -> Floats:
+    """Squared distances of random pairs of rows."""
+    rng = np.random.default_rng([seed, 11])
+    i, j = rng.integers(len(Z), size=(2, N_REFERENCE))
+    difference = Z[i] - Z[j]
+    return np.asarray(np.einsum("ij,ij->i", difference, difference)[i != j])
+
+
+def closeness(Z: Floats, reference: Floats, i: int, j: int) -> float:
+    """Share of the reference distances that are smaller; ties count half."""
+    squared = float(((Z[i] - Z[j]) ** 2).sum())
+    left, right = np.searchsorted(reference, squared, "left"), np.searchsorted(reference, squared, "right")
+    return float((left + right) / 2 / max(len(reference), 1))
+
+
+@dataclass
+class State:
+    """What the answers say; :meth:`apply` takes one more, :meth:`refit` a new view."""
+
+    placing: bool
+    look: Look | None
+    view_key: str
+    groups: Groups
+    probe: tuple[int, ...]
+    answers: Answers = field(default_factory=Answers)
+    votes: dict[tuple[int, int], int] = field(default_factory=dict)
+    open: dict[int, int] = field(default_factory=dict)
+    skipped: set[int] = field(default_factory=set)
+    asked: set[tuple[int, int]] = field(default_factory=set)
+    unsure: dict[int, int] = field(default_factory=dict)
+    questions_of: dict[int, int] = field(default_factory=dict)
+    shown: dict[int, int] = field(default_factory=dict)
+    n_entries: int = 0
+    n_questions: int = 0
+    n_merge: int = 0
+    since_new: int = 0
+    refit_at: int = 0
+    audits: list[Audit] = field(default_factory=list)
+    kept: list[float] = field(default_factory=list)
+    probed: list[int] = field(default_factory=list)
+
+    def copy(self) -> State:
+        """A copy that can be changed by itself; the view is shared."""
+        return replace(
+            self,
+            groups=self.groups.copy(),
+            answers=self.answers.copy(),
+            **{
+                name: type(value)(value)
+                for name in (
+                    "votes",
+                    "open",
+                    "skipped",
+                    "asked",
+                    "unsure",
+                    "questions_of",
+                    "shown",
+                    "audits",
+                    "kept",
+                    "probed",
+                )
+                for value in [getattr(self, name)]
+            },
+        )
+
+    def without_view(self) -> State:
+        """A copy that keeps no row in memory; :meth:`with_view` gives them back."""
+        other = self.copy()
+        other.look = None
+        other.groups.Z = np.zeros((0, 0))
+        return other
+
+    def with_view(self, look: Look) -> State:
+        """A copy of a state without a view, with it."""
+        other = self.copy()
+        other.look, other.groups.Z = look, look.Z
+        return other
+
+    def plain(self) -> dict[str, Any]:
+        """The state as plain values that can be compared."""
+        groups = self.groups
+        return {
+            "groups": {number: list(groups.members[number]) for number in groups.numbers},
+            "confidence": dict(sorted(groups.confidence.items())),
+            "error": groups.error,
+            "slots": dict(groups.slots),
+            "n_founded": groups.n_founded,
+            "answers": list(self.answers.pairs),
+            "votes": dict(sorted(self.votes.items())),
+            "open": dict(self.open),
+            "skipped": sorted(self.skipped),
+            "asked": sorted(self.asked),
+            "unsure": dict(sorted(self.unsure.items())),
+            "questions_of": dict(sorted(self.questions_of.items())),
+            "shown": dict(sorted(self.shown.items())),
+            "counts": (self.n_entries, self.n_questions, self.n_merge, self.since_new, self.refit_at),
+            "audits": list(self.audits),
+            "kept": list(self.kept),
+            "view": self.view_key,
+        }
+
+    # One more answer
+
+    def apply(self, entry: Entry, pca_closeness: float | None = None) -> None:
+        """Take an answer in; of an audited question, with the closeness of its rows in the principal components."""
+        question, answer = entry
+        before = self.n_entries
+        self.n_entries += 1
+        if question.kind == "skip":
+            self.set_aside(question.rows[0])
+            return
+        if question.purpose == "repeat":
+            return
+        self.n_questions += 1
+        self.n_merge += question.purpose == "merge"
+        self.asked.update(question.pairs)
+        for row in question.rows[1:] if question.kind == "place" else ():
+            self.shown[row] = self.shown.get(row, 0) + 1
+        row = question.rows[0]
+        if answer == "unsure":
+            self._count_unsure(question)
+            return
+        verdicts = question.verdicts(answer)
+        if pca_closeness is not None and self.look is not None and question.kind == "same":
+            i, j, value = verdicts[0]
+            self.audits.append(Audit(before, value > 0, self.look.closeness(i, j), pca_closeness))
+        for i, j, value in verdicts:
+            self.answers.add(i, j, value > 0)
+            self.votes[i, j] = self.votes.get((i, j), 0) + value
+        if self.placing:
+            self._take_evidence(question, row)
+
+    def _count_unsure(self, question: Question) -> None:
+        row = question.rows[0]
+        self.unsure[row] = self.unsure.get(row, 0) + 1
+        if self.unsure[row] >= UNSURE_LIMIT:
+            self.set_aside(row)
+        elif row in self.open and not self.has_unasked(row):
+            self._close(row)
+
+    def _take_evidence(self, question: Question, row: int) -> None:
+        groups, answers = self.groups, self.answers
+        if question.purpose == "merge":
+            groups.merge(answers)
+        if question.purpose not in ("place", "check"):
+            return
+        self.questions_of[row] = self.questions_of.get(row, 0) + 1
+        if row in groups.where:
+            groups.place_again(row, answers)
+        elif row not in self.skipped:
+            self.open.setdefault(row, self.n_entries)
+            enough = self.questions_of[row] >= MOST_ANSWERS or not self.has_unasked(row)
+            if enough or groups.settled(row, answers, SURE, UNLIKELY):
+                self._close(row)
+
+    def _close(self, row: int) -> None:
+        """Place an open row if any answer tells where; else it may be opened again later."""
+        self.open.pop(row, None)
+        if not any(other in self.groups.where for other, _ in self.answers.about(row)):
+            return
+        founded = self.groups.n_founded
+        self.groups.place(row, self.answers)
+        self.since_new = self.since_new + 1 if self.groups.n_founded == founded else 0
+
+    def has_unasked(self, row: int) -> bool:
+        """Whether there is a placed row with which this one was not compared."""
+        return any(other != row and not self.was_asked(row, other) for other in self.groups.where)
+
+    def was_asked(self, i: int, j: int) -> bool:
+        """Whether these two were compared, or nobody could tell."""
+        return (min(i, j), max(i, j)) in self.asked
+
+    def set_aside(self, row: int) -> None:
+        """Never open this row again; its answers stay."""
+        self.skipped.add(row)
+        self.open.pop(row, None)
+
+    # A new view
+
+    def refit(self, look: Look) -> None:
+        """Go over to a new view."""
+        self.look, self.view_key, self.refit_at = look, look.key, self.n_entries
+        if not self.placing:
+            self.groups.Z = look.Z
+            return
+        self.groups.look_again(look.Z, self.answers)
+        probed = self.groups.likeliest_of(self.probe, self.answers)
+        if self.probed:
+            self.kept.append(sum(a == b for a, b in zip(probed, self.probed)) / len(probed))
+        self.probed = probed
+
+    # What follows
+
+    def constraints(self, n_rows: int) -> Constraints:
+        """The pairs that follow from the answers."""
+        if not self.placing:
+            return self._bare(n_rows, self.votes)
+        pairs = self.groups.pairs(self.answers)
+        where = self.groups.where
+        bare = {
+            (i, j): vote
+            for (i, j), vote in self.votes.items()
+            if not (i in where and j in where) and i not in self.open and j not in self.open
+        }
+        closure = Constraints(
+            pairs.must,
+            pairs.cannot,
+            n_samples=n_rows,
+            must_link_weight=pairs.must_weight,
+            cannot_link_weight=pairs.cannot_weight,
+            on_conflict="warn",
+        )
+        return closure.merge(self._bare(n_rows, bare)) if bare else closure
+
+    @staticmethod
+    def _bare(n_rows: int, votes: dict[tuple[int, int], int]) -> Constraints:
+        """The answers themselves, those of several people to one question outvoting each other."""
+        must = [pair for pair, vote in votes.items() if vote > 0]
+        cannot = [pair for pair, vote in votes.items() if vote < 0]
+        return Constraints(
+            must,
+            cannot,
+            n_samples=n_rows,
+            must_link_weight=[float(votes[pair]) for pair in must] or None,
+            cannot_link_weight=[float(-votes[pair]) for pair in cannot] or None,
+            on_conflict="warn",
+        )
+
+    def components(self) -> tuple[list[list[int]], float]:
+        """Rows that chains of "same" join, largest first, and the share of answers that contradict them."""
+        rows = sorted({row for pair in self.votes for row in pair})
+        at = {row: number for number, row in enumerate(rows)}
+        joined = [(at[i], at[j]) for (i, j), vote in self.votes.items() if vote > 0]
+        ends = np.array(joined, dtype=np.int64).reshape(-1, 2)
+        graph = sparse.coo_matrix((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(rows), len(rows)))
+        _, label = connected_components(graph, directed=False) if rows else (0, np.zeros(0, dtype=int))
+        found: dict[int, list[int]] = {}
+        for row, part in zip(rows, label.tolist()):
+            found.setdefault(part, []).append(row)
+        wrong = sum(vote < 0 and label[at[i]] == label[at[j]] for (i, j), vote in self.votes.items())
+        error = (1 + wrong) / (20 + len(self.votes)) if self.votes else FIRST_ERROR
+        parts = sorted((part for part in found.values() if len(part) > 1), key=lambda part: (-len(part), part[0]))
+        return parts, float(min(max(error, 0.002), 0.3))

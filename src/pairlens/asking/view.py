@@ -1,0 +1,139 @@
+"""The view in which rows are placed: what depends on the rows alone is prepared once, a fit after answers is cheap."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from pairlens._threads import threads_for
+from pairlens.engines import Rows
+from pairlens.exceptions import SupervisionWarning
+from pairlens.methods.pairlens import FirstStage, exact_means, principal_rows
+from pairlens.supervision import Constraints
+
+__all__ = ["FitJob", "Lens", "View", "checked_rows", "fingerprint", "principal_coordinates"]
+
+Floats = NDArray[np.float64]
+
+N_COLUMNS = 10
+
+
+@dataclass(frozen=True)
+class FitJob:
+    """Pairs to learn a view from; small, and can go to another process.
+
+    Attributes
+    ----------
+    key : str
+        Names the pairs; the view that is learned from them has the same.
+    constraints : Constraints
+    answers : int
+        Number of entries of the log that the pairs know.
+    seed : int
+    """
+
+    key: str
+    constraints: Constraints
+    answers: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class View:
+    """A learned linear view; small, and can come from another process. ``Lens.look`` shows the rows in it.
+
+    Attributes
+    ----------
+    key : str
+        That of the job.
+    directions : array of shape (n_coordinates, at most 10)
+        In the coordinates of the :class:`Lens`.
+    """
+
+    key: str
+    directions: Floats
+
+
+def fingerprint(*arrays: NDArray[np.generic]) -> str:
+    """A name for arrays that no others have."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:24]
+
+
+class Lens:
+    """Rows, ready to be seen through any pairs.
+
+    Standardising, principal components, neighbours and local scatter depend on the rows alone: they are found once,
+    here. A fit is then two scatters and a small eigenproblem, the same as that of
+    :class:`~pairlens.LinearPairLens`.
+
+    Parameters
+    ----------
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+        Finite numbers.
+
+    Attributes
+    ----------
+    n_rows : int
+    principal : array of shape (n_samples, at most 10)
+        Leading principal components of the z-scored rows: the view that knows no answer.
+    neighbors : int array of shape (n_samples, at most 10)
+        The nearest rows of each row.
+    """
+
+    def __init__(self, X: ArrayLike) -> None:
+        rows = checked_rows(X)
+        self.n_rows = int(rows.shape[0])
+        with threads_for(rows.shape):
+            self._stage = FirstStage.of(principal_coordinates(rows))
+        self.principal = self._stage.problem.rows[:, :N_COLUMNS]
+        self.neighbors = self._stage.nearest
+
+    def fit(self, job: FitJob) -> View:
+        """Learn the view that the pairs of a job show."""
+        with warnings.catch_warnings(), threads_for(self._stage.problem.rows.shape):
+            warnings.simplefilter("ignore", SupervisionWarning)
+            found = self._stage.fit(job.constraints, random_state=job.seed)
+            directions = found.directions(min(N_COLUMNS, self._stage.problem.dim))[1]
+        # Rows that are all equal have no direction; they look equal in any.
+        return View(job.key, directions if directions.shape[1] else np.zeros((len(directions), 1)))
+
+    def look(self, view: View) -> Floats:
+        """All rows in a view."""
+        return np.asarray(self._stage.problem.rows @ view.directions)
+
+    def sparseness(self, Z: Floats) -> Floats:
+        """Mean squared distance of each row to its neighbours, in a view."""
+        squared = np.zeros(self.n_rows)
+        for near in self.neighbors.T:
+            difference = Z - Z[near]
+            squared += np.einsum("ij,ij->i", difference, difference)
+        return np.asarray(squared / max(self.neighbors.shape[1], 1))
+
+
+def principal_coordinates(rows: Rows) -> Floats:
+    """The z-scored rows in the principal components that hold 99 % of their variance, at least one."""
+    found = np.asarray(principal_rows(rows, exact_means(rows)).rows)
+    return found if found.shape[1] else np.zeros((rows.shape[0], 1))
+
+
+def checked_rows(X: Any) -> Rows:
+    """X as rows of finite numbers, or ValueError that says what is wrong with it."""
+    rows: Rows = X.tocsr().astype(np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
+        raise ValueError(f"X must be a table of at least two rows and one column, got the shape {rows.shape}.")
+    finite = np.isfinite(rows.data if sparse.issparse(rows) else rows)
+    if not finite.all():
+        at = int(np.flatnonzero(~finite.ravel())[0])
+        row = np.searchsorted(rows.indptr, at, "right") - 1 if sparse.issparse(rows) else at // rows.shape[1]
+        raise ValueError(f"X holds NaN or infinity, first in row {row}: fill in missing numbers before asking.")
+    return rows

@@ -1,0 +1,38 @@
+"""Simulated people, and small tables for them."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.datasets import make_blobs
+
+
+def blobs(n=60, centers=3, seed=0, noise_columns=2):
+    X, y = make_blobs(n, 4, centers=centers, cluster_std=1.5, random_state=seed)
+    noise = np.random.default_rng(seed).standard_normal((n, noise_columns))
+    return np.hstack([X, noise]), y
+
+
+def true_answer(question, y):
+    if question.kind == "prefer":
+        a, b = (y[row] for row in question.rows)
+        return "left" if a > b else "right" if a < b else "equal"
+    same = [at for at, row in enumerate(question.rows[1:], start=1) if y[row] == y[question.rows[0]]]
+    if question.kind == "place":
+        return str(same[0]) if same else "none"
+    return "same" if same else "different"
+
+
+def answer_all(asker, y, count, annotator=None, wrong=0.0, seed=0):
+    """Answer so many questions, some of them wrongly; returns the questions."""
+    rng = np.random.default_rng(seed)
+    asked = []
+    for _ in range(count):
+        question = asker.ask(annotator)
+        if question is None:
+            break
+        asked.append(question)
+        said = true_answer(question, y)
+        if rng.random() < wrong:
+            said = str(rng.choice([word for word in question.answers if word != said]))
+        asker.tell(question, said)
+    return asked

@@ -1,0 +1,281 @@
+"""Asker: groups from answers, strategies, placement screens, progress."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_iris
+from sklearn.metrics import adjusted_rand_score
+
+from pairlens import LinearPairLens
+from pairlens.asking import Asker, Lens
+from pairlens.asking.progress import Audit, audit_curve, hint, share_curve
+from tests.asking.people import answer_all, blobs, true_answer
+
+X, Y = blobs(120, centers=4, seed=1)
+LENS = Lens(X)
+
+
+def purity(asker, y):
+    """Whether every group is of one class, and every class one group."""
+    classes = [{int(y[row]) for row in rows} for rows in asker.groups_.values()]
+    return all(len(found) == 1 for found in classes), len(set.union(*classes)) == len(classes)
+
+
+@pytest.mark.parametrize("screen", ["pair", "placement"])
+def test_clean_answers_find_the_classes(screen):
+    asker = Asker(X, screen=screen, random_state=0, lens=LENS)
+    answer_all(asker, Y, 60)
+    assert purity(asker, Y) == (True, True)
+    assert asker.error_rate_ < 0.03
+    placed = {row for rows in asker.groups_.values() for row in rows}
+    assert placed == set(asker.confidence_)
+    assert min(asker.confidence_.values()) > 0.8
+
+
+def test_wrong_answers_are_repaired_and_counted():
+    """With one answer in ten wrong, most rows still end where they belong, and the error rate is seen."""
+    asker = Asker(X, random_state=0, lens=LENS)
+    answer_all(asker, Y, 200, wrong=0.1)
+    label = {row: number for number, rows in asker.groups_.items() for row in rows}
+    rows = list(label)
+    assert adjusted_rand_score(Y[rows], [label[row] for row in rows]) > 0.8
+    assert 0.03 < asker.error_rate_ < 0.2
+
+
+def test_the_weights_count_by_half():
+    asker = Asker(X, random_state=0, lens=LENS)
+    answer_all(asker, Y, 60)
+    pairs = asker.constraints()
+    sizes = [len(rows) for rows in asker.groups_.values()]
+    inside = sum(size * (size - 1) // 2 for size in sizes)
+    assert pairs.n_must_link == inside
+    assert pairs.must_link_total == pytest.approx(np.sqrt(inside * sum(size - 1 for size in sizes)))
+    assert pairs.n_samples == len(X)
+
+
+def test_the_view_learns():
+    """60 questions show three classes behind a stronger structure that nobody asked for."""
+    rng = np.random.default_rng(0)
+    y, other = rng.integers(3, size=(2, 150))
+    rows = np.hstack([np.eye(3)[y] * 2 + rng.standard_normal((150, 3)), np.eye(3)[other] * 8, other[:, None]])
+    rows += rng.standard_normal(rows.shape) / 2
+    asker = Asker(rows, random_state=0)
+    answer_all(asker, y, 60)
+    spread = []
+    for Z in (Asker(rows, random_state=0).view_[:, :2], LinearPairLens(2).fit_transform(rows, **_pairs(asker))):
+        spread.append(np.var([Z[y == c].mean(axis=0) for c in range(3)], axis=0).sum() / Z.var(axis=0).sum())
+    assert spread[1] > spread[0] + 0.3
+
+
+def _pairs(asker):
+    return {"constraints": asker.constraints()}
+
+
+def test_a_screen_shows_each_group_once_in_its_slot_and_representatives_take_turns():
+    asker = Asker(X, screen="placement", random_state=0, lens=LENS)
+    place_of: dict[int, set[int]] = {}
+    faces: dict[int, list[int]] = {}
+    for _ in range(60):
+        question = asker.ask()
+        if question.kind == "place":
+            assert question.answers == (*map(str, range(1, len(question.rows))), "none", "unsure")
+            assert len(question.groups) == len(question.rows) - 1 <= 8
+            groups = asker.groups_
+            if len(question.groups) == len(groups):
+                for slot, (number, row) in enumerate(zip(question.groups, question.rows[1:])):
+                    assert row in groups[number]
+                    place_of.setdefault(number, set()).add(slot)
+                    faces.setdefault(number, []).append(row)
+        asker.tell(question, true_answer(question, Y))
+    assert all(len(slots) == 1 for slots in place_of.values())
+    assert max(len(set(rows)) for rows in faces.values()) > 3
+
+
+def test_a_screen_is_one_answer_of_several_comparisons():
+    asker = Asker(X, screen="placement", random_state=0, lens=LENS)
+    answer_all(asker, Y, 12)
+    question = asker.ask()
+    while question.kind != "place" or len(question.rows) < 4:
+        asker.tell(question, true_answer(question, Y))
+        question = asker.ask()
+    before = len(asker.state()["answers"])
+    asker.tell(question, "2")
+    new = asker.state()["answers"][before:]
+    row, *shown = question.rows
+    assert {(i if j == row else j): same for i, j, same in new} == {other: at == 1 for at, other in enumerate(shown)}
+    asker.undo()
+    assert len(asker.state()["answers"]) == before
+
+
+def test_more_than_eight_groups_fit_on_several_screens():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(12), 12)
+    rows = rng.standard_normal((12, 6))[y] * 6 + rng.standard_normal((len(y), 6))
+    asker = Asker(rows, screen="placement", random_state=0)
+    answer_all(asker, y, 90)
+    assert len(asker.groups_) == 12
+    assert purity(asker, y) == (True, True)
+
+
+def test_nothing_left_to_ask():
+    rows, y = blobs(9, centers=2)
+    for arguments in ({}, {"screen": "placement"}, {"strategy": "random"}, {"strategy": "uncertain"}):
+        asker = Asker(rows, random_state=0, **arguments)
+        asked = answer_all(asker, y, 200)
+        assert len(asked) < 200
+        assert asker.ask() is None
+        assert asker.undo() is not None
+        assert asker.ask() is not None
+
+
+def test_random_pairs_never_ask_what_follows():
+    rows, y = blobs(12, centers=2)
+    asker = Asker(rows, strategy="random", random_state=0)
+    asked = answer_all(asker, y, 200)
+    assert len(asked) < 12 * 11 / 2
+    part = list(range(12))
+    apart: set[frozenset[int]] = set()
+    for question in asked:
+        a, b = (part[row] for row in question.rows)
+        assert a != b
+        assert frozenset((a, b)) not in apart
+        if y[question.rows[0]] == y[question.rows[1]]:
+            part = [a if p == b else p for p in part]
+            apart = {frozenset(a if p == b else p for p in pair) for pair in apart}
+        else:
+            apart.add(frozenset((a, b)))
+
+
+def test_not_sure_is_no_evidence_and_three_times_sets_a_row_aside():
+    asker = Asker(X, random_state=0, lens=LENS)
+    answer_all(asker, Y, 20)
+    row = None
+    for _ in range(30):
+        question = asker.ask()
+        row = question.rows[0] if row is None and question.purpose == "place" else row
+        before = len(asker.state()["answers"])
+        unsure = question.rows[0] == row and question.purpose == "place"
+        asker.tell(question, "unsure" if unsure else true_answer(question, Y))
+        if unsure:
+            assert len(asker.state()["answers"]) == before
+    assert asker.state()["unsure"][row] == 3
+    assert row in asker.state()["skipped"]
+
+
+def test_a_skipped_row_is_not_opened_again():
+    asker = Asker(X, random_state=0, lens=LENS)
+    answer_all(asker, Y, 11)
+    question = asker.ask()
+    row = question.rows[0]
+    asker.skip(row)
+    assert asker.pending() == []
+    assert all(row != question.rows[0] for question in answer_all(asker, Y, 40))
+
+
+def test_a_merge_question_joins_groups_at_once():
+    """Two groups of one class, made by wrong answers, become one group again."""
+    rng = np.random.default_rng(0)
+    rows = np.vstack([rng.standard_normal((30, 3)), rng.standard_normal((30, 3)) + 9])
+    y = np.repeat([0, 1], 30)
+    asker = Asker(rows, random_state=0)
+    first = asker.ask()
+    while true_answer(first, y) == "different":
+        asker.tell(first, "different")
+        first = asker.ask()
+    asker.tell(first, "different")
+    answer_all(asker, y, 60)
+    assert purity(asker, y) == (True, True)
+
+
+def test_audited_questions_are_random_and_judged_before_they_are_learned():
+    asker = Asker(X, random_state=0, lens=LENS, audit=0.3)
+    answer_all(asker, Y, 120)
+    audited = [entry for entry in asker.log if entry.question.purpose == "audit"]
+    assert 20 < len(audited) < 55
+    audits = asker.state()["audits"]
+    assert [audit.same for audit in audits] == [entry.answer == "same" for entry in audited]
+    curve = asker.learning_curve()
+    assert curve[-1].n == min(40, len(audited))
+    assert 0 <= curve[-1].low < curve[-1].auc <= curve[-1].high <= 1
+    # A view that is judged by what it had learned would be the same for all answers; an audit is judged by the view
+    # before, which does not know it.
+    position = next(at for at, entry in enumerate(asker.log) if entry.question.purpose == "audit")
+    assert audits[0].answers == position
+    turned = {"same": "different", "different": "same"}
+    other = Asker(X, random_state=0, lens=LENS, audit=0.3)
+    for entry in asker.log[:position]:
+        other.tell(*entry)
+    other.tell(audited[0].question, turned[audited[0].answer])
+    assert other.state()["audits"][0].view == audits[0].view
+
+
+def test_the_curve_by_hand():
+    audits = [Audit(n, n % 2 == 0, 0.1 if n % 2 == 0 else 0.9, 0.5) for n in range(12)]
+    curve = audit_curve(audits)
+    assert [point.n for point in curve] == [10, 11, 12]
+    assert curve[-1].auc == 1
+    assert curve[-1].low < 1
+    assert curve[-1].pca == 0.5
+    assert audit_curve([Audit(n, True, 0.1, 0.5) for n in range(12)]) == []
+    right = share_curve([(n, n % 4 > 0) for n in range(40)])
+    assert right[-1].auc == 0.75
+    # Wilson's interval of 30 of 40.
+    assert right[-1].low == pytest.approx(0.5981, abs=1e-4)
+    assert right[-1].high == pytest.approx(0.8581, abs=1e-4)
+
+
+def test_the_hint_to_stop():
+    flat = audit_curve([Audit(n, n % 3 == 0, (n * 7 % 10) / 20 + 0.4 * (n % 3 > 0), 0.5) for n in range(100)])
+    stop = hint(flat, [1.0, 0.99, 0.97], since_new=30, unsure=0.1)
+    assert stop.stop
+    assert len(stop.reasons) == 3
+    assert "10%" in stop.cost
+    assert not hint(flat, [1.0, 0.9, 0.97], since_new=30, unsure=0.1).stop
+    assert not hint(flat, [1.0, 0.99, 0.97], since_new=3, unsure=0.1).stop
+    assert not hint([], [1.0, 0.99, 0.97], since_new=30, unsure=0.1).stop
+    rising = audit_curve([Audit(n, n % 3 == 0, 0.5 if n < 60 else 0.1 + 0.8 * (n % 3 > 0), 0.5) for n in range(100)])
+    assert not hint(rising, [1.0, 0.99, 0.97], since_new=30, unsure=0.1).stop
+
+
+def test_placing_beats_random_pairs_on_iris():
+    rows, y = load_iris(return_X_y=True)
+    lens, found = Lens(rows), {}
+    for strategy in ("place", "random"):
+        asker = Asker(rows, strategy=strategy, random_state=0, lens=lens)
+        answer_all(asker, y, 40)
+        found[strategy] = asker.constraints()
+    assert found["place"].n_must_link > 3 * found["random"].n_must_link
+    must = found["place"].must_link
+    assert (y[must[:, 0]] == y[must[:, 1]]).all()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.array([[0.0], [1.0]]),
+        np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [5.0, 1.0]]),
+        np.zeros((6, 3)),
+        np.random.default_rng(0).standard_normal((7, 40)),
+    ],
+    ids=["two rows", "duplicates", "constant", "wide"],
+)
+@pytest.mark.parametrize("arguments", [{}, {"screen": "placement"}, {"strategy": "uncertain"}, {"audit": 0.5}])
+def test_odd_tables(rows, arguments):
+    """Asking works on any table, ends, and never makes NaN."""
+    asker = Asker(rows, random_state=0, refit_every=2, **arguments)
+    answer_all(asker, np.arange(len(rows)) % 2, 100)
+    assert asker.ask() is None
+    assert all(0 <= sure <= 1 for sure in asker.confidence_.values())
+    assert np.isfinite(asker.view_).all()
+
+
+def test_sparse_rows_are_as_good_as_dense_ones():
+    rows = np.where(np.random.default_rng(0).random((80, 20)) < 0.2, 1.0, 0.0)
+    dense, thin = (Asker(table, random_state=0) for table in (rows, sparse.csr_matrix(rows)))
+    y = rows[:, 0].astype(int)
+    assert [q.rows for q in answer_all(dense, y, 30)] == [q.rows for q in answer_all(thin, y, 30)]
+    rows[3, 2] = np.inf
+    with pytest.raises(ValueError, match="first in row 3"):
+        Asker(sparse.csr_matrix(rows))

@@ -1,0 +1,141 @@
+"""The formulas, against slow and obvious ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pairlens.asking.groups import Answers, Groups
+from pairlens.asking.posterior import choice_value, pair_weights
+from pairlens.asking.progress import kappa_of
+from tests.oracles import asking as oracle
+
+
+@st.composite
+def situations(draw):
+    """Rows, groups of some of them with confidences, and answers."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**20)))
+    n, d = draw(st.integers(4, 14)), draw(st.integers(1, 4))
+    Z = rng.standard_normal((n, d)) * rng.uniform(0.5, 2, d)
+    placed = draw(st.integers(1, n - 1))
+    k = draw(st.integers(1, placed))
+    groups = Groups(Z)
+    rows = rng.permutation(n)[:placed]
+    for at, row in enumerate(rows):
+        groups.put(int(row), at if at < k else int(rng.integers(k)), float(rng.uniform(0.5, 1)))
+    groups.error = float(rng.uniform(0.002, 0.3))
+    answers = Answers()
+    for _ in range(draw(st.integers(0, 12))):
+        i, j = rng.choice(n, 2, replace=False)
+        answers.add(int(i), int(j), bool(rng.random() < 0.5))
+    return groups, answers
+
+
+def plain(groups, answers):
+    members = [groups.members[number] for number in groups.numbers]
+    return groups.Z.tolist(), members, groups.confidence, answers.pairs, groups.error
+
+
+@settings(max_examples=60, deadline=None)
+@given(situations())
+def test_posterior(situation):
+    groups, answers = situation
+    for row in range(len(groups.Z)):
+        expected = oracle.posterior(row, *plain(groups, answers))
+        np.testing.assert_allclose(groups.posterior(row, answers), expected, atol=1e-10)
+
+
+@settings(max_examples=60, deadline=None)
+@given(situations())
+def test_log_odds_of_merging(situation):
+    groups, answers = situation
+    odds, n_same = groups.log_odds(answers)
+    for a in range(len(groups)):
+        for b in range(len(groups)):
+            if a != b:
+                assert odds[a, b] == pytest.approx(oracle.log_odds(a, b, *plain(groups, answers)), abs=1e-10)
+    between = [(groups.where.get(i), groups.where.get(j), same) for i, j, same in answers.pairs]
+    assert n_same.sum() == 2 * sum(same for a, b, same in between if a != b and a is not None and b is not None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(situations())
+def test_weights_of_pairs(situation):
+    groups, answers = situation
+    found = groups.pairs(answers)
+    must, cannot = oracle.pairs(*plain(groups, answers))
+    for pairs, weights, expected in (
+        (found.must, found.must_weight, must),
+        (found.cannot, found.cannot_weight, cannot),
+    ):
+        got = {(min(i, j), max(i, j)): w for (i, j), w in zip(pairs.tolist(), weights.tolist()) if w > 0}
+        assert got.keys() == expected.keys()
+        for pair, weight in expected.items():
+            assert got[pair] == pytest.approx(weight, abs=1e-10)
+
+
+def test_of_many_pairs_some_are_drawn_that_weigh_as_much():
+    members = [np.arange(30), np.arange(30, 70)]
+    sure = [np.ones(30), np.linspace(0.5, 1, 40)]
+    odds = np.full((2, 2), -3.0)
+    everything, some = (pair_weights(members, sure, odds, 25, most=most) for most in (5000, 200))
+    assert len(everything.must) == 30 * 29 // 2 + 40 * 39 // 2
+    assert len(everything.cannot) == 30 * 40
+    for all_pairs, all_weights, pairs, weights in (
+        (everything.must, everything.must_weight, some.must, some.must_weight),
+        (everything.cannot, everything.cannot_weight, some.cannot, some.cannot_weight),
+    ):
+        assert len({frozenset(pair) for pair in all_pairs.tolist()}) == len(all_pairs)
+        assert len(pairs) == 200
+        assert {tuple(pair) for pair in pairs.tolist()} <= {tuple(pair) for pair in all_pairs.tolist()}
+        assert weights.sum() == pytest.approx(all_weights.sum())
+
+
+def test_a_row_prefers_to_be_placed_where_the_answer_says():
+    """One "same" outweighs the view, and a mistaken view yields to two answers."""
+    Z = np.array([[0.0], [0.1], [5.0], [5.1], [0.05]])
+    groups = Groups(Z)
+    for row, group in ((0, 0), (1, 0), (2, 1), (3, 1)):
+        groups.put(row, group, 1.0)
+    answers = Answers()
+    assert np.argmax(groups.posterior(4, answers)) == 0
+    answers.add(4, 2, True)
+    answers.add(4, 0, False)
+    assert np.argmax(groups.posterior(4, answers)) == 1
+    assert groups.settled(4, answers, 0.9, 0.02)
+
+
+def test_merging_keeps_the_older_number_and_needs_a_same():
+    Z = np.random.default_rng(0).standard_normal((20, 2))
+    groups = Groups(Z)
+    for row in range(8):
+        groups.put(row, row % 2, 1.0)
+    answers = Answers()
+    groups.merge(answers)
+    assert groups.numbers == [0, 1]
+    answers.add(0, 1, True)
+    answers.add(2, 3, True)
+    groups.merge(answers)
+    assert groups.numbers == [0]
+    assert sorted(groups.members[0]) == list(range(8))
+    groups.put(9, 1, 1.0)
+    assert groups.numbers == [0, 2]
+    assert groups.slots == {0: 0, 2: 1}
+
+
+def test_choice_value_by_hand():
+    p = np.array([[0.5, 0.25, 0.25], [0.7, 0.0, 0.3]])
+    known = np.array([2 / 3, 1 / 3])
+    entropy = -(known * np.log(known)).sum()
+    np.testing.assert_allclose(choice_value(p), [entropy / (2 / 3 + 2 / 3), 0.0])
+
+
+def test_kappa_is_that_of_scikit_learn_where_both_sides_have_the_same_verdicts():
+    from sklearn.metrics import cohen_kappa_score
+
+    pairs = [(1, 1), (1, -1), (-1, 1), (-1, -1), (-1, -1), (1, 1)]
+    a, b = zip(*pairs)
+    assert kappa_of(pairs) == pytest.approx(cohen_kappa_score(a, b))
+    assert np.isnan(kappa_of([(1, 1)]))

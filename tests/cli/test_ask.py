@@ -1,0 +1,181 @@
+"""``pairlens ask``: a session from a pipe, resumed, undone, and fitted with."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import CLASSES, COMMAND, IDS
+
+ASK = ("ask", "data.csv", "--id", "id", "--drop", "class", "--out", "answers.csv")
+
+
+class Person:
+    """Somebody who answers in a pipe, one question at a time, by the true classes."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        if not COMMAND.exists():
+            pytest.skip("the command pairlens is not installed beside this Python")
+        self.process = subprocess.Popen(
+            [COMMAND, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            cwd=folder,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"},
+        )
+        self.rows: list[int] = []
+        self.said = ""
+
+    def next(self) -> bool:
+        """Read up to the next question; False at the end."""
+        for line in self.process.stdout:
+            self.said += line
+            if re.match(r"\d+\. ", line):
+                head = next(self.process.stdout)
+                self.said += head
+                self.rows = [IDS.index(name) for name in re.findall(r"\d{3}", head)]
+                return True
+        return False
+
+    def true(self) -> str:
+        same = [at for at, row in enumerate(self.rows[1:], start=1) if CLASSES[row] == CLASSES[self.rows[0]]]
+        if "To which" in self.said.rsplit("\n\n", 1)[-1]:
+            return str(same[0]) if same else "0"
+        return "s" if same else "d"
+
+    def say(self, word: str) -> None:
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def end(self) -> int:
+        self.process.stdin.close()
+        self.said += self.process.stdout.read()
+        self.errors = self.process.stderr.read()
+        return self.process.wait(timeout=60)
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("question", ["same", "place"])
+def test_answers_are_written_resumed_and_fitted_with(table, cli, question):
+    arguments = (*ASK, "--question", question)
+    person = Person(table, *arguments)
+    for _ in range(20):
+        assert person.next()
+        person.say(person.true())
+    assert person.next()
+    person.say("q")
+    assert person.end() == 0, person.errors
+    first = lines(table / "answers.csv")
+    assert first[0] == "a,b,kind"
+    assert len(first) > 20
+    for line in first[1:]:
+        a, b, kind = line.split(",")
+        assert kind == ("must-link" if CLASSES[IDS.index(a)] == CLASSES[IDS.index(b)] else "cannot-link")
+
+    again = Person(table, *arguments, "--closure", "closure.csv")
+    assert again.next()
+    assert "20 answers so far" in again.said
+    again.say(again.true())
+    assert again.end() == 0, again.errors
+    assert len(lines(table / "answers.csv")) > len(first)
+    assert lines(table / "closure.csv")[0] == "a,b,kind,weight"
+    for pairs in ("answers.csv", "closure.csv"):
+        outcome = cli("fit", "data.csv", "--pairs", pairs, "--id", "id", "--drop", "class", "--out", pairs[:-4])
+        assert outcome.code == 0, outcome.err
+
+
+def test_undo_shows_the_question_again(table):
+    person = Person(table, *ASK)
+    person.next()
+    asked = person.rows
+    person.say("s")
+    person.next()
+    person.say("u")
+    person.next()
+    assert person.rows == asked
+    person.say("d")
+    person.next()
+    person.say("nonsense")
+    person.say("?")
+    person.next()
+    person.say("x")
+    assert person.end() == 0
+    assert "'nonsense' is no answer" in person.said
+    a, b = (IDS[row] for row in sorted(asked))
+    assert lines(table / "answers.csv") == ["a,b,kind", f"{a},{b},cannot-link"]
+    # All of it is in the journal, also what was taken back.
+    assert len(lines(table / "answers.journal.jsonl")) == 1 + 5
+
+
+def test_preferences(table, cli):
+    person = Person(table, *ASK, "--question", "prefer", "--questions", "12")
+    while person.next():
+        a, b = person.rows
+        person.say("l" if a > b else "r")
+    assert person.end() == 0, person.errors
+    written = [line.split(",") for line in lines(table / "answers.csv")[1:]]
+    assert len(written) == 12
+    assert all(kind == "prefer" and a > b for a, b, kind in written)
+    fit = ("fit", "data.csv", "--pairs", "answers.csv", "--id", "id", "--drop", "class")
+    outcome = cli(*fit, "--method", "wsdr", "--out", "ranked")
+    assert outcome.code == 0, outcome.err
+
+
+def test_a_killed_session_loses_nothing(table):
+    person = Person(table, *ASK)
+    for _ in range(5):
+        person.next()
+        person.say(person.true())
+    person.next()
+    person.process.kill()
+    person.end()
+    journal = table / "answers.journal.jsonl"
+    # What a crash in the middle of a write leaves.
+    with journal.open("a") as file:
+        file.write('{"question": {"id": "9')
+    again = Person(table, *ASK)
+    assert again.next()
+    assert "5 answers so far" in again.said
+    again.say(again.true())
+    assert again.end() == 0, again.errors
+    assert len(lines(journal)) == 1 + 6
+
+
+def test_nothing_left(table):
+    (table / "small.csv").write_text("x,y\n1,2\n1,3\n9,9\n8,9\n")
+    person = Person(table, "ask", "small.csv", "--out", "small_answers.csv")
+    while person.next():
+        person.say("?")
+    assert person.end() == 0, person.errors
+    assert "Nothing is left to ask." in person.said
+
+
+def test_errors(table, cli):
+    (table / "answers.csv").write_text("a,b,kind\n")
+    assert "with no answers.journal.jsonl beside it" in cli(*ASK).error
+    (table / "answers.csv").unlink()
+    assert "must end in .csv" in cli(*ASK[:-1], "answers.xls").error
+    assert "--strategy place is about groups" in cli(*ASK, "--question", "prefer", "--strategy", "place").error
+    journal = table / "answers.journal.jsonl"
+    journal.unlink(missing_ok=True)
+    journal.write_text('{"format": "something else"}\n')
+    assert "is not a journal of answers" in cli(*ASK).error
+    journal.unlink()
+    person = Person(table, *ASK)
+    person.next()
+    assert person.end() == 0
+    assert "is about question 'same', not 'place'" in cli(*ASK, "--question", "place").error
+    (table / "data.csv").write_text((table / "data.csv").read_text().replace("remark", "REMARK").replace(",2.", ",3."))
+    assert "is about table" in cli(*ASK).error
+    assert np.unique(IDS).size == 60
