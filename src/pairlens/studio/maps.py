@@ -144,11 +144,12 @@ def fit_map(state: dict[str, Any], job: MapJob, last: Points | None) -> tuple[st
     return state["mapper"].name, align(places, last)
 
 
-def prepare_lens(state: dict[str, Any], X: NDArray[np.float64], lens: Any = None) -> None:
-    """The first job of the process that fits the asker's view."""
+def prepare_lens(state: dict[str, Any], X: NDArray[np.float64], ranking: bool) -> None:
+    """The first job of the process that fits what the asker chooses by."""
     from pairlens.asking import Lens
+    from pairlens.asking.ranking import RankLens
 
-    state["lens"] = Lens(X) if lens is None else lens
+    state["lens"] = RankLens(X) if ranking else Lens(X)
 
 
 def send_lens(state: dict[str, Any]) -> Any:

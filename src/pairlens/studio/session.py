@@ -95,7 +95,7 @@ class Session:
         self._asker: Any = None
         self._again: dict[str, list[Question]] = {}
         ranking = settings.question == "prefer"
-        self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X))
+        self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X, ranking))
         self._maps = Worker(("pairlens.studio.maps:prepare_map", rows.X, ranking))
         self._fitting: Future[Any] | None = None
         self._mapping: Future[Any] | None = None
@@ -107,15 +107,14 @@ class Session:
     def start(self) -> None:
         """Prepare in the background; questions come when the listener hears "ready"."""
         self._draw()
-        if self.settings.question == "prefer":
-            self.thread.submit(self._logged, self._begin, None)
-            return
         self._lens.submit("pairlens.studio.maps:send_lens").add_done_callback(
             lambda future: self._later(self._begin, future)
         )
 
-    def _begin(self, future: Future[Any] | None) -> None:
+    def _begin(self, future: Future[Any]) -> None:
         chosen: dict[str, Any] = {
+            "fits": "elsewhere",
+            "lens": future.result(),
             "refit_every": self.settings.refit_every,
             "random_state": self.settings.seed,
             "audit": self.settings.audit,
@@ -123,11 +122,10 @@ class Session:
             "lease": LEASE_SECONDS,
         }
         asker: Any
-        if future is None:
+        if self.settings.question == "prefer":
             asker = PreferenceAsker(self.rows.X, **chosen)
         else:
-            screen = "placement" if self.settings.question == "place" else "pair"
-            asker = Asker(self.rows.X, screen=screen, fits="elsewhere", lens=future.result(), **chosen)  # type: ignore[arg-type]
+            asker = Asker(self.rows.X, screen="placement" if self.settings.question == "place" else "pair", **chosen)
         for answer in self.history.answers.values():
             question = Question.from_dict(answer.question)
             if (question.kind == "prefer") == (self.settings.question == "prefer"):
@@ -318,7 +316,7 @@ class Session:
 
     def _pump(self) -> None:
         """Start what has to be fitted, if nothing is being fitted; the newest state wins."""
-        if self._fitting is None and hasattr(self._asker, "fit_job"):
+        if self._fitting is None:
             job = self._asker.fit_job()
             if job is not None:
                 self._fitting = self._lens.submit("pairlens.studio.maps:fit_lens", job)
