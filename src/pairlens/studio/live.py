@@ -14,7 +14,7 @@ MOST_WAITING = 200
 
 
 class Hub:
-    """Hands what happens to all streams. A stream that does not keep up loses the oldest events, which are superseded."""
+    """Hands what happens to all streams; one that does not keep up loses the oldest events, which are superseded."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -63,7 +63,7 @@ class EstimatorMapper:
 
 
 class RankingMapper:
-    """A map whose first direction is the ranking learned from preferences; the view without pairs before there are some."""
+    """A map that shows the ranking learned from preferences; the principal components before there are enough."""
 
     name = "WSDR"
 

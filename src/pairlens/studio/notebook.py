@@ -40,7 +40,8 @@ class Shown:
 
     def _repr_html_(self) -> str:
         address = html.escape(self.url, quote=True)
-        return f'<iframe src="{address}" width="100%" height="{self._height}" style="border:0;border-radius:12px"></iframe>'
+        style = "border:0;border-radius:12px"
+        return f'<iframe src="{address}" width="100%" height="{self._height}" style="{style}"></iframe>'
 
 
 def show(

@@ -54,6 +54,10 @@ class Rows:
         What is drawn as a line, one row each.
     pictures : PictureFolder or None
         Pictures in files.
+    source : str
+        Name of the table.
+    named : bool
+        Whether the table has named columns.
     fingerprint : dict
         What identifies the table.
     """
@@ -69,6 +73,7 @@ class Rows:
     line_words: str = ""
     pictures: PictureFolder | None = None
     source: str = "the table"
+    named: bool = False
     fingerprint: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -157,7 +162,7 @@ def rows_from_file(
     table = read_table(source, ids=ids, drop=drop)
     X = np.ascontiguousarray(table.rows.to_numpy() if table.is_frame else table.rows, dtype=np.float64)
     words = [name for name in table.left_out if name in columns]
-    wanted = [name for name in dict.fromkeys([*words, *show, *text, *([] if paths is None else [paths])])]
+    wanted = list(dict.fromkeys([*words, *show, *text, *([] if paths is None else [paths])]))
     values = {name: list(column) for name, column in read_columns(source, wanted).items()} if wanted else {}
     if paths is None and size is None:
         paths = next((name for name in words if name not in (*show, *text) and _are_paths(values[name])), None)
@@ -236,12 +241,13 @@ def _arranged(
         ids if ids is not None else [str(i) for i in range(len(X))],
         pixels=size,
         source=source,
+        named=not bare,
         fingerprint={"content": digest.hexdigest(), "rows": len(X), "columns": list(features)[:50]},
     )
     if size is not None:
         return result
     if show or X.shape[1] <= MOST_NUMBERS:
-        result.cells = {name: X[:, j] for j, name in enumerate(features) if not show or name in show}
+        result.cells = {name: X[:, j].tolist() for j, name in enumerate(features) if not show or name in show}
     else:
         result.line, result.line_words = _line(X)
     return result

@@ -51,7 +51,9 @@ def _claim(store: Store, rows: Rows, remap: bool) -> None:
     same_file = known.get("file") is not None and known.get("file") == rows.fingerprint.get("file")
     if same_file or known["content"] == rows.fingerprint["content"]:
         return
-    was = f"{known['rows']} rows, columns {', '.join(known['columns'][:4])}{' ...' if len(known['columns']) > 4 else ''}"
+    was = (
+        f"{known['rows']} rows, columns {', '.join(known['columns'][:4])}{' ...' if len(known['columns']) > 4 else ''}"
+    )
     if not remap:
         raise StoreError(
             f"{store.path} holds the answers of another table or of another state of it ({was}); nothing was changed. "

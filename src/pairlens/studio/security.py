@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import ipaddress
 import json
@@ -47,10 +48,8 @@ def allowed_hosts(host: str, port: int) -> frozenset[str]:
     if host in ("0.0.0.0", "::"):
         own = socket.gethostname()
         names |= {own.lower(), socket.getfqdn().lower()}
-        try:
+        with contextlib.suppress(OSError):
             names |= {str(entry[4][0]) for entry in socket.getaddrinfo(own, None, socket.AF_INET)}
-        except OSError:
-            pass
     else:
         names.add(f"[{host}]" if ":" in host and not host.startswith("[") else host.lower())
     return frozenset(f"{name}:{port}" for name in names)

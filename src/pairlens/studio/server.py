@@ -6,6 +6,7 @@ import asyncio
 import json
 import struct
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import PurePosixPath
@@ -18,10 +19,12 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from pairlens.studio.live import Hub
+from pairlens.studio.overview import EXPORTS, export, progress, review
 from pairlens.studio.pictures import PictureError
 from pairlens.studio.security import Access
 from pairlens.studio.session import BadRequestError, Session
 from pairlens.studio.store import StoreError, StoreFullError
+from pairlens.studio.worker import WorkerError
 
 __all__ = ["build_app"]
 
@@ -125,6 +128,52 @@ class Routes:
             ),
         )
 
+    async def review(self, request: Request) -> Response:
+        """The outcome of a second look: keep the answer, change it, or take it back."""
+
+        def act(annotator: str, body: dict[str, Any]) -> None:
+            event, target, outcome = _text(body, "id"), _text(body, "target"), _text(body, "outcome")
+            if outcome == "keep":
+                self.session.keep(annotator, event, target)
+            elif outcome == "flip":
+                self.session.change(annotator, event, target, _text(body, "answer"), review=True)
+            elif outcome == "retract":
+                self.session.retract(annotator, event, target, review=True)
+            else:
+                raise BadRequestError("outcome must be keep, flip or retract")
+
+        return await self._changed(request, act)
+
+    async def link(self, request: Request) -> Response:
+        """A link for one more person, or for another browser of one."""
+        annotator, body = request.scope["annotator"], await _json(request)
+        name = _text(body, "name", 80).strip()
+        await self._do(self.session.join, annotator, _text(body, "id"), name)
+        return JSONResponse({"name": name, "url": f"http://{request.headers['host']}/?token={self.access.link(name)}"})
+
+    async def progress(self, request: Request) -> Response:
+        """The learning curve and what belongs to it."""
+        return JSONResponse(await self._do(progress, self.session))
+
+    async def doubts(self, request: Request) -> Response:
+        """What is worth a second look."""
+        return JSONResponse(await self._do(review, self.session))
+
+    async def export(self, request: Request) -> Response:
+        """A file to keep."""
+        name = request.path_params["name"]
+        if name not in EXPORTS:
+            raise BadRequestError("there is no such file", 404)
+        content = await self._do(export, self.session, name)
+        if isinstance(content, Future):
+            try:
+                content = await asyncio.wrap_future(content)
+            except WorkerError as error:
+                raise BadRequestError(f"the file could not be made: {error}", 500) from None
+        return Response(
+            content, media_type=EXPORTS[name], headers={"content-disposition": f'attachment; filename="{name}"'}
+        )
+
     async def _changed(self, request: Request, act: Callable[[str, dict[str, Any]], Any]) -> Response:
         annotator = request.scope["annotator"]
         body = await _json(request)
@@ -186,6 +235,8 @@ class Routes:
             "retract": self.retract,
             "flag": self.flag,
             "name": self.name,
+            "review": self.review,
+            "link": self.link,
         }
         return [
             Route("/", self.home),
@@ -196,6 +247,9 @@ class Routes:
             Route("/api/map", self.map),
             Route("/api/groups", self.groups),
             Route("/api/events", self.events),
+            Route("/api/progress", self.progress),
+            Route("/api/doubts", self.doubts),
+            Route("/api/export/{name}", self.export),
             *(Route(f"/api/{name}", method, methods=["POST"]) for name, method in changes.items()),
         ]
 
@@ -204,7 +258,7 @@ def build_app(session: Session, access: Access, hub: Hub) -> Starlette:
     """The application, not yet guarded (see :class:`~pairlens.studio.security.Guard`)."""
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
         hub.attach()
         session.start()
         yield
@@ -221,14 +275,14 @@ def build_app(session: Session, access: Access, hub: Hub) -> Starlette:
     )
 
 
-async def _explained(request: Request, error: Exception) -> Response:
+async def _explained(_: Request, error: Exception) -> Response:
     code = error.code if isinstance(error, BadRequestError) else 400
     if isinstance(error, StoreError):
         code = 507 if isinstance(error, StoreFullError) else 500
     return JSONResponse({"error": str(error)}, code)
 
 
-async def _missing(request: Request, error: Exception) -> Response:
+async def _missing(*_: Any) -> Response:
     return JSONResponse({"error": "there is nothing here"}, 404)
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pairlens.asking import Asker, PreferenceAsker, Question
 from pairlens.studio.maps import MapJob
 from pairlens.studio.replay import Answer, History
+from pairlens.studio.results import Snapshot
 from pairlens.studio.rows import Rows
 from pairlens.studio.store import Event, Store
 from pairlens.studio.worker import Worker
@@ -90,6 +91,8 @@ class Session:
         self.settings = settings
         self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pairlens-session")
         self.history = History.of(store.events())
+        if self.history.remapped:
+            self.history = self.history.translated(rows.ids)
         self.map = MapState()
         self._tell: Listener = listener or (lambda topic, content: None)
         self._asker: Any = None
@@ -236,9 +239,9 @@ class Session:
         self._changed()
         return True
 
-    def change(self, annotator: str, event: str, target: str, answer: str) -> bool:
-        """Change an answer of the past."""
-        old = self._own(annotator, target)
+    def change(self, annotator: str, event: str, target: str, answer: str, *, review: bool = False) -> bool:
+        """Change an answer of the past; in a review, anybody's."""
+        old = self._own(annotator, target, review)
         question = Question.from_dict(old.question)
         question.check(answer)
         if not self._store(Event(event, "change", annotator, {"target": target, "answer": answer, "old": old.answer})):
@@ -247,14 +250,25 @@ class Session:
         self._changed()
         return True
 
-    def retract(self, annotator: str, event: str, target: str) -> bool:
-        """Take an answer of the past back."""
-        old = self._own(annotator, target)
+    def retract(self, annotator: str, event: str, target: str, *, review: bool = False) -> bool:
+        """Take an answer of the past back; in a review, anybody's."""
+        old = self._own(annotator, target, review)
         if not self._store(Event(event, "retract", annotator, {"target": target})):
             return False
         self.asker.retract(old.question["id"])
         self._changed()
         return True
+
+    def keep(self, annotator: str, event: str, target: str) -> bool:
+        """Say after a second look that an answer is right."""
+        self._own(annotator, target, True)
+        return self._store(Event(event, "keep", annotator, {"target": target}))
+
+    def join(self, annotator: str, event: str, name: str) -> bool:
+        """Let one more person take part."""
+        if not name.strip() or len(name) > MOST_NAME:
+            raise BadRequestError(f"a name has 1 to {MOST_NAME} characters")
+        return self._store(Event(event, "annotator", annotator, {"name": name.strip()}))
 
     def flag(self, annotator: str, event: str, target: str, flagged: bool) -> bool:
         """Mark an answer as one to come back to."""
@@ -270,7 +284,8 @@ class Session:
             raise BadRequestError("there is no such group any more", 409)
         if len(name) > MOST_NAME:
             raise BadRequestError(f"a name has at most {MOST_NAME} characters")
-        new = self._store(Event(event, "name", annotator, {"group": str(members[0]), "name": name.strip()}))
+        body = {"group": str(members[0]), "name": name.strip(), "id": self.rows.ids[members[0]]}
+        new = self._store(Event(event, "name", annotator, body))
         self._tell("groups", {})
         return new
 
@@ -282,11 +297,11 @@ class Session:
             raise BadRequestError("the id of this event was used for another one", 409)
         return new
 
-    def _own(self, annotator: str, target: str) -> Answer:
+    def _own(self, annotator: str, target: str, anybody: bool = False) -> Answer:
         found = self.history.answers.get(target)
         if found is None:
             raise BadRequestError("there is no such answer any more", 409)
-        if found.annotator != annotator:
+        if found.annotator != annotator and not anybody:
             raise BadRequestError("this is somebody else's answer", 403)
         return found
 
@@ -401,6 +416,26 @@ class Session:
             "changed": answer.changed,
             "flagged": answer.flagged,
         }
+
+    def shown_again(self, answer: Answer) -> dict[str, Any]:
+        """The question of an old answer, as it was put."""
+        return self._shown(Question.from_dict(answer.question))
+
+    def snapshot(self) -> Snapshot:
+        """The rows and what is known of them now."""
+        groups = {
+            row: group["name"] or f"group {group['number'] + 1}" for group in self.groups() for row in group["rows"]
+        }
+        return Snapshot(
+            self.rows.X,
+            self.rows.features,
+            self.rows.ids,
+            self._constraints(),
+            self._preferences(),
+            [groups.get(row) for row in range(self.rows.n_rows)],
+            self.rows.source,
+            self.rows.named,
+        )
 
     def groups(self) -> list[dict[str, Any]]:
         """The groups so far, with their rows."""

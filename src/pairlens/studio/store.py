@@ -65,8 +65,8 @@ class Event:
 class Store:
     """An append-only log with one writer.
 
-    An event is acknowledged only when it is on the disk (write-ahead log, ``synchronous=FULL``). Nothing is ever changed
-    or removed: undoing is an event too.
+    An event is acknowledged only when it is on the disk (write-ahead log, ``synchronous=FULL``). Nothing is ever
+    changed or removed: undoing is an event too.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """A process of its own for what takes long, so that no question waits for it.
 
 ``python -m pairlens.studio.worker`` reads jobs from its standard input and writes results to its standard output, as
-pickled frames on pipes that only the two processes hold. It ends by itself when the pipe closes, so that nothing is left
-behind however the studio ends.
+pickled frames on pipes that only the two processes hold. It ends by itself when the pipe closes, so that nothing is
+left behind however the studio ends.
 """
 
 from __future__ import annotations
