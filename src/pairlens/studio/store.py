@@ -21,7 +21,7 @@ APPLICATION_ID = 0x504C4E53
 """Marks the file as ours in its header, so that no other program's database is taken for a store."""
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    "CREATE TABLE events (seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, "
+    "CREATE TABLE events (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, "
     "annotator TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL)",
 )
 
@@ -140,8 +140,9 @@ class Store:
         return False
 
     def _damaged(self, reason: object) -> StoreError:
+        words = " ".join(str(reason).split())
         return StoreError(
-            f"{self.path} is damaged ({reason}). It was not changed. Keep it, restore a copy under this name, or begin "
+            f"{self.path} is damaged ({words}). It was not changed. Keep it, restore a copy under this name, or begin "
             "a new one with --store; sqlite3's .recover often saves the answers of a damaged file"
         )
 
@@ -186,18 +187,18 @@ class Store:
             raise self._explained(error) from error
 
     def _insert(self, event: Event) -> tuple[Event, bool]:
+        known = self._connection.execute(
+            "SELECT id, kind, annotator, body, at, seq FROM events WHERE id = ?", (event.id,)
+        ).fetchone()
+        if known is not None:
+            return _event(known), False
         at = _now()
         body = json.dumps(event.body, ensure_ascii=False, separators=(",", ":"))
         cursor = self._connection.execute(
-            "INSERT OR IGNORE INTO events (id, kind, annotator, at, body) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO events (id, kind, annotator, at, body) VALUES (?, ?, ?, ?, ?)",
             (event.id, event.kind, event.annotator, at, body),
         )
-        if cursor.rowcount:
-            return Event(event.id, event.kind, event.annotator, event.body, at, int(cursor.lastrowid or 0)), True
-        row = self._connection.execute(
-            "SELECT id, kind, annotator, body, at, seq FROM events WHERE id = ?", (event.id,)
-        ).fetchone()
-        return _event(row), False
+        return Event(event.id, event.kind, event.annotator, event.body, at, int(cursor.lastrowid or 0)), True
 
     def events(self) -> Iterator[Event]:
         """All events in their order."""

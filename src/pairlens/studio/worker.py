@@ -141,12 +141,16 @@ def _serve() -> None:
 
     threading.Thread(target=read, daemon=True).start()
     state: dict[str, Any] = {}
+    first, failed = True, ""
     while True:
         target, *arguments = jobs.get()
         try:
-            reply = (True, _named(target)(state, *arguments))
+            reply = (False, failed) if failed else (True, _named(target)(state, *arguments))
         except Exception as error:
             reply = (False, f"{type(error).__name__}: {error}")
+            # Without what the first job prepares, no other makes sense.
+            failed = reply[1] if first else ""
+        first = False
         try:
             _write(output, reply)
         except (BrokenPipeError, OSError):
