@@ -18,7 +18,7 @@ import { Strip } from "./strip.js";
 
 const KEYS = "pairlens.keys";
 
-class Studio {
+export class Studio {
   /** @param {any} state */
   constructor(state) {
     this.state = state;
@@ -28,6 +28,8 @@ class Studio {
     this.hand = [];
     /** @type {Past[]} */
     this.recent = state.recent;
+    /** @type {Question[]} questions that do not count */
+    this.practice = [];
     this.online = true;
     this.shownMap = -1;
     this.asking = false;
@@ -38,7 +40,7 @@ class Studio {
       describe: async (row) => {
         const [shown] = await get(`rows?rows=${row}`).catch(() => [null]);
         if (!shown) return null;
-        return h("div", {}, h("h3", {}, shown.id), pictureParts(shown, { scale, compact: true }), this.question.cardCells(shown));
+        return this.thumbnail(shown);
       },
       selected: (rows) => this.panels.selection(rows),
     });
@@ -113,8 +115,10 @@ class Studio {
 
   /** Show the first question in hand, or say why there is none. */
   display() {
+    if (this.practice.length) return;
     if (this.hand.length) {
-      this.question.show(this.hand[0]);
+      this.question.show(this.hand[0], this.status.answers || this.outbox.length || this.shownOnce ? undefined : this.welcome());
+      this.shownOnce = true;
       return;
     }
     if (this.outbox.length) {
@@ -132,7 +136,7 @@ class Studio {
   answer(answer) {
     const question = this.question.question;
     if (!question || !question.answers.includes(answer)) return;
-    if (this.panels.practising) return this.panels.practised(question, answer);
+    if (this.practice.length) return this.practised(question);
     this.hand = this.hand.filter((each) => each.id !== question.id);
     this.map.flash(question.rows.map((row) => row.row));
     this.outbox.put("answer", { id: newId(), question: question.raw, answer });
@@ -141,7 +145,53 @@ class Studio {
     this.tell(this.status);
   }
 
+  /** What somebody should know before the first answer. */
+  welcome() {
+    return h(
+      "p",
+      { class: "welcome" },
+      "No answer yet: the map shows the rows as they are. Answer by the buttons or the keys on them; Backspace takes an answer back. ",
+      h("button", { type: "button", class: "quiet outlined", onclick: () => this.practise() }, "Practise first"),
+    );
+  }
+
+  /** A row in small, as on the map. @param {import("./rowview.js").Row} row */
+  thumbnail(row) {
+    return h("div", { class: "thumbnail" }, h("h3", {}, row.id), pictureParts(row, { scale: this.state.table.line, compact: true }), this.question.cardCells(row));
+  }
+
+  /** Three questions about rows taken at random; nothing is stored. */
+  async practise() {
+    const any = () => Math.floor(Math.random() * this.state.table.rows);
+    const pairs = Array.from({ length: 3 }, () => [any(), any()]).map(([i, j]) => [i, i === j ? (i + 1) % this.state.table.rows : j]);
+    const rows = await get(`rows?rows=${pairs.flat().join(",")}`);
+    const kind = this.state.question === "prefer" ? "prefer" : "same";
+    const answers = kind === "prefer" ? ["left", "right", "equal", "unsure"] : ["same", "different", "unsure"];
+    this.practice = pairs.map((_, k) => ({ id: `practice-${k + 1}`, kind, answers, rows: rows.slice(2 * k, 2 * k + 2), names: [], raw: {} }));
+    this.showPractice();
+  }
+
+  showPractice() {
+    const left = this.practice.length;
+    const stop = h("button", { type: "button", class: "quiet outlined", onclick: () => this.endPractice() }, "Stop practising");
+    this.question.show(this.practice[0], h("p", { class: "welcome" }, `Practice, ${counted(left, "question")} left: nothing is stored. `, stop));
+  }
+
+  /** @param {Question} question */
+  practised(question) {
+    this.practice = this.practice.filter((each) => each.id !== question.id);
+    if (this.practice.length) this.showPractice();
+    else this.endPractice();
+  }
+
+  endPractice() {
+    this.practice = [];
+    this.panels.toast("From here on, answers count.");
+    this.display();
+  }
+
   undo() {
+    if (this.practice.length) return;
     const unsent = this.outbox.takeBack("answer");
     if (!unsent && !this.recent.length) return this.panels.toast("There is nothing to undo.");
     if (!unsent) return void this.outbox.put("undo", { id: newId() });
@@ -166,7 +216,7 @@ class Studio {
     } else if (topic === "status") {
       this.tell(content);
       this.loadGroups();
-      if (!this.question.question && !this.outbox.length && !this.panels.practising) this.next();
+      if (!this.question.question && !this.outbox.length && !this.practice.length) this.next();
     } else if (topic === "groups") this.loadGroups();
     else if (topic === "trouble") this.panels.toast(sentence(content.words));
   }

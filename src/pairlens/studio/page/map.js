@@ -47,7 +47,13 @@ export class MapView {
       this.legend,
     ]);
     this.scatter = makeScatter(this.canvas);
-    this.from = this.to = new Float32Array(0);
+    /** @type {Float32Array} */
+    this.from = new Float32Array(0);
+    /** @type {Float32Array} */
+    this.to = this.from;
+    /** @type {number} */
+    this.hovered = -1;
+    this.waiting = false;
     this.grid = new Grid(this.to);
     this.camera = { x: 0, y: 0, zoom: 1 };
     /** @type {Group[]} */
@@ -103,7 +109,7 @@ export class MapView {
     const items = groups.map((group, k) => {
       const dot = h("span", { class: "dot" });
       dot.style.background = `rgb(${colourOf(k).join(" ")})`;
-      return h("button", { type: "button", class: "group", "data-group": group.number, title: "Rename this group" }, dot, group.name || `Group ${group.number}`, h("small", {}, ` ${group.rows.length}`));
+      return h("button", { type: "button", class: "group", "data-group": group.number, title: "Rename this group" }, dot, group.name || `Group ${group.number + 1}`, h("small", {}, ` ${group.rows.length}`));
     });
     this.legend.replaceChildren(...items);
   }

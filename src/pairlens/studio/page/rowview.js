@@ -51,7 +51,7 @@ export function pictureParts(row, { scale, compact = false } = {}) {
 
 /** @param {[number, number, string]} pixels @param {string} id */
 function pixelPicture([height, width, data], id) {
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "pixels", role: "img", "aria-label": `picture of ${id}` }));
+  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { class: `pixels${width <= 16 ? " tiny" : ""}`, role: "img", "aria-label": `picture of ${id}` }));
   canvas.width = width;
   canvas.height = height;
   const ink = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
