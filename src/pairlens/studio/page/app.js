@@ -17,6 +17,7 @@ import { Strip } from "./strip.js";
 /** @typedef {{ready: boolean, answers: number, map: {version: number, answers: number, name: string, error: string, fitting: boolean, points: number}}} Status */
 
 const KEYS = "pairlens.keys";
+const GROUPS_PAUSE = 1000;
 
 export class Studio {
   /** @param {any} state */
@@ -33,6 +34,9 @@ export class Studio {
     this.online = true;
     this.shownMap = -1;
     this.asking = false;
+    this.groupsAt = 0;
+    this.groupsLast = -Infinity;
+    this.shownOnce = false;
     this.keys = new Keys(kept(KEYS) ?? {});
     const scale = state.table.line;
     this.question = new QuestionView(byId("question"), { keys: this.keys, scale, answer: (answer) => this.answer(answer) });
@@ -248,23 +252,17 @@ export class Studio {
     }
   }
 
-  async loadGroups() {
-    if (this.loading) {
-      this.again = true;
-      return;
-    }
-    this.loading = true;
-    try {
-      this.map.colour(await get("groups"));
-    } catch {
-      // The next event asks again.
-    } finally {
-      this.loading = false;
-    }
-    if (this.again) {
-      this.again = false;
-      this.loadGroups();
-    }
+  /** Ask for the groups, at most once a second however fast answers come. */
+  loadGroups() {
+    if (this.groupsAt) return;
+    const pause = Math.max(0, this.groupsLast + GROUPS_PAUSE - performance.now());
+    this.groupsAt = setTimeout(async () => {
+      this.groupsAt = 0;
+      this.groupsLast = performance.now();
+      // If it fails, the next event asks again.
+      const groups = await get("groups").catch(() => null);
+      if (groups) this.map.colour(groups);
+    }, pause);
   }
 
   /** @param {boolean} connected */

@@ -83,6 +83,7 @@ export class MapView {
     this.to = places;
     this.grid = new Grid(places);
     this.began = first || this.calm.matches || this.dragging ? -Infinity : performance.now();
+    this.root.dataset.morph = String(this.began === -Infinity ? 0 : MORPH);
     this.root.dataset.points = String(n);
     this.root.dataset.answers = String(answers);
     if (first) this.resize();

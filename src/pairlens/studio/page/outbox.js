@@ -23,7 +23,7 @@ export class Outbox {
    * @param {Failed} options.waiting the server does not take it now
    * @param {(run: () => void, pause: number) => any} [options.later]
    */
-  constructor({ name, send, keep, delivered, refused, waiting, later = setTimeout }) {
+  constructor({ name, send, keep, delivered, refused, waiting, later = (run, pause) => setTimeout(run, pause) }) {
     this.prefix = `${name}/`;
     this.send = send;
     this.keep = keep;
