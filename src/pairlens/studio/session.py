@@ -9,10 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pairlens.asking import Asker, PreferenceAsker, Question
+from pairlens.studio.mapping import MapKeeper, MapState
 from pairlens.studio.maps import MapJob
 from pairlens.studio.replay import Answer, History
 from pairlens.studio.results import Snapshot
@@ -58,18 +56,6 @@ class Settings:
     repeat: float = 0.03
 
 
-@dataclass(frozen=True)
-class MapState:
-    """The map that is shown."""
-
-    version: int = 0
-    n_answers: int = 0
-    name: str = ""
-    points: NDArray[np.float64] | None = None
-    error: str = ""
-    seconds: float = 0.0
-
-
 class Session:
     """All that happens in a studio, one thing after the other in one thread.
 
@@ -93,16 +79,13 @@ class Session:
         self.history = History.of(store.events())
         if self.history.remapped:
             self.history = self.history.translated(rows.ids)
-        self.map = MapState()
         self._tell: Listener = listener or (lambda topic, content: None)
         self._asker: Any = None
         self._again: dict[str, list[Question]] = {}
         ranking = settings.question == "prefer"
         self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X, ranking))
-        self._maps = Worker(("pairlens.studio.maps:prepare_map", rows.X, ranking))
+        self._maps = MapKeeper(rows.X, ranking, self._later, self._drawn)
         self._fitting: Future[Any] | None = None
-        self._mapping: Future[Any] | None = None
-        self._failed: tuple[int, str] = (-1, "")
         self._closed = False
 
     # Beginning and end
@@ -349,31 +332,19 @@ class Session:
         """Number of answers that count."""
         return len(self.history.answers)
 
-    def _draw(self) -> None:
-        due = self.n_answers
-        if self._mapping is not None or (self.map.points is not None and self.map.n_answers == due):
-            return
-        if self._failed[0] == due or (self._asker is None and due):
-            return
-        job = MapJob(due, self._constraints(), self._preferences())
-        began = time.perf_counter()
-        self._mapping = self._maps.submit("pairlens.studio.maps:fit_map", job, self.map.points)
-        self._mapping.add_done_callback(lambda future: self._later(self._drawn, future, job, began))
+    @property
+    def map(self) -> MapState:
+        """The map that is shown."""
+        return self._maps.state
 
-    def _drawn(self, future: Future[Any], job: MapJob, began: float) -> None:
-        self._mapping = None
-        error = future.exception()
-        if error is not None:
-            self._failed = (job.n_answers, str(error))
-            self.map = MapState(**{**vars(self.map), "error": str(error)})
-            log.warning("the map could not be fitted: %s", error)
-        else:
-            name, points = future.result()
-            seconds = time.perf_counter() - began
-            self.map = MapState(self.map.version + 1, job.n_answers, name, points, "", seconds)
+    def _draw(self) -> None:
+        if self._asker is not None or not self.n_answers:
+            self._maps.want(self.n_answers, lambda: MapJob(self.n_answers, self._constraints(), self._preferences()))
+
+    def _drawn(self, new: bool) -> None:
+        if new:
             self._tell("map", {"version": self.map.version})
-        if self._asker is not None:
-            self._pump()
+        self._draw()
         self._tell("status", self.status())
 
     def _constraints(self) -> Any:
@@ -394,7 +365,7 @@ class Session:
                 "answers": self.map.n_answers,
                 "name": self.map.name,
                 "error": self.map.error,
-                "fitting": self._mapping is not None,
+                "fitting": self._maps.fitting,
                 "points": 0 if self.map.points is None else len(self.map.points),
             },
         }

@@ -77,7 +77,7 @@ export class Review {
       h("p", {}, h("strong", {}, whichRows(answer))),
       h("dl", { class: "both" }, h("dt", {}, `${who} before`), h("dd", {}, inWords(answer)), h("dt", {}, "You answer now"), h("dd", {}, inWords(again))),
       h("p", {}, REASONS[kind] ?? ""),
-      ...(chain.length > 2 ? [h("p", { class: "chain" }, "The chain: ", chain.join(" – "))] : []),
+      ...(chain.length > 2 ? [h("p", { class: "chain" }, "The chain: ", chain.join(" → "))] : []),
       ...(others.length ? [h("ul", {}, others.map((other) => h("li", {}, `${whichRows(other)}: ${inWords(other)} (${other.annotator})`)))] : []),
       h("div", { class: "choices-row", role: "group", "aria-label": "Decide" }, decide("keep", `Keep: ${inWords(answer)}`), same ? null : decide("flip", `Change to: ${inWords(again)}`), decide("retract", "Take the answer back"), h("button", { type: "button", class: "quiet", onclick: () => this.next() }, "Decide later")),
     );
