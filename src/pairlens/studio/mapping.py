@@ -71,22 +71,21 @@ class MapKeeper:
         self._later = later
         self._drawn = drawn
         self._running: Future[Any] | None = None
-        self._failed = -1
+        self._made = (-1, -1)
 
     @property
     def fitting(self) -> bool:
         """Whether a map is being made."""
         return self._running is not None
 
-    def want(self, n_answers: int, job: Callable[[], MapJob]) -> None:
-        """Make a map of so many answers, unless one is being made, is there, or could not be made before."""
-        if self._running is not None or self._failed == n_answers:
+    def want(self, revision: tuple[int, int], job: Callable[[], MapJob]) -> None:
+        """Make a map of this state, unless one is being made or this one was made, or could not be, before."""
+        if self._running is not None or self._made == revision:
             return
-        if self.state.points is not None and self.state.n_answers == n_answers:
-            return
-        began = time.perf_counter()
-        self._running = self._worker.submit("pairlens.studio.maps:fit_map", job(), self.state.points)
-        self._running.add_done_callback(lambda future: self._later(self._done, future, n_answers, began))
+        wanted, began = job(), time.perf_counter()
+        self._made = revision
+        self._running = self._worker.submit("pairlens.studio.maps:fit_map", wanted, self.state.points)
+        self._running.add_done_callback(lambda future: self._later(self._done, future, wanted.n_answers, began))
 
     def _done(self, future: Future[Any], n_answers: int, began: float) -> None:
         self._running = None
@@ -96,7 +95,6 @@ class MapKeeper:
             self.state = MapState(self.state.version + 1, n_answers, name, points)
             log.info("a map of %d answers in %.1f s", n_answers, time.perf_counter() - began)
         else:
-            self._failed = n_answers
             self.state = replace(self.state, error=str(error))
             log.warning("the map could not be made: %s", error)
         self._drawn(error is None)

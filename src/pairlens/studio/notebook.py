@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from numpy.typing import ArrayLike
 
@@ -90,6 +91,7 @@ def show(
     """
     from pairlens.studio.rows import rows_from_array
     from pairlens.studio.run import Studio, open_store
+    from pairlens.studio.security import is_loopback
 
     rows = rows_from_array(
         X,
@@ -101,5 +103,13 @@ def show(
         image_shape=image_shape,
     )
     path = Path(tempfile.mkdtemp(prefix="pairlens-"), "rows.answers.db") if store is None else Path(store)
-    studio = Studio.prepare(rows, open_store(path, rows), question=question, host="localhost", ancestors=notebook)
+    # A browser takes other names of this machine for other sites, and keeps the cookie from their frames.
+    host = urlsplit(notebook).hostname or "localhost"
+    studio = Studio.prepare(
+        rows,
+        open_store(path, rows),
+        question=question,
+        host=host if is_loopback(host) else "localhost",
+        ancestors=notebook,
+    )
     return Shown(studio.start(), height)

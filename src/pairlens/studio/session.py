@@ -86,6 +86,7 @@ class Session:
         self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X, ranking))
         self._maps = MapKeeper(rows.X, ranking, self._later, self._drawn)
         self._fitting: Future[Any] | None = None
+        self._n_changes, self._n_views = 0, 0
         self._closed = False
 
     # Beginning and end
@@ -309,6 +310,7 @@ class Session:
     # Fits, on a snapshot and in a process of their own
 
     def _changed(self) -> None:
+        self._n_changes += 1
         self._pump()
         self._tell("status", self.status())
 
@@ -324,6 +326,7 @@ class Session:
     def _adopt(self, future: Future[Any]) -> None:
         self._fitting = None
         self._asker.adopt(future.result())
+        self._n_views += 1
         self._pump()
         self._tell("groups", {})
 
@@ -339,7 +342,10 @@ class Session:
 
     def _draw(self) -> None:
         if self._asker is not None or not self.n_answers:
-            self._maps.want(self.n_answers, lambda: MapJob(self.n_answers, self._constraints(), self._preferences()))
+            self._maps.want(
+                (self._n_changes, self._n_views),
+                lambda: MapJob(self.n_answers, self._constraints(), self._preferences()),
+            )
 
     def _drawn(self, new: bool) -> None:
         if new:
