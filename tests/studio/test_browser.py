@@ -95,7 +95,7 @@ def test_answering(studio, table, enter):
     assert "same" in oldest.inner_text()
     oldest.click()
     page.click("[data-change=different]")
-    page.wait_for_function("() => document.querySelector('.past li:last-child .chip').ariaLabel.includes('changed')")
+    page.wait_for_function("() => document.querySelector('.past li:last-child .chip').title.includes('changed')")
     page.locator(".chip").last.click()
     page.click("[data-retract]")
     seen.wait_count(3)

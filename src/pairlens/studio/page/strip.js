@@ -63,8 +63,8 @@ export class Strip {
     const label = `${whichRows(past)}: ${inWords(past)}${past.changed ? ", changed" : ""}${past.flagged ? ", flagged" : ""}`;
     const button = h(
       "button",
-      { type: "button", class: `chip ${mark}`, "data-event": past.id, "aria-expanded": "false", "aria-label": label, title: label },
-      h("span", { class: "chip-answer" }, inWords(past), past.flagged ? " ⚑" : ""),
+      { type: "button", class: `chip ${mark}`, "data-event": past.id, "aria-expanded": "false", title: label },
+      h("span", { class: "chip-answer" }, inWords(past), past.flagged ? " ⚑" : "", past.changed ? h("span", { class: "visually-hidden" }, " (changed)") : null),
       h("span", { class: "chip-rows" }, whichRows(past)),
     );
     const item = h("li", {}, button);
