@@ -12,10 +12,10 @@ import pytest
 
 from pairlens import Constraints, load
 from pairlens.asking import Asker, Question
-from pairlens.io.pairs import read_raw, resolve
 from pairlens.studio.export import harmless, table_csv
 from pairlens.studio.replay import History
 from pairlens.studio.store import Event
+from pairlens.supervision import read_answers
 from tests.studio.conftest import Person, link, truth
 
 
@@ -149,7 +149,7 @@ def test_exports_are_what_the_command_line_reads(studio, table, tmp_path):
         reply = person.client.get(f"/api/export/{name}")
         assert reply.headers["content-disposition"] == f'attachment; filename="{name}"'
         (tmp_path / name).write_text(reply.text)
-        found = resolve(read_raw(tmp_path / name), np.array(ids, dtype=object), 90, None).constraints
+        found = read_answers(tmp_path / name, ids=np.array(ids, dtype=object), n_samples=90).constraints
         assert found == expected
     deadline = time.monotonic() + 60
     while person.get("state")["status"]["map"]["answers"] < 14 and time.monotonic() < deadline:
