@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ Points = NDArray[np.float64]
 MOST_FOR_LAYOUT = 20_000
 """Rows up to which a map takes seconds; beyond, the linear view is shown."""
 FEWEST_PREFERENCES = 5
+FEWEST_TO_BEGIN = 10
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,36 @@ class EstimatorMapper:
         return _plane(model.fit(self.X, constraints=known).transform(self.X))
 
 
+class LayoutMapper:
+    """A map by PairMap, which starts from its last one, so that rows stay near where they were.
+
+    Such a start cannot undo what was laid out too early: the map is made from scratch when the answers have doubled.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+    layout : class
+        PairMap.
+    """
+
+    name = "PairMap"
+
+    def __init__(self, X: NDArray[np.float64], layout: Any) -> None:
+        self.X = X
+        self._layout = layout
+        self._former: Points | None = None
+        self._from_scratch = 0
+
+    def fit(self, job: MapJob, last: Points | None) -> Points:
+        """Fit again; the last map counts as it was before it was turned for the screen."""
+        if self._former is None or job.n_answers >= 2 * max(FEWEST_TO_BEGIN, self._from_scratch):
+            self._former, self._from_scratch = None, job.n_answers
+        known = job.constraints if job.constraints is not None and job.constraints.n_pairs else None
+        model = self._layout(random_state=0, init=self._former).fit(self.X, constraints=known)
+        self._former = _plane(model.embedding_)
+        return self._former
+
+
 class RankingMapper:
     """A map that shows the ranking learned from preferences; the principal components before there are enough."""
 
@@ -97,8 +129,8 @@ def make_mapper(X: NDArray[np.float64], ranking: bool = False) -> Mapper:
     if len(X) > MOST_FOR_LAYOUT:
         return EstimatorMapper(X, lambda: LinearPairLens(2, random_state=0), "LinearPairLens")
     layout = getattr(pairlens, "PairMap", None)
-    if layout is not None:
-        return EstimatorMapper(X, lambda: layout(random_state=0), "PairMap")
+    if layout is not None and find_spec("openTSNE") is not None:
+        return LayoutMapper(X, layout)
     return EstimatorMapper(X, lambda: PairLens(2, random_state=0), "PairLens")
 
 
