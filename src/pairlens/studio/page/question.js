@@ -115,15 +115,15 @@ export class QuestionView {
       );
     });
     const rest = question.answers.filter((name) => !/^\d+$/.test(name));
+    const one = h(
+      "article",
+      { class: "row subject", "data-row": subject.row, "aria-label": `This one: ${subject.id}` },
+      h("h3", {}, subject.id),
+      pictureParts(subject, { scale: this.scale }),
+      comparison([subject]),
+    );
     return [
-      h(
-        "article",
-        { class: "row subject", "data-row": subject.row, "aria-label": `This one: ${subject.id}` },
-        h("h3", {}, subject.id),
-        pictureParts(subject, { scale: this.scale }),
-        comparison([subject]),
-      ),
-      h("div", { class: "cards" }, cards),
+      h("div", { class: "placement" }, one, h("div", { class: "cards" }, cards)),
       h("div", { class: "answers place", role: "group", "aria-label": "Answer" }, rest.map((name) => this.button(name, WORDS[name] ?? name))),
     ];
   }
