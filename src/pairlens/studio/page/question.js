@@ -106,7 +106,7 @@ export class QuestionView {
     const [subject, ...groups] = question.rows;
     const cards = groups.map((row, k) => {
       const slot = String(k + 1);
-      const name = question.names[k] || `Group ${slot}`;
+      const name = question.names[k] || `Group ${(question.raw.groups?.[k] ?? k) + 1}`;
       return h(
         "article",
         { class: "card", "data-row": row.row, "aria-label": `${name}, for example ${row.id}` },
