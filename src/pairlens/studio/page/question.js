@@ -93,10 +93,12 @@ export class QuestionView {
         pictureParts(row, { scale: this.scale }),
       ),
     );
-    const bare = question.rows.every((row) => pictureParts(row, {}).length === 0 && !row.line);
+    const seen = question.rows.some((row) => row.pixels || row.line || row.picture !== undefined);
+    const bare = !seen && question.rows.every((row) => !row.texts?.length);
+    const shown = [h("div", { class: `pair${bare ? " bare" : ""}` }, sides), comparison(question.rows)];
+    // What is seen at a glance comes first: pictures, then cells, then texts.
     return [
-      h("div", { class: `pair${bare ? " bare" : ""}` }, sides),
-      comparison(question.rows),
+      ...(seen ? shown : shown.reverse()),
       h("div", { class: `answers ${question.kind}`, role: "group", "aria-label": "Answer" }, question.answers.map((name) => this.button(name, WORDS[name] ?? name))),
     ];
   }
