@@ -35,6 +35,8 @@ class Snapshot:
     title : str
     named : bool
         Whether rows come as tables with named columns.
+    encoder : TableEncoder or None
+        What made X of them.
     """
 
     X: NDArray[np.float64]
@@ -45,6 +47,7 @@ class Snapshot:
     labels: list[Any]
     title: str
     named: bool
+    encoder: Any = None
 
 
 def nothing(_: dict[str, Any]) -> None:
@@ -62,10 +65,12 @@ def _fitted(known: Snapshot) -> tuple[Any, list[tuple[str, Any]]]:
 
     ranking = known.constraints is None
     method = WSDR(2, random_state=0) if ranking else PairLens(2, random_state=0)
-    view = Pipeline([("scale", StandardScaler()), ("method", method)])
+    # What TableEncoder made has the weights that its columns should have.
+    scale = [("scale", StandardScaler())] if known.encoder is None else []
+    view = Pipeline([*scale, ("method", method)])
     fit_model(view, known.X, known.constraints, known.preferences)
-    before: list[tuple[str, Any]] = []
-    if known.named:
+    before: list[tuple[str, Any]] = [] if known.encoder is None else [("columns", known.encoder)]
+    if known.named and known.encoder is None:
         import pandas
 
         columns = ColumnTransformer([("numbers", "passthrough", list(known.features))], verbose_feature_names_out=False)

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens.io.tables import check_column, column_names, kind_of, read_columns, read_table
+from pairlens.io.tables import Table, check_column, column_names, kind_of, read_columns, read_table
 from pairlens.studio.pictures import IMAGE_ENDINGS, PictureFolder
+from pairlens.tables import Role, TableEncoder
+from pairlens.tables.roles import role_of
 
 __all__ = ["Rows", "rows_from_array", "rows_from_file"]
 
@@ -58,6 +60,8 @@ class Rows:
         Name of the table.
     named : bool
         Whether the table has named columns.
+    encoder : TableEncoder or None
+        What made X of a table of mixed columns.
     fingerprint : dict
         What identifies the table.
     """
@@ -74,6 +78,7 @@ class Rows:
     pictures: PictureFolder | None = None
     source: str = "the table"
     named: bool = False
+    encoder: Any = None
     fingerprint: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -159,19 +164,21 @@ def rows_from_file(
     paths = image if size is None else None
     for name in [*show, *text, *([] if paths is None else [paths])]:
         check_column(name, columns, source.name)
-    table = read_table(source, ids=ids, drop=drop)
-    X = np.ascontiguousarray(table.rows.to_numpy() if table.is_frame else table.rows, dtype=np.float64)
-    words = [name for name in table.left_out if name in columns]
+    table, beside = _read(source, ids, [*drop, *([] if paths in (None, ids) else [str(paths)])])
+    X, features, encoder = _numbers(table)
+    words = [*beside, *table.left_out, *(() if encoder is None else table.numbers)]
+    words = [name for name in words if name in columns]
     wanted = list(dict.fromkeys([*words, *show, *text, *([] if paths is None else [paths])]))
     values = {name: list(column) for name, column in read_columns(source, wanted).items()} if wanted else {}
     if paths is None and size is None:
         paths = next((name for name in words if name not in (*show, *text) and _are_paths(values[name])), None)
     long = list(text) or [name for name in words if name != paths and name not in show and _is_long(values[name])]
     names = None if ids is None else [said(value) for value in table.asked[ids]]
-    result = _arranged(X, table.numbers, names, size, source.name, bare=not table.is_frame, show=show)
-    result.id_column = ids
+    plain = encoder is None
+    result = _arranged(X, features, names, size, source.name, bare=not table.is_frame, show=show, drawn=plain)
+    result.id_column, result.encoder = ids, encoder
     shown = [name for name in values if name not in long and name != paths and (not show or name in show)]
-    result.cells = {**{name: values[name] for name in shown}, **result.cells}
+    result.cells = {**{name: values[name] for name in shown}, **(result.cells if plain else {})}
     result.cells = dict(list(result.cells.items())[:MOST_CELLS])
     result.texts = {name: values[name] for name in long}
     if paths is not None:
@@ -182,6 +189,34 @@ def rows_from_file(
             digest.update(block)
     result.fingerprint["file"] = digest.hexdigest()
     return result
+
+
+def _read(source: Path, ids: str | None, drop: Sequence[str]) -> tuple[Table, list[str]]:
+    """The table without columns that only name the rows or their pictures, and these columns."""
+    table = read_table(source, ids=ids, drop=drop, raw=True)
+    if not table.is_raw:
+        return table, []
+    beside = [
+        name
+        for name in table.numbers
+        if role_of(table.rows[name], name)[0] is Role.identifier or _are_paths(table.rows[name].tolist())
+    ]
+    if not beside or len(beside) == len(table.numbers):
+        return table, []
+    return read_table(source, ids=ids, drop=[*drop, *beside], raw=True), beside
+
+
+def _numbers(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...], Any]:
+    """What is learned from, the names of its columns, and the encoder that made it of a table of mixed columns."""
+    if not table.is_raw:
+        values = table.rows.to_numpy() if table.is_frame else table.rows
+        return np.ascontiguousarray(values, dtype=np.float64), table.numbers, None
+    encoder = TableEncoder()
+    try:
+        values = encoder.fit_transform(table.rows)
+    except ValueError as error:
+        raise ValueError(f"{table.source}: {error}") from None
+    return np.ascontiguousarray(values), tuple(str(name) for name in encoder.get_feature_names_out()), encoder
 
 
 def rows_from_array(
@@ -224,15 +259,16 @@ def _arranged(
     *,
     bare: bool,
     show: Sequence[str],
+    drawn: bool = True,
 ) -> Rows:
-    """Numbers as a picture, a line or cells, whichever they are."""
+    """Numbers as a picture, a line or cells, whichever they are; those that encode something else are not `drawn`."""
     if ids is not None and len(set(ids)) < len(ids):
         twice = next(name for name in ids if ids.count(name) > 1)
         raise ValueError(f"the ids of {source} must differ, but {twice!r} is there more than once")
     if size is not None and size[0] * size[1] != X.shape[1]:
         raise ValueError(f"a picture of {size[0]} x {size[1]} has {size[0] * size[1]} pixels, not {X.shape[1]}")
     named = bare or all("pix" in name.lower() for name in features)
-    if size is None and named and not show:
+    if size is None and named and drawn and not show:
         size = _pixel_shape(X)
     digest = sha256(X.tobytes() + repr((X.shape, tuple(features), ids)).encode())
     result = Rows(
@@ -244,7 +280,7 @@ def _arranged(
         named=not bare,
         fingerprint={"content": digest.hexdigest(), "rows": len(X), "columns": list(features)[:50]},
     )
-    if size is not None:
+    if size is not None or not drawn:
         return result
     if show or X.shape[1] <= MOST_NUMBERS:
         result.cells = {name: X[:, j].tolist() for j, name in enumerate(features) if not show or name in show}

@@ -412,6 +412,7 @@ class Session:
             [groups.get(row) for row in range(self.rows.n_rows)],
             self.rows.source,
             self.rows.named,
+            self.rows.encoder,
         )
 
     def groups(self) -> list[dict[str, Any]]:
