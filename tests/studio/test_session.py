@@ -60,6 +60,35 @@ def test_undo_brings_the_question_back(person):
     assert person.count == 1
 
 
+def test_what_was_taken_back_is_asked_of_nobody_else(studio, table):
+    running = studio(table, annotators=["ann", "ben"])
+    ann, ben = (Person.enter(link(running, name)) for name in ("ann", "ben"))
+    questions = []
+    for _ in range(3):
+        questions.append(ann.question()["id"])
+        ann.answer("different")
+    for number, expected in enumerate(reversed(questions)):
+        back = ann.post("undo", {"id": f"u{number}"}).json()["questions"]
+        assert back[0]["id"] == expected
+        others = ben.post("next").json()["questions"]
+        assert not {q["id"] for q in others} & {q["id"] for q in back}
+    assert ann.count == 0
+
+
+def test_answers_of_another_kind_are_left_alone(studio, table):
+    first = studio(table)
+    Person.enter(link(first)).answer("same", "old")
+    first.stop()
+    person = Person.enter(link(studio(table, question="prefer")))
+    assert person.question()["kind"] == "prefer"
+    assert person.post("undo", {"id": "u"}).status_code == 409
+    assert person.post("retract", {"id": "r", "target": "old"}).status_code == 409
+    raw = {"id": "z", "kind": "same", "rows": [0, 1], "answers": ["same", "different", "unsure"], "annotator": "me"}
+    assert person.post("answer", {"id": "a", "question": raw, "answer": "same"}).status_code == 409
+    assert person.answer("left").status_code == 200
+    assert person.count == 2
+
+
 def test_state_after_a_restart_is_that_of_a_fresh_replay(studio, table):
     """With undo, change and retract on the way; the oracle is an Asker that is told the effective log."""
     running = studio(table)

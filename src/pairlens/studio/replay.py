@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -112,9 +112,10 @@ class History:
         names = {rows[row]: name for row, name in self.names.items() if row in rows}
         return replace(self, answers=answers, names=names, named={rows[row]: self.named[row] for row in rows})
 
-    def last_of(self, annotator: str) -> Answer | None:
-        """The newest answer of a person that still counts."""
-        return next((answer for answer in reversed(self.answers.values()) if answer.annotator == annotator), None)
+    def last_of(self, annotator: str, questions: Collection[str]) -> Answer | None:
+        """The newest answer of a person to one of these questions."""
+        own = (answer for answer in reversed(self.answers.values()) if answer.annotator == annotator)
+        return next((answer for answer in own if answer.question["id"] in questions), None)
 
     def recent(self, annotator: str, limit: int) -> list[Answer]:
         """The newest answers of a person, newest first."""

@@ -81,7 +81,7 @@ class Session:
             self.history = self.history.translated(rows.ids)
         self._tell: Listener = listener or (lambda topic, content: None)
         self._asker: Any = None
-        self._again: dict[str, list[Question]] = {}
+        self._first: dict[str, list[str]] = {}
         ranking = settings.question == "prefer"
         self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X, ranking))
         self._maps = MapKeeper(rows.X, ranking, self._later, self._drawn)
@@ -164,14 +164,14 @@ class Session:
         return [self._shown(question) for question in self._open(annotator)]
 
     def _open(self, annotator: str) -> list[Question]:
-        first = self._again.get(annotator, [])
         pending = list(self.asker.pending(annotator))
-        while len(first) + len(pending) < AHEAD:
+        while len(pending) < AHEAD:
             question = self.asker.ask(annotator, now=time.monotonic())
             if question is None:
                 break
             pending.append(question)
-        return [*first, *(question for question in pending if question not in first)]
+        first = self._first.get(annotator, [])
+        return sorted(pending, key=lambda open: first.index(open.id) if open.id in first else len(first))
 
     def _shown(self, question: Question) -> dict[str, Any]:
         return {
@@ -205,21 +205,23 @@ class Session:
         }
         if not self._store(Event(event, "answer", annotator, body)):
             return False
-        self._again[annotator] = [open for open in self._again.get(annotator, []) if open.id != question.id]
         self.asker.tell(question, answer)
         self._changed()
         return True
 
     def undo(self, annotator: str, event: str) -> bool:
         """Take back a person's last answer; its question is asked again."""
-        last = self.history.last_of(annotator)
+        asked = {entry.question.id for entry in self.asker.log}
+        last = self.history.last_of(annotator, asked)
         if last is None:
             raise BadRequestError("there is nothing to undo", 409)
         if not self._store(Event(event, "undo", annotator, {"target": last.id})):
             return False
-        question = Question.from_dict(last.question)
-        self.asker.retract(question.id)
-        self._again.setdefault(annotator, []).insert(0, question)
+        self.asker.undo(annotator)
+        # The asker asks first what was taken back, and nobody else is asked it meanwhile.
+        question = self.asker.ask(annotator, now=time.monotonic())
+        if question is not None:
+            self._first.setdefault(annotator, []).insert(0, question.id)
         self._changed()
         return True
 
@@ -285,6 +287,8 @@ class Session:
         found = self.history.answers.get(target)
         if found is None:
             raise BadRequestError("there is no such answer any more", 409)
+        if (found.question["kind"] == "prefer") != (self.settings.question == "prefer"):
+            raise BadRequestError("this answer belongs to another kind of question; start the studio with it", 409)
         if found.annotator != annotator and not anybody:
             raise BadRequestError("this is somebody else's answer", 403)
         return found
@@ -297,9 +301,11 @@ class Session:
             raise BadRequestError(f"this is no question: {error}") from None
         if not all(0 <= row < self.rows.n_rows for row in question.rows):
             raise BadRequestError("the question names a row that is not there")
-        for known in [*self._again.get(annotator, []), *self.asker.pending(annotator)]:
+        for known in self.asker.pending(annotator):
             if known.id == question.id:
                 return known
+        if (question.kind == "prefer") != (self.settings.question == "prefer"):
+            raise BadRequestError(f"the studio asks no questions of the kind {question.kind!r} at present", 409)
         if question.annotator != annotator or question.kind == "skip":
             raise BadRequestError("this question was put to somebody else", 403)
         return question
