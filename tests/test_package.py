@@ -17,7 +17,21 @@ from pairlens._optional import require
 from pairlens.exceptions import MissingExtraError
 
 MODULES = [module.name for module in pkgutil.walk_packages(pairlens.__path__, "pairlens.")]
-EXTRAS = ["faiss", "xgboost", "dask", "distributed", "torch", "plotly", "polars", "typer", "rich", "pyarrow", "pandas"]
+EXTRAS = [
+    "starlette",
+    "uvicorn",
+    "faiss",
+    "xgboost",
+    "dask",
+    "distributed",
+    "torch",
+    "plotly",
+    "polars",
+    "typer",
+    "rich",
+    "pyarrow",
+    "pandas",
+]
 
 
 def _python(code: str) -> str:
@@ -87,7 +101,8 @@ def test_public_names_exist_and_are_documented():
 
 def test_the_pages_name_everything_public():
     docs = Path(__file__).parent.parent / "docs"
-    modules = ["asking", "datasets", "exceptions", "judging", "metrics", "report", "selection", "supervision", "tables"]
+    modules = ["asking", "datasets", "exceptions", "judging", "metrics", "report", "selection", "studio"]
+    modules += ["supervision", "tables"]
     public = {*pairlens.__all__, *(name for module in modules for name in getattr(pairlens, module).__all__)}
     # scikit-learn's own, and the version.
     public -= {"rand_score", "adjusted_rand_score", "__version__"}

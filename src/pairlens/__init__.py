@@ -122,6 +122,7 @@ _MODULES = (
     "metrics",
     "report",
     "selection",
+    "studio",
     "supervision",
     "tables",
 )

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from pairlens._version import __version__
-from pairlens.cli import ask, compare, demo, evaluate, export, fit, pairs, transform
+from pairlens.cli import ask, compare, demo, evaluate, export, fit, pairs, studio, transform
 from pairlens.cli._console import tell
 from pairlens.exceptions import AnswerError, ConflictError
 
@@ -55,9 +55,10 @@ app.command("fit")(fit.fit)
 app.command("transform")(transform.transform)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
-app.command("ask")(ask.ask)
 app.add_typer(pairs.app, name="pairs")
 app.command("export-onnx")(export.export_onnx)
+app.command("ask")(ask.ask)
+app.command("studio")(studio.studio)
 app.command("demo")(demo.demo)
 
 

@@ -44,6 +44,8 @@ def demo(
     fit(data, out, pairs=pairs, id_column="id", colour="digit", seed=seed, overwrite=True)
     _show(f"pairlens compare {data} --pairs {pairs} --id id --drop digit --methods {','.join(METHODS)}")
     compare(data, pairs=pairs, id_column="id", drop=["digit"], methods=METHODS, seed=seed)
+    _show(f"pairlens studio {data} --id id --drop digit")
+    tell("opens a page on which you answer yourself: same digit or not? The map of all digits learns beside it.")
     report = out / REPORT
     tell(f"\n{time.perf_counter() - start:.0f} s in all")
     if report.exists():

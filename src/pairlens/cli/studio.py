@@ -1,0 +1,136 @@
+"""``pairlens studio``: answer "same or different?" on a local page, with the map beside the question."""
+
+from __future__ import annotations
+
+import webbrowser
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pairlens.cli import _options as options
+from pairlens.cli._console import tell
+
+__all__ = ["Asked", "studio"]
+
+
+class Asked(StrEnum):
+    """What people are asked."""
+
+    same = "same"
+    place = "place"
+    prefer = "prefer"
+
+
+Columns = list[str] | None
+
+
+def studio(
+    data: options.Data,
+    id_column: options.IdColumn = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store",
+            help="File that keeps the answers; by default DATA.answers.db beside the table.",
+            show_default=False,
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", help="Address to answer at; others than this machine need --token.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=0, max=65535, help="Port; by default 8477, or a free one.", show_default=False),
+    ] = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page.")] = False,
+    annotators: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--annotators",
+            metavar="NAMES",
+            help="Who answers, with commas between them: one link each.",
+            show_default=False,
+        ),
+    ] = None,
+    question: Annotated[
+        Asked,
+        typer.Option(
+            "--question", help="same: two rows; place: a row and the groups so far; prefer: which row is better."
+        ),
+    ] = Asked.same,
+    show: Annotated[
+        Columns,
+        typer.Option(
+            "--show", metavar="COLUMNS", help="Columns to show; by default all that are short.", show_default=False
+        ),
+    ] = None,
+    image: Annotated[
+        str | None,
+        typer.Option(
+            "--image",
+            metavar="COLUMN",
+            help="Column with paths of pictures; or a size such as 28x28, if the numbers of a row are a picture.",
+            show_default=False,
+        ),
+    ] = None,
+    text: Annotated[
+        Columns,
+        typer.Option("--text", metavar="COLUMN", help="Column with long texts; may be repeated.", show_default=False),
+    ] = None,
+    drop: Annotated[
+        Columns,
+        typer.Option(
+            "--drop", metavar="COLUMNS", help="Columns that are neither learned from nor shown.", show_default=False
+        ),
+    ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option(
+            "--files", help="Folder that the pictures lie in; by default that of the table.", show_default=False
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token", help="Secret of the link, at least 16 characters; needed with --host.", show_default=False
+        ),
+    ] = None,
+    remap: Annotated[
+        bool, typer.Option("--remap", help="The table has changed since: find the answered rows by their ids.")
+    ] = False,
+) -> None:
+    """Answer questions about the rows on a local page, beside a live map of them.
+
+    Every answer is stored at once in DATA.answers.db beside the table. Ctrl-C ends the studio; the same command goes on
+    where it ended. Nothing leaves this machine.
+    """
+    from pairlens.studio.rows import rows_from_file
+    from pairlens.studio.run import Studio, open_store
+
+    rows = rows_from_file(
+        data,
+        ids=id_column,
+        drop=options.as_list(drop),
+        show=options.as_list(show),
+        image=image,
+        text=options.as_list(text),
+        files=files,
+    )
+    path = store if store is not None else data.with_name(f"{data.stem}.answers.db")
+    kept = open_store(path, rows, remap=remap)
+    try:
+        people = options.as_list(annotators)
+        running = Studio.prepare(
+            rows, kept, question=question.value, annotators=people, host=host, port=port, token=token
+        )
+    except BaseException:
+        kept.close()
+        raise
+    for name, url in running.urls.items():
+        tell(f"studio: {url}" + (f"  ({name})" if people else ""))
+    tell(f"{rows.n_rows:,} rows; answers are kept in {path}; Ctrl-C ends")
+    if not no_browser:
+        webbrowser.open(next(iter(running.urls.values())))
+    running.serve()

@@ -1,0 +1,196 @@
+"""The map beside the question: fitted on a snapshot of the answers, laid on the last one."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens.supervision import Constraints, Preferences
+
+__all__ = ["MapJob", "Mapper", "align", "fit_lens", "fit_map", "make_mapper", "prepare_lens", "prepare_map"]
+
+Points = NDArray[np.float64]
+
+MOST_FOR_LAYOUT = 20_000
+"""Rows up to which a map takes seconds; beyond, the linear view is shown."""
+FEWEST_PREFERENCES = 5
+FEWEST_TO_BEGIN = 10
+
+
+@dataclass(frozen=True)
+class MapJob:
+    """What a map is fitted from."""
+
+    n_answers: int
+    constraints: Constraints | None
+    preferences: Preferences | None = None
+
+
+class Mapper(Protocol):
+    """All that the studio asks of a map: places in the plane for all rows, given what is known."""
+
+    name: str
+
+    def fit(self, job: MapJob, last: Points | None) -> Points:
+        """Places of shape (n_rows, 2); `last` is the map that is shown now."""
+
+
+class EstimatorMapper:
+    """A map by any estimator that takes constraints and has two directions.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+    estimator : callable
+        Makes a new estimator.
+    name : str
+        What the page calls it.
+    """
+
+    def __init__(self, X: NDArray[np.float64], estimator: Any, name: str) -> None:
+        self.X = X
+        self.name = name
+        self._estimator = estimator
+
+    def fit(self, job: MapJob, last: Points | None) -> Points:
+        """Fit again; no warm start, so the last map is of no use."""
+        model = self._estimator()
+        known = job.constraints if job.constraints is not None and job.constraints.n_pairs else None
+        return _plane(model.fit(self.X, constraints=known).transform(self.X))
+
+
+class LayoutMapper:
+    """A map by PairMap, which starts from its last one, so that rows stay near where they were.
+
+    Such a start cannot undo what was laid out too early: the map is made from scratch when the answers have doubled.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+    layout : class
+        PairMap.
+    """
+
+    name = "PairMap"
+
+    def __init__(self, X: NDArray[np.float64], layout: Any) -> None:
+        self.X = X
+        self._layout = layout
+        self._former: Points | None = None
+        self._from_scratch = 0
+
+    def fit(self, job: MapJob, last: Points | None) -> Points:
+        """Fit again; the last map counts as it was before it was turned for the screen."""
+        if self._former is None or job.n_answers >= 2 * max(FEWEST_TO_BEGIN, self._from_scratch):
+            self._former, self._from_scratch = None, job.n_answers
+        known = job.constraints if job.constraints is not None and job.constraints.n_pairs else None
+        model = self._layout(random_state=0, init=self._former).fit(self.X, constraints=known)
+        self._former = _plane(model.embedding_)
+        return self._former
+
+
+class RankingMapper:
+    """A map that shows the ranking learned from preferences; the principal components before there are enough."""
+
+    name = "WSDR"
+
+    def __init__(self, X: NDArray[np.float64]) -> None:
+        self.X = X
+
+    def fit(self, job: MapJob, last: Points | None) -> Points:
+        """Fit again."""
+        from sklearn.decomposition import PCA
+        from sklearn.preprocessing import StandardScaler
+
+        from pairlens import WSDR
+
+        rows = StandardScaler().fit_transform(self.X)
+        known = job.preferences
+        if known is None or known.n_pairs < FEWEST_PREFERENCES:
+            return _plane(PCA(min(2, *rows.shape), random_state=0).fit_transform(rows))
+        return _plane(WSDR(2, random_state=0).fit(rows, preferences=known).transform(rows))
+
+
+def make_mapper(X: NDArray[np.float64], ranking: bool = False) -> Mapper:
+    """The best map there is for rows of this number.
+
+    PairMap where it is there and the rows are not too many, else the views PairLens or, for many rows, LinearPairLens.
+    """
+    if ranking:
+        return RankingMapper(X)
+    import pairlens
+    from pairlens import LinearPairLens, PairLens
+
+    if len(X) > MOST_FOR_LAYOUT:
+        return EstimatorMapper(X, lambda: LinearPairLens(2, random_state=0), "LinearPairLens")
+    layout = getattr(pairlens, "PairMap", None)
+    if layout is not None and find_spec("openTSNE") is not None:
+        return LayoutMapper(X, layout)
+    return EstimatorMapper(X, lambda: PairLens(2, random_state=0), "PairLens")
+
+
+def align(points: Points, last: Points | None) -> Points:
+    """Centre and scale a map, then turn and mirror it so that it lies on the last one (orthogonal Procrustes).
+
+    Examples
+    --------
+    >>> last = align(np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), None)
+    >>> turned = last @ np.array([[0.0, 1.0], [-1.0, 0.0]])
+    >>> bool(np.allclose(align(turned * 5 + 3, last), last))
+    True
+    """
+    points = points - points.mean(axis=0)
+    points = points / (np.sqrt((points**2).sum(axis=1).mean()) or 1.0)
+    if last is None or last.shape != points.shape:
+        return points
+    left, _, right = np.linalg.svd(points.T @ last)
+    return np.asarray(points @ (left @ right))
+
+
+def _plane(Z: Any) -> Points:
+    """Two columns of finite numbers, whatever a view has."""
+    values = np.asarray(Z, dtype=np.float64)
+    if values.shape[1] < 2:
+        values = np.column_stack([values, np.zeros((len(values), 2 - values.shape[1]))])
+    if not np.isfinite(values).all():
+        raise ValueError("the fit gave places that are not finite")
+    return values[:, :2]
+
+
+def prepare_map(state: dict[str, Any], X: NDArray[np.float64], ranking: bool) -> None:
+    """The first job of the process that makes maps."""
+    state["mapper"] = make_mapper(X, ranking)
+
+
+def fit_map(state: dict[str, Any], job: MapJob, last: Points | None) -> tuple[str, Points]:
+    """A job: the name of the map and its places, laid on the last one."""
+    with warnings.catch_warnings():
+        # What the estimators warn of (few answers, contradictions) the page says in its own place.
+        warnings.simplefilter("ignore")
+        places = state["mapper"].fit(job, last)
+    return state["mapper"].name, align(places, last)
+
+
+def prepare_lens(state: dict[str, Any], X: NDArray[np.float64], ranking: bool) -> None:
+    """The first job of the process that fits what the asker chooses by."""
+    from pairlens.asking import Lens
+    from pairlens.asking.ranking import RankLens
+
+    state["lens"] = RankLens(X) if ranking else Lens(X)
+
+
+def send_lens(state: dict[str, Any]) -> Any:
+    """A job: what was prepared, for the asker in the other process."""
+    return state["lens"]
+
+
+def fit_lens(state: dict[str, Any], job: Any) -> Any:
+    """A job: the asker's view after more answers."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return state["lens"].fit(job)

@@ -1,0 +1,66 @@
+// @ts-check
+/** Talking to the server: JSON both ways, our own header on every change, errors with words. */
+
+export class ApiError extends Error {
+  /**
+   * @param {string} message
+   * @param {number} status 0 if the server did not answer at all
+   */
+  constructor(message, status) {
+    super(message);
+    this.status = status;
+  }
+
+  /** Whether the same request may well succeed later. */
+  get passing() {
+    return this.status === 0 || this.status === 503 || this.status === 507 || this.status === 500;
+  }
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [options]
+ * @returns {Promise<Response>}
+ */
+async function request(path, options) {
+  let response;
+  try {
+    response = await fetch(path, { credentials: "same-origin", ...options });
+  } catch {
+    throw new ApiError("the studio does not answer", 0);
+  }
+  if (response.ok) return response;
+  let words = `the studio answered ${response.status}`;
+  try {
+    words = (await response.json()).error ?? words;
+  } catch {
+    // Not JSON: the status says enough.
+  }
+  throw new ApiError(words, response.status);
+}
+
+/** @param {string} name @returns {Promise<any>} */
+export async function get(name) {
+  return (await request(`/api/${name}`)).json();
+}
+
+/** @param {string} name @returns {Promise<ArrayBuffer>} */
+export async function getBinary(name) {
+  return (await request(`/api/${name}`)).arrayBuffer();
+}
+
+/**
+ * @param {string} name
+ * @param {object} body
+ * @returns {Promise<any>}
+ */
+export async function post(name, body) {
+  const headers = { "content-type": "application/json", "x-pairlens": "1" };
+  return (await request(`/api/${name}`, { method: "POST", headers, body: JSON.stringify(body) })).json();
+}
+
+/** An id that nobody else makes. */
+export function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,375 @@
+// @ts-check
+/** The studio's page: what the person does goes out, what the server says comes in. */
+
+import { ApiError, get, getBinary, newId, post } from "./api.js";
+import { byId, counted, h, say } from "./dom.js";
+import { Keys } from "./keys.js";
+import { MapView, unpack } from "./map.js";
+import { Outbox } from "./outbox.js";
+import { Panels } from "./panels.js";
+import { QuestionView } from "./question.js";
+import { pictureParts } from "./rowview.js";
+import { listen } from "./stream.js";
+import { Strip } from "./strip.js";
+
+/** @typedef {import("./question.js").Question} Question */
+/** @typedef {import("./strip.js").Past} Past */
+/** @typedef {{ready: boolean, answers: number, map: {version: number, answers: number, name: string, error: string, fitting: boolean, points: number}}} Status */
+
+const KEYS = "pairlens.keys";
+const GROUPS_PAUSE = 1000;
+
+export class Studio {
+  /** @param {any} state */
+  constructor(state) {
+    this.state = state;
+    /** @type {Status} */
+    this.status = state.status;
+    /** @type {Question[]} */
+    this.hand = [];
+    /** @type {Past[]} */
+    this.recent = state.recent;
+    /** @type {Question[]} questions that do not count */
+    this.practice = [];
+    this.online = true;
+    this.shownMap = -1;
+    this.asking = false;
+    this.groupsAt = 0;
+    this.groupsLast = -Infinity;
+    this.shownOnce = false;
+    this.keys = new Keys(kept(KEYS) ?? {});
+    const scale = state.table.line;
+    this.question = new QuestionView(byId("question"), { keys: this.keys, scale, answer: (answer) => this.answer(answer) });
+    this.map = new MapView(byId("map"), {
+      describe: async (row) => {
+        const [shown] = await get(`rows?rows=${row}`).catch(() => [null]);
+        if (!shown) return null;
+        return this.thumbnail(shown);
+      },
+      selected: (rows) => this.panels.selection(rows),
+    });
+    this.strip = new Strip(byId("strip"), {
+      change: (past, answer) => this.outbox.put("change", { id: newId(), target: past.id, answer }),
+      retract: (past) => this.outbox.put("retract", { id: newId(), target: past.id }),
+      flag: (past) => this.outbox.put("flag", { id: newId(), target: past.id, flagged: !past.flagged }),
+      point: (rows) => this.map.point(rows),
+    });
+    this.outbox = new Outbox({
+      name: `pairlens.outbox/${state.study}/${state.annotator}`,
+      send: post,
+      keep: storage(),
+      delivered: (reply, parcel, left) => this.delivered(reply, left),
+      refused: (error) => {
+        this.panels.toast(sentence(error.message));
+        this.next();
+      },
+      waiting: (error) => this.waiting(error),
+    });
+    this.panels = new Panels(this);
+    byId("source").textContent = state.table.source;
+    byId("menu").replaceChildren(...this.panels.menu());
+    document.title = `${state.table.source} · pairlens studio`;
+    document.addEventListener("keydown", (event) => this.key(event));
+    this.map.legend.addEventListener("click", (event) => {
+      const button = event.target instanceof Element ? event.target.closest("[data-group]") : null;
+      const group = this.map.groups.find((each) => String(each.number) === button?.getAttribute("data-group"));
+      if (group) this.panels.rename(group);
+    });
+    this.strip.show(this.recent);
+    this.tell(this.status);
+    listen({
+      name: `pairlens/${state.study}`,
+      heard: (topic, content) => this.heard(topic, content),
+      connected: (connected) => this.connected(connected),
+    });
+    this.outbox.flush().then(() => this.next());
+    this.loadGroups();
+  }
+
+  // Questions and answers
+
+  /** Ask for questions, unless some are on the way. */
+  async next() {
+    if (!this.status.ready) {
+      this.question.instead("One moment", "The studio is reading the rows. The first question comes as soon as it knows their neighbours.");
+      return;
+    }
+    if (this.asking) return;
+    this.asking = true;
+    try {
+      this.delivered(await post("next", {}), this.outbox.length);
+    } catch (error) {
+      this.waiting(/** @type {ApiError} */ (error));
+      setTimeout(() => this.next(), 1500);
+    } finally {
+      this.asking = false;
+    }
+  }
+
+  /** @param {any} reply @param {number} left parcels that the server does not know yet */
+  delivered(reply, left) {
+    this.connected(true);
+    this.recent = reply.recent;
+    this.strip.show(this.recent);
+    this.tell(reply.status);
+    if (left) return;
+    this.hand = reply.questions;
+    this.display();
+  }
+
+  /** Show the first question in hand, or say why there is none. */
+  display() {
+    if (this.practice.length) return;
+    if (this.hand.length) {
+      this.question.show(this.hand[0], this.status.answers || this.outbox.length || this.shownOnce ? undefined : this.welcome());
+      this.shownOnce = true;
+      return;
+    }
+    if (this.outbox.length) {
+      this.question.instead("Waiting for the studio", `It does not answer. ${counted(this.outbox.length, "answer")} of yours are kept in this browser and will be sent by themselves.`);
+      return;
+    }
+    this.question.instead(
+      "Nothing is left to ask",
+      "Every row is placed, or set aside, or waits for somebody else’s answer. You can review the answers, or export the result.",
+      h("p", {}, h("button", { type: "button", class: "main", onclick: () => this.panels.open("review") }, "Review"), " ", h("button", { type: "button", class: "main", onclick: () => this.panels.open("export") }, "Export")),
+    );
+  }
+
+  /** @param {string} answer */
+  answer(answer) {
+    const question = this.question.question;
+    if (!question || !question.answers.includes(answer)) return;
+    if (this.practice.length) return this.practised(question);
+    this.hand = this.hand.filter((each) => each.id !== question.id);
+    this.map.flash(question.rows.map((row) => row.row));
+    this.outbox.put("answer", { id: newId(), question: question.raw, answer });
+    if (this.hand.length) this.question.show(this.hand[0]);
+    else this.question.instead("…");
+    this.tell(this.status);
+  }
+
+  /** What somebody should know before the first answer. */
+  welcome() {
+    return h(
+      "p",
+      { class: "welcome" },
+      "No answer yet: the map shows the rows as they are. Answer by the buttons or the keys on them; Backspace takes an answer back. ",
+      h("button", { type: "button", class: "quiet outlined", onclick: () => this.practise() }, "Practise first"),
+    );
+  }
+
+  /** A row in small, as on the map. @param {import("./rowview.js").Row} row */
+  thumbnail(row) {
+    return h("div", { class: "thumbnail" }, h("h3", {}, row.id), pictureParts(row, { scale: this.state.table.line, compact: true }), this.question.cardCells(row));
+  }
+
+  /** Three questions about rows taken at random; nothing is stored. */
+  async practise() {
+    const any = () => Math.floor(Math.random() * this.state.table.rows);
+    const pairs = Array.from({ length: 3 }, () => [any(), any()]).map(([i, j]) => [i, i === j ? (i + 1) % this.state.table.rows : j]);
+    const rows = await get(`rows?rows=${pairs.flat().join(",")}`);
+    const kind = this.state.question === "prefer" ? "prefer" : "same";
+    const answers = kind === "prefer" ? ["left", "right", "equal", "unsure"] : ["same", "different", "unsure"];
+    this.practice = pairs.map((_, k) => ({ id: `practice-${k + 1}`, kind, answers, rows: rows.slice(2 * k, 2 * k + 2), names: [], raw: {} }));
+    this.showPractice();
+  }
+
+  showPractice() {
+    const left = this.practice.length;
+    const stop = h("button", { type: "button", class: "quiet outlined", onclick: () => this.endPractice() }, "Stop practising");
+    this.question.show(this.practice[0], h("p", { class: "welcome" }, `Practice, ${counted(left, "question")} left: nothing is stored. `, stop));
+  }
+
+  /** @param {Question} question */
+  practised(question) {
+    this.practice = this.practice.filter((each) => each.id !== question.id);
+    if (this.practice.length) this.showPractice();
+    else this.endPractice();
+  }
+
+  endPractice() {
+    this.practice = [];
+    this.panels.toast("From here on, answers count.");
+    this.display();
+  }
+
+  undo() {
+    if (this.practice.length) return;
+    const unsent = this.outbox.takeBack("answer");
+    if (!unsent && !this.recent.length) return this.panels.toast("There is nothing to undo.");
+    if (!unsent) return void this.outbox.put("undo", { id: newId() });
+    say("Undone");
+    this.next();
+  }
+
+  flag() {
+    const last = this.recent[0];
+    if (!last) return this.panels.toast("There is no answer to flag yet.");
+    this.outbox.put("flag", { id: newId(), target: last.id, flagged: !last.flagged });
+  }
+
+  // What the server says
+
+  /** @param {string} topic @param {any} content */
+  heard(topic, content) {
+    if (topic === "ready") {
+      this.tell(content);
+      this.next();
+      this.loadGroups();
+    } else if (topic === "status") {
+      this.tell(content);
+      this.loadGroups();
+      if (!this.question.question && !this.outbox.length && !this.practice.length) this.next();
+    } else if (topic === "groups") this.loadGroups();
+    else if (topic === "trouble") this.panels.toast(sentence(content.words));
+  }
+
+  /** @param {Status} status */
+  tell(status) {
+    this.status = status;
+    const { answers, map } = status;
+    byId("count").textContent = String(answers);
+    byId("count-word").textContent = answers === 1 ? "answer" : "answers";
+    const behind = answers - map.answers;
+    let words = map.points ? `${map.name}, ${counted(map.points, "row")}` : "The map is being made …";
+    if (map.points && !map.answers && !answers) words += "; no answer yet";
+    if (map.points && behind) words += `; ${counted(Math.abs(behind), "answer")} behind`;
+    if (map.error) words = `The map could not be made anew (${map.error}). ${map.points ? "This is the last one; all" : "All"} answers are safe.`;
+    this.map.words.textContent = words;
+    this.map.words.classList.toggle("trouble", Boolean(map.error));
+    this.strip.progress(this.outbox?.length ? `${counted(this.outbox.length, "answer")} on the way` : "");
+    if (map.version !== this.shownMap && map.points) this.loadMap(map.version);
+  }
+
+  /** @param {number} version */
+  async loadMap(version) {
+    this.shownMap = version;
+    try {
+      this.map.show(unpack(await getBinary("map")));
+    } catch {
+      this.shownMap = -1;
+    }
+  }
+
+  /** Ask for the groups, at most once a second however fast answers come. */
+  loadGroups() {
+    if (this.groupsAt) return;
+    const pause = Math.max(0, this.groupsLast + GROUPS_PAUSE - performance.now());
+    this.groupsAt = setTimeout(async () => {
+      this.groupsAt = 0;
+      this.groupsLast = performance.now();
+      // If it fails, the next event asks again.
+      const groups = await get("groups").catch(() => null);
+      if (groups) this.map.colour(groups);
+    }, pause);
+  }
+
+  /** @param {boolean} connected */
+  connected(connected) {
+    if (connected === this.online) return;
+    this.online = connected;
+    if (connected) {
+      banner("");
+      this.outbox.flush();
+      get("state")
+        .then((state) => this.tell(state.status))
+        .catch(() => undefined);
+      if (!this.question.question) this.next();
+    } else this.waiting(new ApiError("the studio does not answer", 0));
+  }
+
+  /** @param {ApiError} error */
+  waiting(error) {
+    const kept = this.outbox.length ? ` ${counted(this.outbox.length, "answer")} not stored yet: kept in this browser, and sent as soon as it can be.` : "";
+    if (error.status === 401) banner(`The studio was started anew. Open the link that it printed last.${kept}`);
+    else if (error.status === 0) {
+      this.online = false;
+      banner(`The studio does not answer; perhaps it was stopped.${kept}`);
+    } else if (error.status !== 503) banner(`${sentence(error.message)}${kept}`);
+    if (!this.hand.length && error.status !== 503) this.display();
+  }
+
+  // Keys
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (target.closest("input, textarea, select, dialog, [contenteditable]") || event.defaultPrevented) return;
+    // Space and Enter on a button press that button, as everywhere.
+    if (event.key === " " && target.closest("button:not([data-answer]), a, summary")) return;
+    const meaning = this.keys.meaning(event, this.question.age);
+    if (!meaning) {
+      if (event.key === " ") event.preventDefault();
+      return;
+    }
+    event.preventDefault();
+    const { action, group } = meaning;
+    if (action === "undo") this.undo();
+    else if (action === "flag") this.flag();
+    else if (action === "review") this.panels.open("review");
+    else if (action === "help") this.panels.open("help");
+    else if (action === "map") this.map.canvas.focus();
+    else this.question.press(group ?? action);
+  }
+
+  /** @param {import("./keys.js").Action} action @param {string} name */
+  assign(action, name) {
+    keep(KEYS, this.keys.assign(action, name));
+    const shown = this.question.question;
+    if (shown) {
+      this.question.question = null;
+      this.question.show(shown);
+    }
+  }
+}
+
+/** @param {string} text */
+function sentence(text) {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
+}
+
+/** @param {string} text */
+function banner(text) {
+  const element = byId("banner");
+  element.hidden = !text;
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function storage() {
+  try {
+    localStorage.setItem("pairlens.probe", "1");
+    localStorage.removeItem("pairlens.probe");
+    return localStorage;
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} key */
+function kept(key) {
+  try {
+    return JSON.parse(storage()?.getItem(key) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} key @param {any} value */
+function keep(key, value) {
+  storage()?.setItem(key, JSON.stringify(value));
+}
+
+async function begin() {
+  try {
+    new Studio(await get("state"));
+    document.documentElement.dataset.ready = "1";
+  } catch (error) {
+    const failure = /** @type {ApiError} */ (error);
+    banner(failure.status === 401 ? "Open the studio by the link that it printed last." : sentence(failure.message));
+    if (failure.status === 0) setTimeout(begin, 2000);
+    if (!(failure instanceof ApiError)) throw error;
+  }
+}
+
+begin();

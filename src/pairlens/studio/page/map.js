@@ -1,0 +1,349 @@
+// @ts-check
+/** The map of all rows: pan, zoom, point at, draw round, and the way from one fit to the next. */
+
+import { colourOf } from "./colours.js";
+import { append, counted, h } from "./dom.js";
+import { Grid } from "./grid.js";
+import { makeScatter } from "./scatter.js";
+
+/** @typedef {{number: number, name: string, rows: number[], confidence: number[]}} Group */
+
+const MORPH = 400;
+const FLASH = 1600;
+const REACH = 10;
+const DRAG = 4;
+
+/** @param {ArrayBuffer} buffer @returns {{version: number, answers: number, n: number, places: Float32Array}} */
+export function unpack(buffer) {
+  const length = new DataView(buffer).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length)));
+  return { ...head, places: new Float32Array(buffer, 4 + length, 2 * head.n) };
+}
+
+export class MapView {
+  /**
+   * @param {HTMLElement} root
+   * @param {object} options
+   * @param {(row: number) => Promise<HTMLElement | null>} options.describe
+   * @param {(rows: number[]) => void} options.selected
+   */
+  constructor(root, { describe, selected }) {
+    this.root = root;
+    this.describe = describe;
+    this.selected = selected;
+    this.canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "points", tabindex: "0", role: "img", "aria-label": "Map of all rows; arrow keys move it, plus and minus zoom" }));
+    this.marks = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "marks", "aria-hidden": "true" }));
+    this.tip = h("div", { class: "tip", hidden: true, role: "status" });
+    this.words = h("p", { class: "map-words", role: "status" }, "The map is being made …");
+    this.note = h("p", { class: "map-note" });
+    this.legend = h("div", { class: "legend" });
+    this.lasso = h("button", { type: "button", class: "quiet", "aria-pressed": "false", title: "Draw round rows" }, "Select");
+    const whole = h("button", { type: "button", class: "quiet", title: "Show all rows" }, "Whole map");
+    root.replaceChildren();
+    append(root, [
+      h("div", { class: "map-head" }, h("h2", {}, "Map"), this.words, h("div", { class: "map-tools" }, this.lasso, whole)),
+      h("div", { class: "map-frame" }, this.canvas, this.marks, this.tip),
+      this.note,
+      this.legend,
+    ]);
+    this.scatter = makeScatter(this.canvas);
+    /** @type {Float32Array} */
+    this.from = new Float32Array(0);
+    /** @type {Float32Array} */
+    this.to = this.from;
+    /** @type {number} */
+    this.hovered = -1;
+    this.waiting = false;
+    this.grid = new Grid(this.to);
+    this.camera = { x: 0, y: 0, zoom: 1 };
+    /** @type {Group[]} */
+    this.groups = [];
+    /** @type {{rows: number[], until: number, strong: boolean}[]} */
+    this.flashes = [];
+    /** @type {number[]} */
+    this.pointed = [];
+    /** @type {[number, number][]} */
+    this.path = [];
+    this.began = -Infinity;
+    this.moved = false;
+    this.dragging = false;
+    this.calm = matchMedia("(prefers-reduced-motion: reduce)");
+    this.dark = matchMedia("(prefers-color-scheme: dark)");
+    this.dark.addEventListener("change", () => this.paint());
+    new ResizeObserver(() => this.resize()).observe(this.canvas);
+    whole.addEventListener("click", () => this.fit());
+    this.lasso.addEventListener("click", () => this.lasso.setAttribute("aria-pressed", String(this.lasso.getAttribute("aria-pressed") !== "true")));
+    this.listen();
+  }
+
+  /** Show a new fit. @param {{answers: number, n: number, places: Float32Array}} fit */
+  show({ answers, n, places }) {
+    const first = this.to.length !== places.length;
+    this.from = first ? places : this.current();
+    this.to = places;
+    this.grid = new Grid(places);
+    this.began = first || this.calm.matches || this.dragging ? -Infinity : performance.now();
+    this.root.dataset.morph = String(this.began === -Infinity ? 0 : MORPH);
+    this.root.dataset.points = String(n);
+    this.root.dataset.answers = String(answers);
+    if (first) this.resize();
+    if (first || !this.moved) this.fit();
+    this.paint();
+  }
+
+  /** Places as they are on the way from one fit to the next. */
+  current() {
+    const share = this.share();
+    if (share >= 1) return this.to;
+    return this.to.map((value, k) => this.from[k] + share * (value - this.from[k]));
+  }
+
+  share() {
+    const t = Math.min(1, (performance.now() - this.began) / MORPH);
+    return t * t * (3 - 2 * t);
+  }
+
+  /** @param {Group[]} groups */
+  colour(groups) {
+    this.groups = groups;
+    this.paint();
+    const items = groups.map((group, k) => {
+      const dot = h("span", { class: "dot" });
+      dot.style.background = `rgb(${colourOf(k).join(" ")})`;
+      return h("button", { type: "button", class: "group", "data-group": group.number, title: "Rename this group" }, dot, group.name || `Group ${group.number + 1}`, h("small", {}, ` ${group.rows.length}`));
+    });
+    this.legend.replaceChildren(...items);
+  }
+
+  /** Colours and sizes of all points. */
+  paint() {
+    const n = this.to.length / 2;
+    const colours = new Uint8Array(4 * n);
+    const sizes = new Float32Array(n);
+    const small = n > 50000 ? 1 : n > 5000 ? 2 : n > 1000 ? 3.5 : 5;
+    const grey = this.dark.matches ? [150, 160, 175, n > 50000 ? 90 : 130] : [110, 120, 135, n > 50000 ? 80 : 120];
+    for (let k = 0; k < n; k++) {
+      colours.set(grey, 4 * k);
+      sizes[k] = small;
+    }
+    this.groups.forEach((group, k) => {
+      const [r, g, b] = colourOf(k);
+      group.rows.forEach((row, m) => {
+        if (row >= n) return;
+        colours.set([r, g, b, 255 * (0.55 + 0.45 * group.confidence[m])], 4 * row);
+        sizes[row] = small + 5;
+      });
+    });
+    this.scatter.load({ from: this.from, to: this.to, colours, sizes });
+    this.note.textContent = this.scatter.sampled
+      ? `This browser has no WebGL: the map shows a sample of ${this.scatter.sampled.toLocaleString("en")} of ${counted(n, "row")}.`
+      : "";
+    this.redraw();
+  }
+
+  /** Ring rows for a moment, as after an answer. @param {number[]} rows @param {boolean} [strong] */
+  flash(rows, strong = true) {
+    this.flashes.push({ rows, until: performance.now() + FLASH, strong });
+    this.redraw();
+  }
+
+  /** Ring rows while the person points at them elsewhere. @param {number[]} rows */
+  point(rows) {
+    this.pointed = rows;
+    this.redraw();
+  }
+
+  resize() {
+    const ratio = devicePixelRatio || 1;
+    for (const canvas of [this.canvas, this.marks]) {
+      canvas.width = Math.max(1, Math.round(this.canvas.clientWidth * ratio));
+      canvas.height = Math.max(1, Math.round(this.canvas.clientHeight * ratio));
+    }
+    if (!this.moved) this.fit();
+    this.redraw();
+  }
+
+  /** Let the camera see all rows. */
+  fit() {
+    this.moved = false;
+    const { left, right, low, high } = this.grid;
+    this.camera.x = (left + right) / 2;
+    this.camera.y = (low + high) / 2;
+    const width = Math.max(1, this.canvas.clientWidth);
+    const height = Math.max(1, this.canvas.clientHeight);
+    this.camera.zoom = 0.92 * Math.min(width / (right - left || 1), height / (high - low || 1));
+    this.redraw();
+  }
+
+  redraw() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => {
+      this.waiting = false;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const share = this.share();
+    this.scatter.draw(this.camera, share);
+    this.drawMarks();
+    const now = performance.now();
+    this.flashes = this.flashes.filter((flash) => flash.until > now);
+    if (share < 1 || (this.flashes.length && !this.calm.matches)) this.redraw();
+    else if (this.flashes.length) setTimeout(() => this.redraw(), 100);
+  }
+
+  drawMarks() {
+    const pen = /** @type {CanvasRenderingContext2D} */ (this.marks.getContext("2d"));
+    const ratio = devicePixelRatio || 1;
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, this.marks.width, this.marks.height);
+    const ink = this.dark.matches ? "#f2f0ea" : "#1d2430";
+    const now = performance.now();
+    const places = this.current();
+    for (const { rows, until } of this.flashes) {
+      const age = 1 - (until - now) / FLASH;
+      const swell = this.calm.matches ? 9 : 7 + 10 * Math.min(1, 2 * age);
+      pen.globalAlpha = this.calm.matches ? 1 : Math.max(0, 1 - age);
+      this.ring(pen, places, rows, swell, ink, 2.5);
+    }
+    pen.globalAlpha = 1;
+    this.ring(pen, places, this.pointed, 9, ink, 2);
+    if (this.path.length) {
+      pen.strokeStyle = ink;
+      pen.fillStyle = this.dark.matches ? "rgb(255 255 255 / .08)" : "rgb(0 0 0 / .06)";
+      pen.lineWidth = 1.5;
+      pen.beginPath();
+      this.path.forEach(([x, y], k) => (k ? pen.lineTo(...this.screen(x, y)) : pen.moveTo(...this.screen(x, y))));
+      pen.closePath();
+      pen.fill();
+      pen.stroke();
+    }
+  }
+
+  /** @param {CanvasRenderingContext2D} pen @param {Float32Array} places @param {number[]} rows @param {number} radius @param {string} ink @param {number} width */
+  ring(pen, places, rows, radius, ink, width) {
+    pen.strokeStyle = ink;
+    pen.lineWidth = width;
+    for (const row of rows) {
+      if (2 * row >= places.length) continue;
+      const [x, y] = this.screen(places[2 * row], places[2 * row + 1]);
+      pen.beginPath();
+      pen.arc(x, y, radius, 0, 7);
+      pen.stroke();
+    }
+  }
+
+  /** @param {number} x @param {number} y @returns {[number, number]} */
+  screen(x, y) {
+    return [this.canvas.clientWidth / 2 + (x - this.camera.x) * this.camera.zoom, this.canvas.clientHeight / 2 - (y - this.camera.y) * this.camera.zoom];
+  }
+
+  /** @param {{clientX: number, clientY: number}} event @returns {[number, number]} */
+  world(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return [
+      this.camera.x + (event.clientX - box.left - box.width / 2) / this.camera.zoom,
+      this.camera.y - (event.clientY - box.top - box.height / 2) / this.camera.zoom,
+    ];
+  }
+
+  /** @param {number} factor @param {[number, number]} [about] */
+  zoom(factor, about = [this.camera.x, this.camera.y]) {
+    this.moved = true;
+    this.camera.zoom *= factor;
+    this.camera.x = about[0] + (this.camera.x - about[0]) / factor;
+    this.camera.y = about[1] + (this.camera.y - about[1]) / factor;
+    this.redraw();
+  }
+
+  listen() {
+    const canvas = this.canvas;
+    let start = /** @type {PointerEvent | null} */ (null);
+    let travelled = 0;
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.zoom(Math.exp(-event.deltaY / 400), this.world(event));
+    }, { passive: false });
+    canvas.addEventListener("pointerdown", (event) => {
+      start = event;
+      travelled = 0;
+      this.dragging = true;
+      this.hideTip();
+      canvas.setPointerCapture(event.pointerId);
+      if (this.lasso.getAttribute("aria-pressed") === "true") this.path = [this.world(event)];
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!start) return this.hover(event);
+      travelled += Math.abs(event.movementX) + Math.abs(event.movementY);
+      if (this.path.length) this.path.push(this.world(event));
+      else if (travelled > DRAG) {
+        this.moved = true;
+        this.camera.x -= event.movementX / this.camera.zoom;
+        this.camera.y += event.movementY / this.camera.zoom;
+      }
+      this.redraw();
+    });
+    const end = (/** @type {PointerEvent} */ event) => {
+      if (!start) return;
+      start = null;
+      this.dragging = false;
+      if (this.path.length) {
+        const rows = this.grid.inside(this.path);
+        this.path = [];
+        this.lasso.setAttribute("aria-pressed", "false");
+        this.selected(rows);
+      } else if (travelled <= DRAG) this.hover(event);
+      this.redraw();
+    };
+    canvas.addEventListener("pointerup", end);
+    canvas.addEventListener("pointercancel", end);
+    canvas.addEventListener("pointerleave", () => !start && this.hideTip());
+    canvas.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const step = 40 / this.camera.zoom;
+    const move = /** @type {Record<string, () => void>} */ ({
+      ArrowLeft: () => (this.camera.x -= step),
+      ArrowRight: () => (this.camera.x += step),
+      ArrowUp: () => (this.camera.y += step),
+      ArrowDown: () => (this.camera.y -= step),
+      "+": () => this.zoom(1.25),
+      "=": () => this.zoom(1.25),
+      "-": () => this.zoom(0.8),
+    })[event.key];
+    if (!move || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.moved = true;
+    move();
+    this.redraw();
+  }
+
+  /** @param {PointerEvent} event */
+  async hover(event) {
+    const [x, y] = this.world(event);
+    const row = this.grid.nearest(x, y, REACH / this.camera.zoom);
+    if (row === this.hovered) return;
+    this.hovered = row;
+    if (row < 0) return this.hideTip();
+    this.point([row]);
+    const content = await this.describe(row);
+    if (this.hovered !== row || !content) return;
+    this.tip.replaceChildren(content);
+    this.tip.hidden = false;
+    const [left, top] = this.screen(this.to[2 * row], this.to[2 * row + 1]);
+    const width = this.canvas.clientWidth;
+    this.tip.style.left = `${Math.max(0, Math.min(left + 14, width - this.tip.offsetWidth - 4))}px`;
+    this.tip.style.top = `${top > this.canvas.clientHeight / 2 ? top - this.tip.offsetHeight - 14 : top + 14}px`;
+  }
+
+  hideTip() {
+    this.hovered = -1;
+    this.tip.hidden = true;
+    this.point([]);
+  }
+}

@@ -1,0 +1,212 @@
+// @ts-check
+/** Dialogs: help and keys, names of groups, what was drawn round, files, people. */
+
+import { ApiError, get, newId, post } from "./api.js";
+import { byId, counted, h } from "./dom.js";
+import { DEFAULT_KEYS, keyLabel, keyName } from "./keys.js";
+import { progressContent } from "./progress.js";
+import { Review } from "./review.js";
+
+/** @typedef {import("./keys.js").Action} Action */
+/** @typedef {import("./app.js").Studio} Studio */
+
+/** @type {Record<string, string>} */
+const ACTIONS = {
+  same: "Same",
+  different: "Different",
+  unsure: "Can’t tell",
+  undo: "Undo the last answer",
+  left: "The left one is better",
+  right: "The right one is better",
+  equal: "Equally good",
+  none: "None of these groups",
+  flag: "Flag the last answer",
+  review: "Review",
+  map: "To the map",
+  help: "This help",
+};
+
+/** @type {[string, string][]} */
+const MENU = [
+  ["progress", "Progress"],
+  ["review", "Review"],
+  ["export", "Export"],
+  ["people", "People"],
+  ["help", "Help"],
+];
+
+/** @type {[string, string][]} */
+const FILES = [
+  ["answers.csv", "The answers as must-links and cannot-links, one pair in each line; pairlens fit --pairs reads it"],
+  ["answers.jsonl", "The same as JSON lines, ids letter for letter"],
+  ["groups.csv", "The rows that have a group, with its name and how sure it is"],
+  ["map.csv", "The place of every row on the map"],
+  ["model.pairlens", "A model for new rows; pairlens transform reads it"],
+  ["report.html", "A report: the view beside PCA’s, held-out pairs, features"],
+];
+
+export class Panels {
+  /** @param {Studio} studio */
+  constructor(studio) {
+    this.studio = studio;
+  }
+
+  menu() {
+    return MENU.map(([name, words]) => h("button", { type: "button", class: "quiet", "data-panel": name, onclick: () => this.open(name) }, words));
+  }
+
+  /** @param {string} name */
+  open(name) {
+    if (document.querySelector("dialog[open]")) return;
+    /** @type {Record<string, () => unknown>} */
+    const known = {
+      help: () => this.help(),
+      progress: () => this.progress(),
+      review: () => new Review(this.studio, this).start(),
+      export: () => this.files(),
+      people: () => this.people(),
+    };
+    known[name]?.();
+  }
+
+  /**
+   * A dialog with a title; closed by Escape, its button, or what it offers.
+   * @param {string} title
+   * @param {...(Node | string | null)} content
+   */
+  dialog(title, ...content) {
+    const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close" }, "✕");
+    const heading = h("h2", { id: "dialog-title" }, title);
+    const body = h("div", { class: "dialog-body" }, ...content);
+    const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "dialog-title" }, h("div", { class: "dialog-head" }, heading, close), body));
+    close.addEventListener("click", () => dialog.close());
+    dialog.addEventListener("close", () => dialog.remove());
+    byId("dialogs").replaceChildren(dialog);
+    dialog.showModal();
+    return dialog;
+  }
+
+  help() {
+    const keys = this.studio.keys;
+    const rows = /** @type {Action[]} */ (Object.keys(DEFAULT_KEYS)).map((action) => {
+      const shown = h("span", {}, keys.chosen[action].map((key) => h("kbd", {}, keyLabel(key))));
+      const change = h("button", { type: "button", class: "quiet", "data-key-of": action, "aria-label": `Change the key for: ${ACTIONS[action]}` }, "change");
+      change.addEventListener("click", () => this.takeKey(dialog, change, action));
+      return h("tr", {}, h("th", { scope: "row" }, ACTIONS[action]), h("td", {}, shown), h("td", {}, change));
+    });
+    rows.push(h("tr", {}, h("th", { scope: "row" }, "Groups of a placement screen"), h("td", {}, h("kbd", {}, "1"), "–", h("kbd", {}, "8")), h("td", {})));
+    const dialog = this.dialog(
+      "Keys and help",
+      h("p", {}, "Say whether two rows belong together. “Can’t tell” is an answer too: the pair is not asked again. The map learns in the background and never keeps a question waiting. Every answer is stored at once, and can be changed below the question."),
+      h("p", {}, h("button", { type: "button", class: "quiet outlined", onclick: () => { dialog.close(); this.studio.practise(); } }, "Practise with three questions that do not count")),
+      h("table", { class: "keys" }, h("tbody", {}, rows)),
+    );
+  }
+
+  /** @param {HTMLDialogElement} dialog @param {HTMLElement} button @param {Action} action */
+  takeKey(dialog, button, action) {
+    button.textContent = "press a key …";
+    const take = (/** @type {KeyboardEvent} */ event) => {
+      if (["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
+      event.preventDefault();
+      event.stopPropagation();
+      dialog.removeEventListener("keydown", take, true);
+      if (event.key !== "Escape" && event.key !== "Tab") this.studio.assign(action, keyName(event));
+      dialog.close();
+      this.help();
+    };
+    dialog.addEventListener("keydown", take, true);
+  }
+
+  /** Fill a dialog with what the server knows. @param {string} title @param {() => Promise<(Node | string | null)[]>} make */
+  async filled(title, make) {
+    const dialog = this.dialog(title, h("p", { class: "lead" }, "One moment …"));
+    const body = /** @type {HTMLElement} */ (dialog.querySelector(".dialog-body"));
+    try {
+      body.replaceChildren(...(await make()).filter((part) => part !== null).map((part) => part ?? ""));
+    } catch (error) {
+      body.replaceChildren(h("p", { class: "lead" }, `This is not there now: ${/** @type {ApiError} */ (error).message}.`));
+    }
+    return dialog;
+  }
+
+  progress() {
+    return this.filled("Progress", async () => progressContent(await get("progress"), this.studio.status.answers));
+  }
+
+  files() {
+    const list = FILES.map(([name, words]) => h("li", {}, h("a", { href: `/api/export/${name}`, download: name }, name), h("span", {}, words)));
+    return this.dialog("Export", h("p", { class: "lead" }, "At any time, as often as you like. The model and the report are fitted first, which takes some seconds."), h("ul", { class: "files" }, list));
+  }
+
+  people() {
+    return this.filled("People", async () => {
+      const { people, agreement, consistency } = await get("progress");
+      const rows = Object.entries(people).map(([name, count]) => h("li", {}, h("strong", {}, name), ` ${counted(Number(count), "answer")}${name === this.studio.state.annotator ? " (you)" : ""}`));
+      const input = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "person", maxlength: "80", autocomplete: "off" }));
+      const result = h("p", { class: "new-link", role: "status" });
+      const form = h("form", {}, h("label", { for: "person" }, "Invite somebody: their name"), input, h("button", { type: "submit", class: "main" }, "Make a link"), result);
+      form.addEventListener("submit", async (event) => {
+        event.preventDefault();
+        if (!input.value.trim()) return;
+        try {
+          const { name, url } = await post("link", { id: newId(), name: input.value });
+          result.replaceChildren(`Link for ${name}; it works once: `, h("code", {}, url));
+        } catch (error) {
+          result.textContent = /** @type {ApiError} */ (error).message;
+        }
+      });
+      return [
+        rows.length ? h("ul", { class: "people" }, rows) : h("p", { class: "lead" }, "Nobody has answered yet."),
+        agreement.n ? h("p", {}, `Of ${counted(agreement.n, "comparison")} that two people answered, ${percent(agreement.share)} agree${agreement.kappa === null ? "" : ` (kappa ${agreement.kappa.toFixed(2)})`}.`) : h("p", { class: "lead" }, "One question in ten goes to a second person; their agreement is shown here."),
+        consistency.n ? h("p", {}, `Of ${counted(consistency.n, "comparison")} that came back with sides swapped, ${percent(consistency.share)} were answered as before.`) : null,
+        form,
+      ];
+    });
+  }
+
+  /** @param {import("./map.js").Group} group */
+  rename(group) {
+    const input = /** @type {HTMLInputElement} */ (h("input", { type: "text", maxlength: "80", id: "group-name", value: group.name, autocomplete: "off" }));
+    const form = h("form", {}, h("label", { for: "group-name" }, `Name of group ${group.number + 1} (${counted(group.rows.length, "row")})`), input, h("button", { type: "submit", class: "main" }, "Save"));
+    const dialog = this.dialog("Name a group", form);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.studio.outbox.put("name", { id: newId(), group: group.number, name: input.value });
+      dialog.close();
+    });
+    input.select();
+  }
+
+  /** What was drawn round on the map. @param {number[]} rows */
+  async selection(rows) {
+    if (!rows.length) return this.toast("No row lies in there.");
+    const of = new Map(this.studio.map.groups.flatMap((group) => group.rows.map((row) => [row, group.name || `Group ${group.number + 1}`])));
+    /** @type {Map<string, number>} */
+    const tally = new Map();
+    for (const row of rows) tally.set(of.get(row) ?? "without a group", (tally.get(of.get(row) ?? "without a group") ?? 0) + 1);
+    const address = URL.createObjectURL(new Blob([`row\n${rows.join("\n")}\n`], { type: "text/csv" }));
+    const dialog = await this.filled(`${counted(rows.length, "row")} selected`, async () => {
+      const some = await get(`rows?rows=${rows.slice(0, 24).join(",")}`);
+      return [
+        h("ul", { class: "tally-list" }, [...tally].sort((a, b) => b[1] - a[1]).map(([name, count]) => h("li", {}, `${name}: ${count}`))),
+        h("p", {}, h("a", { href: address, download: "selected-rows.csv" }, "Save the row numbers")),
+        h("div", { class: "gallery" }, some.map((/** @type {import("./rowview.js").Row} */ row) => this.studio.thumbnail(row))),
+        rows.length > 24 ? h("p", { class: "lead" }, `… and ${counted(rows.length - 24, "more row")}.`) : null,
+      ];
+    });
+    dialog.addEventListener("close", () => URL.revokeObjectURL(address));
+  }
+
+  /** A short note that goes by itself. @param {string} text */
+  toast(text) {
+    const note = h("p", { class: "toast", role: "status" }, text);
+    document.body.append(note);
+    setTimeout(() => note.remove(), 5000);
+  }
+}
+
+/** @param {number} share */
+function percent(share) {
+  return `${Math.round(100 * share)} %`;
+}

@@ -1,0 +1,154 @@
+// @ts-check
+/** The question on the left: two rows, a row and the groups, or two rows of which one is better. */
+
+import { append, h, say } from "./dom.js";
+import { comparison, pictureParts, scrollTogether } from "./rowview.js";
+
+/** @typedef {import("./rowview.js").Row} Row */
+/** @typedef {import("./rowview.js").LineScale} LineScale */
+/** @typedef {import("./keys.js").Keys} Keys */
+/**
+ * @typedef {object} Question
+ * @property {string} id
+ * @property {"same"|"place"|"prefer"} kind
+ * @property {string[]} answers
+ * @property {Row[]} rows
+ * @property {string[]} names
+ * @property {Record<string, any>} raw
+ */
+
+/** @type {Record<string, string>} */
+export const WORDS = {
+  same: "Same",
+  different: "Different",
+  unsure: "Can’t tell",
+  left: "Left",
+  right: "Right",
+  equal: "Equally good",
+  none: "None of these",
+};
+
+/** @type {Record<string, string>} */
+const TITLES = {
+  same: "Same or different?",
+  place: "Where does this one belong?",
+  prefer: "Which one is better?",
+};
+
+export class QuestionView {
+  /**
+   * @param {HTMLElement} root
+   * @param {object} options
+   * @param {Keys} options.keys
+   * @param {LineScale} [options.scale]
+   * @param {(answer: string) => void} options.answer
+   */
+  constructor(root, { keys, scale, answer }) {
+    this.root = root;
+    this.keys = keys;
+    this.scale = scale;
+    this.answer = answer;
+    /** @type {Question | null} */
+    this.question = null;
+    this.since = 0;
+  }
+
+  /** Milliseconds for which the question has been there. */
+  get age() {
+    return performance.now() - this.since;
+  }
+
+  /** @param {Question} question @param {HTMLElement} [note] something to say above it */
+  show(question, note) {
+    if (this.question?.id === question.id && !note) return;
+    const focused = this.root.contains(document.activeElement);
+    this.question = question;
+    this.since = performance.now();
+    this.root.dataset.question = question.id;
+    this.root.dataset.kind = question.kind;
+    this.root.replaceChildren();
+    append(this.root, [note, h("h2", {}, TITLES[question.kind])]);
+    append(this.root, question.kind === "place" ? this.placement(question) : this.pair(question));
+    scrollTogether(this.root);
+    if (focused) this.root.focus({ preventScroll: true });
+    say(`${TITLES[question.kind]} ${question.rows.map((row) => row.id).join(", ")}`);
+  }
+
+  /** Words in place of a question. @param {string} title @param {...(string | HTMLElement)} words */
+  instead(title, ...words) {
+    this.question = null;
+    delete this.root.dataset.question;
+    delete this.root.dataset.kind;
+    this.root.replaceChildren(h("h2", {}, title), ...words.map((word) => (typeof word === "string" ? h("p", { class: "lead" }, word) : word)));
+    say(title);
+  }
+
+  /** @param {Question} question */
+  pair(question) {
+    const sides = question.rows.map((row, side) =>
+      h(
+        "article",
+        { class: "row", "data-row": row.row, "aria-label": `${side === 0 ? "Left" : "Right"}: ${row.id}` },
+        h("h3", {}, row.id),
+        pictureParts(row, { scale: this.scale }),
+      ),
+    );
+    const seen = question.rows.some((row) => row.pixels || row.line || row.picture !== undefined);
+    const bare = !seen && question.rows.every((row) => !row.texts?.length);
+    const shown = [h("div", { class: `pair${bare ? " bare" : ""}` }, sides), comparison(question.rows)];
+    // What is seen at a glance comes first: pictures, then cells, then texts.
+    return [
+      ...(seen ? shown : shown.reverse()),
+      h("div", { class: `answers ${question.kind}`, role: "group", "aria-label": "Answer" }, question.answers.map((name) => this.button(name, WORDS[name] ?? name))),
+    ];
+  }
+
+  /** @param {Question} question */
+  placement(question) {
+    const [subject, ...groups] = question.rows;
+    const cards = groups.map((row, k) => {
+      const slot = String(k + 1);
+      const name = question.names[k] || `Group ${(question.raw.groups?.[k] ?? k) + 1}`;
+      return h(
+        "article",
+        { class: "card", "data-row": row.row, "aria-label": `${name}, for example ${row.id}` },
+        h("div", { class: "card-body" }, pictureParts(row, { scale: this.scale, compact: true }), this.cardCells(row), h("p", { class: "row-id" }, row.id)),
+        this.button(slot, name, slot),
+      );
+    });
+    const rest = question.answers.filter((name) => !/^\d+$/.test(name));
+    const one = h(
+      "article",
+      { class: "row subject", "data-row": subject.row, "aria-label": `This one: ${subject.id}` },
+      h("h3", {}, subject.id),
+      pictureParts(subject, { scale: this.scale }),
+      comparison([subject]),
+    );
+    return [
+      h("div", { class: "placement" }, one, h("div", { class: "cards" }, cards)),
+      h("div", { class: "answers place", role: "group", "aria-label": "Answer" }, rest.map((name) => this.button(name, WORDS[name] ?? name))),
+    ];
+  }
+
+  /** @param {Row} row */
+  cardCells(row) {
+    if (!row.cells?.length) return null;
+    return h("dl", { class: "mini" }, row.cells.slice(0, 6).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  }
+
+  /** @param {string} answer @param {string} words @param {string} [key] */
+  button(answer, words, key) {
+    const label = key ?? this.keys.label(/** @type {any} */ (answer));
+    const button = h("button", { type: "button", "data-answer": answer, class: "answer" }, h("span", {}, words), label ? h("kbd", { "aria-hidden": "true" }, label) : null);
+    // The second click of a double click is not an answer to the next question.
+    button.addEventListener("click", (event) => event.detail < 2 && this.answer(answer));
+    return button;
+  }
+
+  /** Press the button of an answer, if there is one. @param {string} answer @returns {boolean} */
+  press(answer) {
+    if (!this.question?.answers.includes(answer)) return false;
+    this.answer(answer);
+    return true;
+  }
+}

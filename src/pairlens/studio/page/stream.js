@@ -1,0 +1,37 @@
+// @ts-check
+/** What happens at the server, as it happens. One tab of a browser reads the stream and tells the others. */
+
+const TOPICS = ["ready", "status", "map", "groups", "trouble"];
+
+/**
+ * @param {object} options
+ * @param {string} options.name same for all tabs of this studio
+ * @param {(topic: string, content: any) => void} options.heard
+ * @param {(connected: boolean) => void} options.connected
+ */
+export function listen({ name, heard, connected }) {
+  const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel(name) : null;
+  if (channel) channel.onmessage = (event) => (event.data.topic === "connected" ? connected(event.data.content) : heard(event.data.topic, event.data.content));
+  const tell = (/** @type {string} */ topic, /** @type {any} */ content) => channel?.postMessage({ topic, content });
+  const read = () => {
+    const source = new EventSource("/api/events");
+    source.onopen = () => {
+      connected(true);
+      tell("connected", true);
+    };
+    source.onerror = () => {
+      connected(false);
+      tell("connected", false);
+      // A refusal ends the stream for good; the page finds out the reason by its next request.
+      if (source.readyState === EventSource.CLOSED) setTimeout(read, 3000);
+    };
+    for (const topic of TOPICS)
+      source.addEventListener(topic, (event) => {
+        const content = JSON.parse(/** @type {MessageEvent} */ (event).data);
+        heard(topic, content);
+        tell(topic, content);
+      });
+  };
+  if (channel && navigator.locks) navigator.locks.request(`${name}/stream`, () => new Promise(() => read()));
+  else read();
+}

@@ -1,0 +1,108 @@
+// @ts-check
+/** Below the question: the last answers, each of which can be changed or taken back. */
+
+import { h } from "./dom.js";
+import { WORDS } from "./question.js";
+
+/**
+ * @typedef {object} Past
+ * @property {string} id
+ * @property {string} kind
+ * @property {number[]} rows
+ * @property {string[]} ids
+ * @property {string} answer
+ * @property {string[]} answers
+ * @property {boolean} changed
+ * @property {boolean} flagged
+ */
+
+/** An answer in words. @param {Past} past */
+export function inWords(past) {
+  if (/^\d+$/.test(past.answer)) return `with ${past.ids[Number(past.answer)] ?? past.answer}`;
+  if (past.answer === "left" || past.answer === "right") return `${past.ids[past.answer === "left" ? 0 : 1]} is better`;
+  return (WORDS[past.answer] ?? past.answer).toLowerCase();
+}
+
+/** The rows of an answer in words. @param {Past} past */
+export function whichRows(past) {
+  return past.kind === "place" ? past.ids[0] : past.ids.join(" · ");
+}
+
+export class Strip {
+  /**
+   * @param {HTMLElement} root
+   * @param {object} options
+   * @param {(past: Past, answer: string) => void} options.change
+   * @param {(past: Past) => void} options.retract
+   * @param {(past: Past) => void} options.flag
+   * @param {(rows: number[]) => void} options.point
+   */
+  constructor(root, { change, retract, flag, point }) {
+    this.list = h("ol", { class: "past", "aria-label": "Your last answers, newest first" });
+    this.words = h("p", { class: "progress-words" });
+    this.empty = h("p", { class: "quiet-words" }, "Your last ten answers appear here. Click one to change it or take it back.");
+    root.replaceChildren(this.words, this.empty, this.list);
+    this.handlers = { change, retract, flag, point };
+    /** @type {Past[]} */
+    this.pasts = [];
+    document.addEventListener("click", (event) => {
+      if (!(event.target instanceof Element) || !event.target.closest(".past")) this.close();
+    });
+  }
+
+  /** @param {Past[]} pasts */
+  show(pasts) {
+    this.pasts = pasts;
+    this.empty.hidden = pasts.length > 0;
+    this.list.replaceChildren(...pasts.map((past) => this.item(past)));
+  }
+
+  /** @param {Past} past */
+  item(past) {
+    const mark = past.answer === "same" || /^\d+$/.test(past.answer) ? "same" : past.answer === "different" || past.answer === "none" ? "different" : "other";
+    const label = `${whichRows(past)}: ${inWords(past)}${past.changed ? ", changed" : ""}${past.flagged ? ", flagged" : ""}`;
+    const button = h(
+      "button",
+      { type: "button", class: `chip ${mark}`, "data-event": past.id, "aria-expanded": "false", title: label },
+      h("span", { class: "chip-answer" }, inWords(past), past.flagged ? " ⚑" : "", past.changed ? h("span", { class: "visually-hidden" }, " (changed)") : null),
+      h("span", { class: "chip-rows" }, whichRows(past)),
+    );
+    const item = h("li", {}, button);
+    button.addEventListener("click", () => this.toggle(item, button, past));
+    button.addEventListener("mouseenter", () => this.handlers.point(past.rows));
+    button.addEventListener("mouseleave", () => this.handlers.point([]));
+    return item;
+  }
+
+  /** @param {HTMLElement} item @param {HTMLElement} button @param {Past} past */
+  toggle(item, button, past) {
+    const open = button.getAttribute("aria-expanded") === "true";
+    this.close();
+    if (open) return;
+    button.setAttribute("aria-expanded", "true");
+    const others = past.answers.filter((answer) => answer !== past.answer);
+    const choice = (/** @type {string} */ words, /** @type {() => void} */ run, /** @type {Record<string, string>} */ data = {}) =>
+      h("button", { type: "button", class: "choice", ...data, onclick: () => { this.close(); run(); } }, words);
+    item.append(
+      h(
+        "div",
+        { class: "choices", role: "group", "aria-label": "Change this answer" },
+        h("p", {}, whichRows(past), h("br"), h("strong", {}, inWords(past))),
+        others.map((answer) => choice(`Change to ${inWords({ ...past, answer })}`, () => this.handlers.change(past, answer), { "data-change": answer })),
+        choice("Take it back", () => this.handlers.retract(past), { "data-retract": past.id }),
+        choice(past.flagged ? "Remove the flag" : "Flag it", () => this.handlers.flag(past), { "data-flag": past.id }),
+      ),
+    );
+    /** @type {HTMLElement | null} */ (item.querySelector(".choice"))?.focus();
+  }
+
+  close() {
+    for (const menu of this.list.querySelectorAll(".choices")) menu.remove();
+    for (const button of this.list.querySelectorAll("[aria-expanded=true]")) button.setAttribute("aria-expanded", "false");
+  }
+
+  /** @param {string} words */
+  progress(words) {
+    this.words.textContent = words;
+  }
+}

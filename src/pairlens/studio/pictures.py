@@ -1,0 +1,100 @@
+"""Pictures of rows, from files: found safely, decoded, made small, and written anew."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from pairlens._optional import require
+
+__all__ = ["IMAGE_ENDINGS", "PictureError", "PictureFolder"]
+
+IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
+"""What is decoded. SVG is a program rather than a picture, and others are rare and their decoders little tested."""
+MOST_PIXELS = 40_000_000
+MOST_BYTES = 64 << 20
+SIDE = 800
+"""Longest side of a picture as it is sent."""
+
+
+class PictureError(ValueError):
+    """There is no picture to show for a row; the message says why."""
+
+
+class PictureFolder:
+    """The pictures of the rows, each asked for by the number of its row.
+
+    A cell holds a path relative to the folder. It is resolved with all symbolic links, and must lie in the folder; what
+    leads outside is refused, however it is spelled. What is sent is never the file, but its decoded pixels written anew
+    as PNG, so that nothing hidden in a file reaches the browser.
+
+    Parameters
+    ----------
+    folder : path
+        Where the pictures are.
+    paths : sequence of str
+        One cell for each row; empty where there is none.
+    """
+
+    def __init__(self, folder: Path, paths: Sequence[str]) -> None:
+        if not folder.is_dir():
+            raise ValueError(f"{folder} is no folder, so it holds no pictures; see --files")
+        require("PIL.Image", extra="studio", purpose="showing pictures")
+        self.folder = folder.resolve()
+        self.paths = list(paths)
+        self.encoded = lru_cache(maxsize=256)(self._encoded)
+
+    def has(self, row: int) -> bool:
+        """Whether the row has a cell that names a picture."""
+        return bool(self.paths[row].strip())
+
+    def find(self, row: int) -> Path:
+        """The file of a row, which lies in the folder; PictureError if there is none that may be shown."""
+        if not 0 <= row < len(self.paths):
+            raise PictureError("there is no such row")
+        cell = self.paths[row].strip()
+        if not cell:
+            raise PictureError("this row has no picture")
+        if "\x00" in cell:
+            raise PictureError("the cell is no path")
+        try:
+            found = (self.folder / cell).resolve(strict=True)
+        except (OSError, RuntimeError, ValueError):
+            raise PictureError("the file is missing") from None
+        if not found.is_relative_to(self.folder):
+            raise PictureError("the file lies outside the folder of the table; --files names another folder")
+        if not found.is_file():
+            raise PictureError("this is no file")
+        return found
+
+    def _encoded(self, row: int) -> bytes:
+        """The picture of a row as PNG, at most 800 pixels wide and high."""
+        from PIL import Image, ImageOps, UnidentifiedImageError
+
+        path = self.find(row)
+        if path.stat().st_size > MOST_BYTES:
+            raise PictureError(f"the file is larger than {MOST_BYTES >> 20} MB")
+        try:
+            with warnings.catch_warnings(), Image.open(path, formats=FORMATS) as picture:
+                warnings.simplefilter("ignore")
+                width, height = picture.size
+                if width * height > MOST_PIXELS:
+                    raise PictureError(f"the picture has {width} x {height} pixels, more than can be shown")
+                picture.draft("RGB", (SIDE, SIDE))
+                upright = ImageOps.exif_transpose(picture)
+                upright.thumbnail((SIDE, SIDE))
+                plain = upright.convert("RGBA" if "A" in upright.getbands() or upright.mode == "P" else "RGB")
+                plain.info.clear()
+                result = io.BytesIO()
+                plain.save(result, "PNG", compress_level=1)
+        except PictureError:
+            raise
+        except (UnidentifiedImageError, Image.DecompressionBombError):
+            raise PictureError("the file is no picture of a kind that is shown") from None
+        except (OSError, ValueError, SyntaxError, EOFError) as error:
+            raise PictureError(f"the file is damaged: {str(error)[:100]}") from None
+        return result.getvalue()

@@ -1,0 +1,327 @@
+"""The routes of the studio."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from pairlens.studio.live import Hub
+from pairlens.studio.overview import EXPORTS, export, progress, review
+from pairlens.studio.pictures import PictureError
+from pairlens.studio.security import Access
+from pairlens.studio.session import BadRequestError, Session
+from pairlens.studio.store import StoreError, StoreFullError
+from pairlens.studio.worker import WorkerError
+
+__all__ = ["build_app"]
+
+TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+MOST_ID = 64
+MOST_ROWS = 32
+REFUSED = (
+    "<!doctype html><meta charset=utf-8><title>pairlens studio</title><h1>This link no longer opens the studio</h1>"
+    "<p>A link works once, and only until the studio is stopped. Open the link that it printed last, or ask for a new "
+    "one on a page that is open already.</p>"
+)
+
+
+class Routes:
+    """One method for each route; what touches the session runs in its thread."""
+
+    def __init__(self, session: Session, access: Access, hub: Hub) -> None:
+        self.session = session
+        self.access = access
+        self.hub = hub
+
+    async def _do(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self.session.thread, function, *arguments)
+
+    async def home(self, request: Request) -> Response:
+        """The page; with a token, the cookie."""
+        if request.scope["annotator"] is not None:
+            return RedirectResponse("/", 303) if "token" in request.query_params else _asset("index.html")
+        session = self.access.redeem(request.query_params.get("token", "")) if request.method == "GET" else None
+        if session is None:
+            return HTMLResponse(REFUSED, 403)
+        return RedirectResponse("/", 303, headers={"set-cookie": self.access.set_cookie(session)})
+
+    async def asset(self, request: Request) -> Response:
+        """A file of the page."""
+        return _asset(request.path_params["name"])
+
+    async def state(self, request: Request) -> Response:
+        """All that the page shows at its beginning, less the question."""
+        return JSONResponse(await self._do(self._state, request.scope["annotator"]))
+
+    def _state(self, annotator: str) -> dict[str, Any]:
+        session = self.session
+        return {
+            "annotator": annotator,
+            "table": session.rows.describe(),
+            "store": session.store.path.name,
+            "study": session.rows.fingerprint["content"],
+            "question": session.settings.question,
+            "status": session.status(),
+            "recent": session.recent(annotator),
+        }
+
+    async def next(self, request: Request) -> Response:
+        """The questions in hand; those that are missing are chosen and leased."""
+        return await self._changed(request, lambda annotator, body: None)
+
+    async def answer(self, request: Request) -> Response:
+        """An answer."""
+        return await self._changed(
+            request,
+            lambda annotator, body: self.session.answer(
+                annotator, _text(body, "id"), _dict(body, "question"), _text(body, "answer")
+            ),
+        )
+
+    async def undo(self, request: Request) -> Response:
+        """Back to the last question."""
+        return await self._changed(request, lambda annotator, body: self.session.undo(annotator, _text(body, "id")))
+
+    async def change(self, request: Request) -> Response:
+        """Another answer to an old question."""
+        return await self._changed(
+            request,
+            lambda annotator, body: self.session.change(
+                annotator, _text(body, "id"), _text(body, "target"), _text(body, "answer")
+            ),
+        )
+
+    async def retract(self, request: Request) -> Response:
+        """No answer to an old question."""
+        return await self._changed(
+            request, lambda annotator, body: self.session.retract(annotator, _text(body, "id"), _text(body, "target"))
+        )
+
+    async def flag(self, request: Request) -> Response:
+        """An answer to come back to."""
+        return await self._changed(
+            request,
+            lambda annotator, body: self.session.flag(
+                annotator, _text(body, "id"), _text(body, "target"), body.get("flagged") is True
+            ),
+        )
+
+    async def name(self, request: Request) -> Response:
+        """The name of a group."""
+        return await self._changed(
+            request,
+            lambda annotator, body: self.session.name(
+                annotator, _text(body, "id"), _number(body, "group"), _text(body, "name", 1000, empty=True)
+            ),
+        )
+
+    async def review(self, request: Request) -> Response:
+        """The outcome of a second look: keep the answer, change it, or take it back."""
+
+        def act(annotator: str, body: dict[str, Any]) -> None:
+            event, target, outcome = _text(body, "id"), _text(body, "target"), _text(body, "outcome")
+            if outcome == "keep":
+                self.session.keep(annotator, event, target)
+            elif outcome == "flip":
+                self.session.change(annotator, event, target, _text(body, "answer"), review=True)
+            elif outcome == "retract":
+                self.session.retract(annotator, event, target, review=True)
+            else:
+                raise BadRequestError("outcome must be keep, flip or retract")
+
+        return await self._changed(request, act)
+
+    async def link(self, request: Request) -> Response:
+        """A link for one more person, or for another browser of one."""
+        annotator, body = request.scope["annotator"], await _json(request)
+        name = _text(body, "name", 80).strip()
+        await self._do(self.session.join, annotator, _text(body, "id"), name)
+        return JSONResponse({"name": name, "url": f"http://{request.headers['host']}/?token={self.access.link(name)}"})
+
+    async def progress(self, request: Request) -> Response:
+        """The learning curve and what belongs to it."""
+        return JSONResponse(await self._do(progress, self.session))
+
+    async def doubts(self, request: Request) -> Response:
+        """What is worth a second look."""
+        return JSONResponse(await self._do(review, self.session))
+
+    async def export(self, request: Request) -> Response:
+        """A file to keep."""
+        name = request.path_params["name"]
+        if name not in EXPORTS:
+            raise BadRequestError("there is no such file", 404)
+        content = await self._do(export, self.session, name)
+        if isinstance(content, Future):
+            try:
+                content = await asyncio.wrap_future(content)
+            except WorkerError as error:
+                raise BadRequestError(f"the file could not be made: {error}", 500) from None
+        return Response(
+            content, media_type=EXPORTS[name], headers={"content-disposition": f'attachment; filename="{name}"'}
+        )
+
+    async def _changed(self, request: Request, act: Callable[[str, dict[str, Any]], Any]) -> Response:
+        annotator = request.scope["annotator"]
+        body = await _json(request)
+
+        def work() -> dict[str, Any]:
+            act(annotator, body)
+            session = self.session
+            questions = session.questions(annotator) if session.ready else []
+            return {"status": session.status(), "recent": session.recent(annotator), "questions": questions}
+
+        return JSONResponse(await self._do(work))
+
+    async def rows(self, request: Request) -> Response:
+        """Some rows as they are shown."""
+        numbers = request.query_params.get("rows", "").split(",")
+        if len(numbers) > MOST_ROWS or not all(number.isdecimal() and len(number) < 12 for number in numbers):
+            raise BadRequestError(f"rows must be up to {MOST_ROWS} row numbers, with commas between them")
+        chosen = [int(number) for number in numbers]
+        if max(chosen) >= self.session.rows.n_rows:
+            raise BadRequestError("there is no such row", 404)
+        return JSONResponse([self.session.rows.shown(row) for row in chosen])
+
+    async def picture(self, request: Request) -> Response:
+        """The picture of a row, as PNG."""
+        pictures = self.session.rows.pictures
+        if pictures is None:
+            raise BadRequestError("the rows have no pictures", 404)
+        try:
+            content = await asyncio.to_thread(pictures.encoded, request.path_params["row"])
+        except PictureError as error:
+            raise BadRequestError(str(error), 404) from None
+        return Response(content, media_type="image/png")
+
+    async def map(self, request: Request) -> Response:
+        """The places of all rows: length of the head, head as JSON, then 32-bit numbers."""
+        state = self.session.map
+        points = np.zeros((0, 2)) if state.points is None else state.points
+        head = json.dumps({"version": state.version, "answers": state.n_answers, "n": len(points)}).encode()
+        head += b" " * (-len(head) % 4)
+        return Response(
+            struct.pack("<I", len(head)) + head + points.astype("<f4").tobytes(), media_type="application/octet-stream"
+        )
+
+    async def groups(self, request: Request) -> Response:
+        """The groups and their rows."""
+        return JSONResponse(await self._do(self.session.groups))
+
+    async def events(self, request: Request) -> Response:
+        """The stream of what happens."""
+        return StreamingResponse(self.hub.stream(), media_type="text/event-stream")
+
+    def routes(self) -> list[Route]:
+        """All of them."""
+        changes = {
+            "next": self.next,
+            "answer": self.answer,
+            "undo": self.undo,
+            "change": self.change,
+            "retract": self.retract,
+            "flag": self.flag,
+            "name": self.name,
+            "review": self.review,
+            "link": self.link,
+        }
+        return [
+            Route("/", self.home),
+            Route("/page/{name}", self.asset),
+            Route("/api/state", self.state),
+            Route("/api/rows", self.rows),
+            Route("/api/picture/{row:int}", self.picture),
+            Route("/api/map", self.map),
+            Route("/api/groups", self.groups),
+            Route("/api/events", self.events),
+            Route("/api/progress", self.progress),
+            Route("/api/doubts", self.doubts),
+            Route("/api/export/{name}", self.export),
+            *(Route(f"/api/{name}", method, methods=["POST"]) for name, method in changes.items()),
+        ]
+
+
+def build_app(session: Session, access: Access, hub: Hub) -> Starlette:
+    """The application, not yet guarded (see :class:`~pairlens.studio.security.Guard`)."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        hub.attach()
+        session.start()
+        yield
+
+    return Starlette(
+        routes=Routes(session, access, hub).routes(),
+        exception_handlers={
+            BadRequestError: _explained,
+            StoreError: _explained,
+            ValueError: _explained,
+            404: _missing,
+        },
+        lifespan=lifespan,
+    )
+
+
+async def _explained(_: Request, error: Exception) -> Response:
+    code = error.code if isinstance(error, BadRequestError) else 400
+    if isinstance(error, StoreError):
+        code = 507 if isinstance(error, StoreFullError) else 500
+    return JSONResponse({"error": str(error)}, code)
+
+
+async def _missing(*_: Any) -> Response:
+    return JSONResponse({"error": "there is nothing here"}, 404)
+
+
+def _asset(name: str) -> Response:
+    """A file of the page by its bare name."""
+    path = PurePosixPath(name)
+    kind = TYPES.get(path.suffix)
+    resource = files("pairlens.studio").joinpath("page", path.name)
+    if kind is None or path.name != name or not resource.is_file():
+        return JSONResponse({"error": "there is nothing here"}, 404)
+    return Response(resource.read_bytes(), media_type=kind)
+
+
+async def _json(request: Request) -> dict[str, Any]:
+    try:
+        body = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise BadRequestError("the body is no JSON") from None
+    if not isinstance(body, dict):
+        raise BadRequestError("the body must be a JSON object")
+    return body
+
+
+def _text(body: dict[str, Any], key: str, most: int = MOST_ID, empty: bool = False) -> str:
+    value = body.get(key)
+    if not isinstance(value, str) or len(value) > most or (not value and not empty):
+        raise BadRequestError(f"{key} must be a text of 1 to {most} characters")
+    return value
+
+
+def _dict(body: dict[str, Any], key: str) -> dict[str, Any]:
+    value = body.get(key)
+    if not isinstance(value, dict):
+        raise BadRequestError(f"{key} must be an object")
+    return value
+
+
+def _number(body: dict[str, Any], key: str) -> int:
+    value = body.get(key)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise BadRequestError(f"{key} must be a whole number")
+    return value

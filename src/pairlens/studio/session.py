@@ -1,0 +1,438 @@
+"""The state of a studio: the log, the asker that replays it, the map, and who was asked what."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pairlens.asking import Asker, PreferenceAsker, Question
+from pairlens.studio.mapping import MapKeeper, MapState
+from pairlens.studio.maps import MapJob
+from pairlens.studio.replay import Answer, History
+from pairlens.studio.results import Snapshot
+from pairlens.studio.rows import Rows
+from pairlens.studio.store import Event, Store
+from pairlens.studio.worker import Worker
+
+__all__ = ["KINDS", "BadRequestError", "Session", "Settings"]
+
+KINDS = ("same", "place", "prefer")
+LEASE_SECONDS = 600.0
+AHEAD = 2
+"""Questions that a person has in hand: the one on the screen, and one so that nobody waits for the next."""
+RECENT = 10
+MOST_NAME = 80
+
+log = logging.getLogger("pairlens.studio")
+
+
+class BadRequestError(ValueError):
+    """A request that cannot be met; `code` is its HTTP status."""
+
+    def __init__(self, message: str, code: int = 400) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Listener(Protocol):
+    """Who is told what happened."""
+
+    def __call__(self, topic: str, content: Mapping[str, Any]) -> None:
+        """Something of this topic happened."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a studio was started with, and keeps in its store."""
+
+    question: str = "same"
+    seed: int = 0
+    refit_every: int = 10
+    audit: float = 0.15
+    repeat: float = 0.03
+
+
+class Session:
+    """All that happens in a studio, one thing after the other in one thread.
+
+    Every change is an event: it is stored first, then applied. What is not in the store (which questions are open, the
+    map) can be lost without loss.
+
+    Parameters
+    ----------
+    rows : Rows
+    store : Store
+    settings : Settings
+    listener : callable, optional
+        Told what happened.
+    """
+
+    def __init__(self, rows: Rows, store: Store, settings: Settings, listener: Listener | None = None) -> None:
+        self.rows = rows
+        self.store = store
+        self.settings = settings
+        self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pairlens-session")
+        self.history = History.of(store.events())
+        if self.history.remapped:
+            self.history = self.history.translated(rows.ids)
+        self._tell: Listener = listener or (lambda topic, content: None)
+        self._asker: Any = None
+        self._first: dict[str, list[str]] = {}
+        ranking = settings.question == "prefer"
+        self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X, ranking))
+        self._maps = MapKeeper(rows.X, ranking, self._later, self._drawn)
+        self._fitting: Future[Any] | None = None
+        self._n_changes, self._n_views = 0, 0
+        self._closed = False
+
+    # Beginning and end
+
+    def start(self) -> None:
+        """Prepare in the background; questions come when the listener hears "ready"."""
+        self._draw()
+        self._lens.submit("pairlens.studio.maps:send_lens").add_done_callback(
+            lambda future: self._later(self._begin, future)
+        )
+
+    def _begin(self, future: Future[Any]) -> None:
+        chosen: dict[str, Any] = {
+            "fits": "elsewhere",
+            "lens": future.result(),
+            "refit_every": self.settings.refit_every,
+            "random_state": self.settings.seed,
+            "audit": self.settings.audit,
+            "repeat": self.settings.repeat,
+            "lease": LEASE_SECONDS,
+        }
+        asker: Any
+        if self.settings.question == "prefer":
+            asker = PreferenceAsker(self.rows.X, **chosen)
+        else:
+            asker = Asker(self.rows.X, screen="placement" if self.settings.question == "place" else "pair", **chosen)
+        for answer in self.history.answers.values():
+            question = Question.from_dict(answer.question)
+            if (question.kind == "prefer") == (self.settings.question == "prefer"):
+                asker.tell(question, answer.answer)
+        self._asker = asker
+        self._pump()
+        self._tell("ready", self.status())
+
+    def close(self) -> None:
+        """End the processes; everything acknowledged is in the store."""
+        self._closed = True
+        self._lens.close()
+        self._maps.close()
+        self.thread.shutdown(wait=True, cancel_futures=True)
+        self.store.close()
+
+    def _later(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Run in the session's own thread, from whichever thread this is called."""
+        if not self._closed:
+            try:
+                self.thread.submit(self._logged, function, *arguments)
+            except RuntimeError:
+                log.debug("closing")
+
+    def _logged(self, function: Callable[..., None], *arguments: Any) -> None:
+        try:
+            function(*arguments)
+        except Exception as error:
+            if not self._closed:
+                log.exception("the studio failed in the background")
+                self._tell("trouble", {"words": f"{type(error).__name__}: {error}"})
+
+    # Questions
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is an asker yet."""
+        return self._asker is not None
+
+    @property
+    def asker(self) -> Any:
+        """The asker that knows all answers."""
+        if self._asker is None:
+            raise BadRequestError("the studio is still reading the rows; questions come in a moment", 503)
+        return self._asker
+
+    def questions(self, annotator: str) -> list[dict[str, Any]]:
+        """The questions that a person has in hand, the one to be shown first."""
+        return [self._shown(question) for question in self._open(annotator)]
+
+    def _open(self, annotator: str) -> list[Question]:
+        pending = list(self.asker.pending(annotator))
+        while len(pending) < AHEAD:
+            question = self.asker.ask(annotator, now=time.monotonic())
+            if question is None:
+                break
+            pending.append(question)
+        first = self._first.get(annotator, [])
+        return sorted(pending, key=lambda open: first.index(open.id) if open.id in first else len(first))
+
+    def _shown(self, question: Question) -> dict[str, Any]:
+        return {
+            "id": question.id,
+            "kind": question.kind,
+            "answers": list(question.answers),
+            "rows": [self.rows.shown(row) for row in question.rows],
+            "names": [self.group_name(number) for number in question.groups],
+            "raw": question.to_dict(),
+        }
+
+    def group_name(self, number: int) -> str:
+        """What people call a group; empty if they do not. A name belongs to the rows, and so outlives a merge."""
+        members = self.asker.groups_.get(number, [])
+        named = [name for row in members if (name := self.history.names.get(str(row)))]
+        return named[-1] if named else ""
+
+    # Changes: each stores an event first
+
+    def answer(self, annotator: str, event: str, given: Mapping[str, Any], answer: str) -> bool:
+        """Store an answer; whether it is new (an event of this id is stored once)."""
+        question = self._question(annotator, given)
+        question.check(answer)
+        known = self.history.answers.get(event)
+        if known is None and self._answered(question):
+            raise BadRequestError("this question was answered before", 409)
+        body = {
+            "question": question.to_dict(),
+            "answer": answer,
+            "ids": [self.rows.ids[row] for row in question.rows],
+        }
+        if not self._store(Event(event, "answer", annotator, body)):
+            return False
+        self.asker.tell(question, answer)
+        self._changed()
+        return True
+
+    def undo(self, annotator: str, event: str) -> bool:
+        """Take back a person's last answer; its question is asked again."""
+        asked = {entry.question.id for entry in self.asker.log}
+        last = self.history.last_of(annotator, asked)
+        if last is None:
+            raise BadRequestError("there is nothing to undo", 409)
+        if not self._store(Event(event, "undo", annotator, {"target": last.id})):
+            return False
+        self.asker.undo(annotator)
+        # The asker asks first what was taken back, and nobody else is asked it meanwhile.
+        question = self.asker.ask(annotator, now=time.monotonic())
+        if question is not None:
+            self._first.setdefault(annotator, []).insert(0, question.id)
+        self._changed()
+        return True
+
+    def change(self, annotator: str, event: str, target: str, answer: str, *, review: bool = False) -> bool:
+        """Change an answer of the past; in a review, anybody's."""
+        old = self._own(annotator, target, review)
+        question = Question.from_dict(old.question)
+        question.check(answer)
+        if not self._store(Event(event, "change", annotator, {"target": target, "answer": answer, "old": old.answer})):
+            return False
+        self.asker.change(question.id, answer)
+        self._changed()
+        return True
+
+    def retract(self, annotator: str, event: str, target: str, *, review: bool = False) -> bool:
+        """Take an answer of the past back; in a review, anybody's."""
+        old = self._own(annotator, target, review)
+        if not self._store(Event(event, "retract", annotator, {"target": target})):
+            return False
+        self.asker.retract(old.question["id"])
+        self._changed()
+        return True
+
+    def keep(self, annotator: str, event: str, target: str) -> bool:
+        """Say after a second look that an answer is right."""
+        self._own(annotator, target, True)
+        return self._store(Event(event, "keep", annotator, {"target": target}))
+
+    def join(self, annotator: str, event: str, name: str) -> bool:
+        """Let one more person take part."""
+        if not name.strip() or len(name) > MOST_NAME:
+            raise BadRequestError(f"a name has 1 to {MOST_NAME} characters")
+        return self._store(Event(event, "annotator", annotator, {"name": name.strip()}))
+
+    def flag(self, annotator: str, event: str, target: str, flagged: bool) -> bool:
+        """Mark an answer as one to come back to."""
+        self._own(annotator, target)
+        new = self._store(Event(event, "flag", annotator, {"target": target, "flagged": flagged}))
+        self._tell("status", self.status())
+        return new
+
+    def name(self, annotator: str, event: str, group: int, name: str) -> bool:
+        """Give a group a name."""
+        members = self.asker.groups_.get(group)
+        if not members:
+            raise BadRequestError("there is no such group any more", 409)
+        if len(name) > MOST_NAME:
+            raise BadRequestError(f"a name has at most {MOST_NAME} characters")
+        body = {"group": str(members[0]), "name": name.strip(), "id": self.rows.ids[members[0]]}
+        new = self._store(Event(event, "name", annotator, body))
+        self._tell("groups", {})
+        return new
+
+    def _store(self, event: Event) -> bool:
+        stored, new = self.store.append(event)
+        if new:
+            self.history.apply(stored)
+        elif stored.kind != event.kind or stored.annotator != event.annotator:
+            raise BadRequestError("the id of this event was used for another one", 409)
+        return new
+
+    def _own(self, annotator: str, target: str, anybody: bool = False) -> Answer:
+        found = self.history.answers.get(target)
+        if found is None:
+            raise BadRequestError("there is no such answer any more", 409)
+        if (found.question["kind"] == "prefer") != (self.settings.question == "prefer"):
+            raise BadRequestError("this answer belongs to another kind of question; start the studio with it", 409)
+        if found.annotator != annotator and not anybody:
+            raise BadRequestError("this is somebody else's answer", 403)
+        return found
+
+    def _question(self, annotator: str, given: Mapping[str, Any]) -> Question:
+        """The open question that is meant; one that the studio forgot in a restart is taken as it was put."""
+        try:
+            question = Question.from_dict(given)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadRequestError(f"this is no question: {error}") from None
+        if not all(0 <= row < self.rows.n_rows for row in question.rows):
+            raise BadRequestError("the question names a row that is not there")
+        for known in self.asker.pending(annotator):
+            if known.id == question.id:
+                return known
+        if (question.kind == "prefer") != (self.settings.question == "prefer"):
+            raise BadRequestError(f"the studio asks no questions of the kind {question.kind!r} at present", 409)
+        if question.annotator != annotator or question.kind == "skip":
+            raise BadRequestError("this question was put to somebody else", 403)
+        return question
+
+    def _answered(self, question: Question) -> bool:
+        return any(answer.question["id"] == question.id for answer in self.history.answers.values())
+
+    # Fits, on a snapshot and in a process of their own
+
+    def _changed(self) -> None:
+        self._n_changes += 1
+        self._pump()
+        self._tell("status", self.status())
+
+    def _pump(self) -> None:
+        """Start what has to be fitted, if nothing is being fitted; the newest state wins."""
+        if self._fitting is None:
+            job = self._asker.fit_job()
+            if job is not None:
+                self._fitting = self._lens.submit("pairlens.studio.maps:fit_lens", job)
+                self._fitting.add_done_callback(lambda future: self._later(self._adopt, future))
+        self._draw()
+
+    def _adopt(self, future: Future[Any]) -> None:
+        self._fitting = None
+        self._asker.adopt(future.result())
+        self._n_views += 1
+        self._pump()
+        self._tell("groups", {})
+
+    @property
+    def n_answers(self) -> int:
+        """Number of answers that count."""
+        return len(self.history.answers)
+
+    @property
+    def map(self) -> MapState:
+        """The map that is shown."""
+        return self._maps.state
+
+    def _draw(self) -> None:
+        if self._asker is not None or not self.n_answers:
+            self._maps.want(
+                (self._n_changes, self._n_views),
+                lambda: MapJob(self.n_answers, self._constraints(), self._preferences()),
+            )
+
+    def _drawn(self, new: bool) -> None:
+        if new:
+            self._tell("map", {"version": self.map.version})
+        self._draw()
+        self._tell("status", self.status())
+
+    def _constraints(self) -> Any:
+        return self._asker.constraints() if hasattr(self._asker, "constraints") else None
+
+    def _preferences(self) -> Any:
+        return self._asker.preferences() if hasattr(self._asker, "preferences") else None
+
+    # What the page shows
+
+    def status(self) -> dict[str, Any]:
+        """Numbers that change with every answer."""
+        return {
+            "ready": self.ready,
+            "answers": self.n_answers,
+            "map": {
+                "version": self.map.version,
+                "answers": self.map.n_answers,
+                "name": self.map.name,
+                "error": self.map.error,
+                "fitting": self._maps.fitting,
+                "points": 0 if self.map.points is None else len(self.map.points),
+            },
+        }
+
+    def recent(self, annotator: str) -> list[dict[str, Any]]:
+        """A person's last answers, newest first."""
+        return [self.told(answer) for answer in self.history.recent(annotator, RECENT)]
+
+    def told(self, answer: Answer) -> dict[str, Any]:
+        """An answer as the page lists it."""
+        question = answer.question
+        return {
+            "id": answer.id,
+            "kind": question["kind"],
+            "rows": list(question["rows"]),
+            "ids": [self.rows.ids[row] for row in question["rows"]],
+            "answer": answer.answer,
+            "answers": list(question["answers"]),
+            "changed": answer.changed,
+            "flagged": answer.flagged,
+        }
+
+    def shown_again(self, answer: Answer) -> dict[str, Any]:
+        """The question of an old answer, as it was put."""
+        return self._shown(Question.from_dict(answer.question))
+
+    def snapshot(self) -> Snapshot:
+        """The rows and what is known of them now."""
+        groups = {
+            row: group["name"] or f"group {group['number'] + 1}" for group in self.groups() for row in group["rows"]
+        }
+        return Snapshot(
+            self.rows.X,
+            self.rows.features,
+            self.rows.ids,
+            self._constraints(),
+            self._preferences(),
+            [groups.get(row) for row in range(self.rows.n_rows)],
+            self.rows.source,
+            self.rows.named,
+            self.rows.encoder,
+        )
+
+    def groups(self) -> list[dict[str, Any]]:
+        """The groups so far, with their rows."""
+        if self._asker is None or not hasattr(self._asker, "groups_"):
+            return []
+        confidence = self._asker.confidence_
+        return [
+            {
+                "number": int(number),
+                "name": self.group_name(number),
+                "rows": [int(row) for row in members],
+                "confidence": [round(float(confidence.get(row, 1.0)), 3) for row in members],
+            }
+            for number, members in self._asker.groups_.items()
+            if members
+        ]

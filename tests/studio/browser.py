@@ -1,0 +1,103 @@
+"""A person in a browser, for the tests."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+# Machines without a graphics card draw WebGL in software.
+ARGUMENTS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+PATIENCE = 120_000
+NEXT = """(old) => {
+  const id = document.querySelector("[data-testid=question]").dataset.question;
+  return id !== undefined && id !== old;
+}"""
+
+
+def launch(playwright: Any) -> Any:
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    found = next((path for name in names if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no browser: install chromium (Debian: apt-get install chromium)")
+    return playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+
+
+@dataclass
+class Visit:
+    """A page of the studio, and what went wrong on it."""
+
+    page: Any
+    base: str
+    troubles: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+    @classmethod
+    def enter(cls, browser: Any, url: str, script: str = "", **options: Any) -> Visit:
+        context = browser.new_context(viewport=options.pop("viewport", {"width": 1280, "height": 800}), **options)
+        context.set_default_timeout(PATIENCE)
+        if script:
+            context.add_init_script(script)
+        visit = cls(context.new_page(), url.partition("/?")[0])
+        visit.listen()
+        visit.page.goto(url)
+        visit.page.wait_for_selector("[data-testid=question][data-question]")
+        return visit
+
+    def listen(self) -> None:
+        self.page.on("console", lambda message: self._console(message.type, message.text))
+        self.page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: (self.troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", lambda request: self._request(request.url))
+
+    def _console(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning") and "GPU stall" not in text:
+            self.troubles.append(f"{kind}: {text}")
+
+    def _request(self, url: str) -> None:
+        if not url.startswith((self.base + "/", "blob:")):
+            self.foreign.append(url)
+
+    @property
+    def id(self) -> str:
+        return str(self.page.get_attribute("[data-testid=question]", "data-question"))
+
+    @property
+    def kind(self) -> str:
+        return str(self.page.get_attribute("[data-testid=question]", "data-kind"))
+
+    @property
+    def rows(self) -> list[int]:
+        shown = self.page.locator("#question [data-row]")
+        return [int(shown.nth(k).get_attribute("data-row")) for k in range(shown.count())]
+
+    def wait_count(self, number: int) -> None:
+        script = "(n) => document.querySelector('[data-testid=count]').textContent === String(n)"
+        self.page.wait_for_function(script, arg=number)
+
+    def wait_map(self, answers: int) -> None:
+        script = """(n) => { const map = document.querySelector('[data-testid=map]').dataset;
+            return +map.points > 0 && +map.answers >= n; }"""
+        self.page.wait_for_function(script, arg=answers)
+
+    def act(self, do: Callable[[], Any]) -> None:
+        """Do something that answers, and wait for the next question."""
+        old = self.id
+        do()
+        self.page.wait_for_function(NEXT, arg=old)
+
+    def press(self, key: str) -> None:
+        # A question that is not yet 250 ms old takes no key.
+        self.page.wait_for_timeout(300)
+        self.act(lambda: self.page.keyboard.press(key))
+
+    def click(self, answer: str) -> None:
+        self.act(lambda: self.page.click(f"#question [data-answer={answer}]"))
+
+    def leave(self) -> None:
+        self.page.context.close()
+        assert self.troubles == []
+        assert self.foreign == []

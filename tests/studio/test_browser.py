@@ -1,0 +1,392 @@
+"""The studio in a browser: what a person does, and the odd states they get into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.studio.browser import Visit, launch
+from tests.studio.conftest import link, write_table
+from tests.studio.test_page import TOOLS
+
+api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
+
+NO_WEBGL = """const plain = HTMLCanvasElement.prototype.getContext;
+HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
+  return kind.startsWith("webgl") ? null : plain.call(this, kind, ...rest);
+};"""
+HOSTILE = [
+    "<script>window.harmed = 1; alert(1)</script>",
+    "<img src=x onerror=window.harmed=2>",
+    "javascript:window.harmed=3",
+    "' onmouseover='window.harmed=4",
+    "</td></table><iframe srcdoc='<script>parent.harmed=5</script>'>",
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with api.sync_playwright() as playwright:
+        instance = launch(playwright)
+        yield instance
+        instance.close()
+
+
+@pytest.fixture
+def enter(browser: Any) -> Iterator[Callable[..., Visit]]:
+    visits: list[Visit] = []
+
+    def start(url: str, **options: Any) -> Visit:
+        visits.append(Visit.enter(browser, url, **options))
+        return visits[-1]
+
+    yield start
+    for visit in visits:
+        visit.leave()
+
+
+def test_answering(studio, table, enter):
+    """By keys and by mouse; undo, change, retract; a reload in the middle; names; export."""
+    running = studio(table)
+    seen = enter(link(running))
+    page = seen.page
+    assert seen.kind == "same"
+    assert len(seen.rows) == 2
+    assert "token" not in page.url
+    assert page.locator("#question [data-answer]").evaluate_all("all => all.map(x => x.dataset.answer)") == [
+        "same",
+        "different",
+        "unsure",
+    ]
+    page.locator(".welcome", has_text="No answer yet").wait_for()
+
+    # The first 250 ms take no key, and a held key is one press.
+    first = seen.id
+    page.wait_for_timeout(300)
+    seen.act(lambda: page.keyboard.down("s"))
+    page.keyboard.down("s")
+    page.keyboard.up("s")
+    seen.wait_count(1)
+    second = seen.id
+    assert second != first
+    seen.press("d")
+    seen.click("same")
+    seen.click("different")
+    seen.press(" ")
+    seen.wait_count(5)
+    assert page.locator(".chip").count() == 5
+
+    current = seen.id
+    page.keyboard.press("Backspace")
+    page.wait_for_function(
+        "(id) => document.querySelector('[data-testid=question]').dataset.question !== id", arg=current
+    )
+    seen.wait_count(4)
+    page.keyboard.press("Control+z")
+    seen.wait_count(3)
+    seen.click("different")
+    seen.wait_count(4)
+
+    oldest = page.locator(".chip").last
+    assert "same" in oldest.inner_text()
+    oldest.click()
+    page.click("[data-change=different]")
+    page.wait_for_function("() => document.querySelector('.past li:last-child .chip').title.includes('changed')")
+    page.locator(".chip").last.click()
+    page.click("[data-retract]")
+    seen.wait_count(3)
+
+    seen.wait_map(3)
+    assert page.get_attribute("[data-testid=map]", "data-points") == "90"
+    before = seen.id
+    page.reload()
+    page.wait_for_selector("[data-testid=question][data-question]")
+    assert seen.id == before
+    seen.wait_count(3)
+    assert page.locator(".chip").count() == 3
+
+    page.locator("[data-group]").first.click()
+    page.fill("#group-name", HOSTILE[0])
+    page.click("dialog button[type=submit]")
+    page.locator("[data-group]", has_text="window.harmed").wait_for()
+
+    page.click("[data-panel=export]")
+    with page.expect_download() as download:
+        page.click("text=answers.csv")
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert lines[0].startswith("a,b,kind")
+    assert len(lines) >= 3
+    assert page.evaluate("() => window.harmed") is None
+
+
+def test_keys_can_be_changed_and_help_is_a_key(studio, table, enter):
+    seen = enter(link(studio(table)))
+    page = seen.page
+    page.keyboard.press("?")
+    page.click("[data-key-of=same]")
+    page.keyboard.press("j")
+    page.locator("dialog kbd", has_text="J").wait_for()
+    page.keyboard.press("Escape")
+    page.wait_for_timeout(300)
+    page.keyboard.press("s")
+    page.wait_for_timeout(200)
+    assert page.inner_text("[data-testid=count]") == "0"
+    seen.press("j")
+    seen.wait_count(1)
+    page.reload()
+    page.wait_for_selector("[data-testid=question][data-question]")
+    assert page.locator("[data-answer=same] kbd").inner_text() == "J"
+
+    # Practice stores nothing.
+    page.keyboard.press("?")
+    page.click("text=Practise with three questions")
+    for _ in range(3):
+        page.locator(".welcome", has_text="Practice").wait_for()
+        seen.act(lambda: page.click("#question [data-answer=different]"))
+    assert page.inner_text("[data-testid=count]") == "1"
+    assert not seen.id.startswith("practice")
+
+
+def test_review(studio, table, enter):
+    """Three rows, of which two pairs are the same and the third is not: a contradiction with its chain."""
+    running = studio(table)
+    seen = enter(link(running))
+    for number, (i, j, answer) in enumerate([(0, 3, "same"), (3, 6, "same"), (0, 6, "different")]):
+        raw = {"id": f"x{number}", "kind": "same", "rows": [i, j], "answers": ["same", "different", "unsure"]}
+        running.call(lambda session, raw=raw, a=answer: session.answer("me", raw["id"], {**raw, "annotator": "me"}, a))
+    seen.wait_count(3)
+    page = seen.page
+    page.keyboard.press("r")
+    dialog = page.locator("[data-testid=review]")
+    dialog.locator("[data-answer=same]").wait_for()
+    assert "different" not in dialog.locator(".lead").inner_text()
+    page.wait_for_timeout(300)
+    page.keyboard.press("s")
+    dialog.locator("[data-outcome=flip]").wait_for()
+    text = dialog.inner_text()
+    assert "You answered before" in text
+    assert "The chain: row-0 → row-3 → row-6" in text
+    dialog.locator("[data-outcome=flip]").click()
+    page.get_by_text("That was all").or_(page.get_by_text("worth a second look")).wait_for()
+    page.keyboard.press("Escape")
+    assert running.call(lambda session: session.history.answers["x2"].answer) == "same"
+
+
+def test_placement(studio, table, enter):
+    running = studio(table, question="place")
+    seen = enter(link(running))
+    for _ in range(12):
+        kind, rows = seen.kind, seen.rows
+        if kind == "same":
+            seen.press("s" if rows[0] % 3 == rows[1] % 3 else "d")
+            continue
+        match = next((str(k) for k, row in enumerate(rows[1:], start=1) if row % 3 == rows[0] % 3), None)
+        buttons = seen.page.locator("#question [data-answer]").evaluate_all("all => all.map(x => x.dataset.answer)")
+        assert buttons == [*(str(k) for k in range(1, len(rows))), "none", "unsure"]
+        seen.press(match or "0")
+    seen.wait_count(12)
+    groups = running.call(lambda session: session.asker.groups_)
+    assert len(groups) == 3
+    assert all(len({row % 3 for row in rows}) == 1 for rows in groups.values())
+
+
+def test_preference(studio, table, enter):
+    running = studio(table, question="prefer")
+    seen = enter(link(running))
+    assert seen.kind == "prefer"
+    for key in ("ArrowLeft", "ArrowRight", "ArrowDown", " "):
+        seen.press(key)
+    seen.click("left")
+    seen.wait_count(5)
+    answers = running.call(lambda session: [answer.answer for answer in session.history.answers.values()])
+    assert answers == ["left", "right", "equal", "unsure", "left"]
+    seen.wait_map(5)
+
+
+def test_two_people(studio, table, enter):
+    running = studio(table, annotators=["ann", "ben"])
+    ann, ben = (enter(link(running, name)) for name in ("ann", "ben"))
+    for _ in range(4):
+        assert set(map(tuple, [ann.rows])) != set(map(tuple, [ben.rows]))
+        assert ann.id != ben.id
+        ann.click("same")
+        ben.click("different")
+    for each in (ann, ben):
+        each.wait_count(8)
+        assert each.page.locator(".chip").count() == 4
+    ann.page.click("[data-panel=people]")
+    ann.page.get_by_text("ben").first.wait_for()
+    ann.page.fill("#person", "cleo")
+    ann.page.click("text=Make a link")
+    url = ann.page.locator(".new-link code").inner_text()
+    assert enter(url).id not in (ann.id, ben.id)
+
+
+def test_a_lost_connection_loses_no_answer(studio, table, enter):
+    """The studio is stopped and started again at the same port, while a person goes on."""
+    first = studio(table)
+    url = link(first)
+    seen = enter(url)
+    seen.click("same")
+    seen.wait_count(1)
+    first.stop()
+    page = seen.page
+    page.locator("#banner", has_text="does not answer").wait_for()
+    page.click("#question [data-answer=different]")
+    page.locator("#banner", has_text="kept in this browser").wait_for()
+    from pairlens.studio.rows import rows_from_file
+    from pairlens.studio.run import Studio, open_store
+
+    rows = rows_from_file(table, ids="name")
+    port = int(url.split(":")[2].partition("/")[0])
+    second = Studio.prepare(rows, open_store(table.with_name("things.answers.db"), rows), port=port).start()
+    try:
+        page.locator("#banner", has_text="Open the link that it printed last").wait_for()
+        page.goto(link(second))
+        seen.wait_count(2)
+        page.wait_for_selector("[data-testid=question][data-question]")
+        page.locator("#banner").wait_for(state="hidden")
+    finally:
+        page.goto("about:blank")
+        second.stop()
+    seen.troubles = [each for each in seen.troubles if "Failed to load resource" not in each]
+    seen.foreign = [each for each in seen.foreign if each != "about:blank"]
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A table whose pictures, texts, cells, ids and column names are whatever people put into tables."""
+    image = pytest.importorskip("PIL.Image", reason="pictures need pillow: pip install 'pairlens[studio]'")
+    image.fromarray(np.random.default_rng(0).integers(0, 255, (40, 60, 3), dtype=np.uint8)).save(tmp_path / "good.png")
+    files = ["good.png"] * 60 + ["gone.png"] * 29 + [""]
+    text = ["A long story. " * 400 + HOSTILE[k % 5].replace('"', "") for k in range(90)]
+    cells = [HOSTILE[k % 5] for k in range(90)]
+    path = tmp_path / "odd.csv"
+    write_table(path, extra={"picture": files, "story": text, "<b onclick=alert(1)>": cells})
+    lines = path.read_text().splitlines()
+    names = [line.replace(f"row-{k}", f"{HOSTILE[k % 5]} {k}", 1) for k, line in enumerate(lines[1:])]
+    path.write_text("\n".join([lines[0], *names]) + "\n")
+    return path
+
+
+def test_pictures_long_texts_and_hostile_texts(studio, hostile, enter):
+    seen = enter(link(studio(hostile)))
+    page = seen.page
+    for _ in range(6):
+        page.wait_for_function("""() => [...document.querySelectorAll('#question .picture')].every(
+            (frame) => frame.querySelector('img')?.complete || frame.textContent)""")
+        for frame in page.locator("#question .picture").all():
+            text = frame.inner_text()
+            assert frame.locator("img").count() or "missing" in text or "no picture" in text
+        assert page.locator("#question .text.folded").count() == 2
+        assert "A long story." in page.locator("#question .text").first.inner_text()
+        assert page.locator("#question .cells th", has_text="<b onclick=alert(1)>").count() == 1
+        seen.click("different")
+    page.locator("#question .fold").first.click()
+    assert page.locator("#question .text.open").count() == 1
+    # Two long texts scroll together.
+    page.locator("#question .fold").first.click()
+    page.evaluate("() => { const [a] = document.querySelectorAll('#question .text'); a.scrollTop = a.scrollHeight; }")
+    page.wait_for_function("() => document.querySelectorAll('#question .text')[1].scrollTop > 100")
+    page.locator(".chip").first.hover()
+    assert page.evaluate("() => window.harmed") is None
+    assert page.locator("iframe, object, embed, svg[onload], #question script").count() == 0
+    handlers = """() => [...document.querySelectorAll("*")].flatMap((element) => [...element.attributes])
+        .filter((attribute) => attribute.name.startsWith("on")).length"""
+    assert page.evaluate(handlers) == 0
+    seen.troubles = [each for each in seen.troubles if "404" not in each]
+
+
+def test_no_webgl_and_reduced_motion(studio, tmp_path, enter):
+    rows = np.random.default_rng(0).standard_normal((6000, 3))
+    np.save(tmp_path / "many.npy", rows)
+    seen = enter(link(studio(tmp_path / "many.npy", ids=None)), script=NO_WEBGL, reduced_motion="reduce")
+    seen.wait_map(0)
+    assert "no WebGL: the map shows a sample of 5,000 of 6,000 rows" in seen.page.locator(".map-note").inner_text()
+    seen.click("same")
+    seen.wait_map(1)
+    assert seen.page.get_attribute("[data-testid=map]", "data-morph") == "0"
+    colours = """() => {
+        const canvas = document.querySelector(".points");
+        return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
+    }"""
+    assert seen.page.evaluate(colours)
+
+
+def test_a_new_fit_morphs_in_and_the_map_can_be_used(studio, table, enter):
+    seen = enter(link(studio(table)))
+    page = seen.page
+    seen.wait_map(0)
+    for _ in range(3):
+        seen.click("different")
+    seen.wait_map(3)
+    assert page.get_attribute("[data-testid=map]", "data-morph") == "400"
+    box = page.locator(".points").bounding_box()
+    found = False
+    for step in range(60):
+        page.mouse.move(
+            box["x"] + box["width"] * (0.1 + 0.8 * (step % 10) / 10),
+            box["y"] + box["height"] * (0.1 + 0.13 * (step // 10)),
+        )
+        found = found or page.locator(".tip").is_visible()
+    page.get_by_role("button", name="Select").click()
+    corners = [(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98)]
+    page.mouse.move(box["x"] + box["width"] * 0.02, box["y"] + box["height"] * 0.02)
+    page.mouse.down()
+    for x, y in corners[1:]:
+        page.mouse.move(box["x"] + box["width"] * x, box["y"] + box["height"] * y, steps=4)
+    page.mouse.up()
+    page.get_by_role("heading", name="90 rows selected").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("m")
+    assert page.evaluate("() => document.activeElement.className") == "points"
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("+")
+    assert page.inner_text("[data-testid=count]") == "3"
+
+
+@pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}])
+def test_no_serious_fault_for_those_who_do_not_see_or_use_a_mouse(studio, table, enter, options):
+    script = TOOLS / "axe-core" / "axe.min.js"
+    if not script.exists():
+        pytest.skip("no axe-core: npm install --no-save --no-package-lock --prefix build/node axe-core")
+    seen = enter(link(studio(table)), bypass_csp=True, **options)
+    page = seen.page
+    seen.click("same")
+    seen.wait_map(1)
+    page.add_script_tag(path=str(script))
+
+    def faults() -> list[str]:
+        found = page.evaluate("async () => (await axe.run()).violations")
+        return [
+            f"{each['id']}: {each['nodes'][0]['html']}" for each in found if each["impact"] in ("serious", "critical")
+        ]
+
+    assert faults() == []
+    for panel in ("help", "progress", "review", "export", "people"):
+        page.click(f"[data-panel={panel}]")
+        page.locator("dialog .dialog-body > *").first.wait_for()
+        page.wait_for_timeout(300)
+        assert faults() == [], panel
+        page.keyboard.press("Escape")
+    page.locator(".chip").first.click()
+    assert faults() == []
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_rows(studio, tmp_path, enter):
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((100_000, 6)) + 4 * rng.standard_normal((5, 6))[rng.integers(5, size=100_000)]
+    np.save(tmp_path / "many.npy", rows.astype(np.float32))
+    seen = enter(link(studio(tmp_path / "many.npy", ids=None)))
+    seen.wait_map(0)
+    assert seen.page.get_attribute("[data-testid=map]", "data-points") == "100000"
+    for _ in range(3):
+        seen.click("different")
+    seen.wait_count(3)
+    assert seen.page.locator(".map-note").inner_text() == ""

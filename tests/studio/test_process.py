@@ -1,0 +1,134 @@
+"""The studio as a process: Ctrl-C, kill -9 in the middle of answering, and what it says when it cannot start."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from pairlens.studio.replay import History
+from pairlens.studio.store import Store
+from tests.studio.conftest import Person, truth, write_table
+
+MOMENTS = int(os.environ.get("PAIRLENS_KILLS", "15"))
+"""How often the studio is killed; PAIRLENS_KILLS=100 pytest tests/studio/test_process.py -k killed takes minutes."""
+
+
+def test_ctrl_c_ends_it_in_time_with_everything_stored(process, table):
+    """Within 3 s, with a page open; the best of three, because a busy machine only ever adds."""
+    running, taken = process(table, "--port", "0"), []
+    for attempt in range(3):
+        if attempt:
+            running.start()
+        person = Person.enter(running.urls[0])
+        for _ in range(3):
+            assert person.answer(truth).status_code == 200
+        threading.Thread(target=_listen, args=(person,), daemon=True).start()
+        time.sleep(0.5)
+        began = time.monotonic()
+        assert running.end(signal.SIGINT) == 0
+        taken.append(time.monotonic() - began)
+        with Store(table.with_name("things.answers.db")) as store:
+            assert len(History.of(store.events()).answers) == 3 * (attempt + 1)
+        if taken[-1] < 3:
+            break
+    assert min(taken) < 3
+
+
+def _listen(person: Person) -> None:
+    try:
+        with httpx.stream("GET", f"{person.base}/api/events", cookies=person.client.cookies, timeout=60) as reply:
+            for _ in reply.iter_lines():
+                pass
+    except httpx.HTTPError:
+        return
+
+
+def test_one_link_for_each_person(process, table):
+    running = process(table, "--port", "0", "--annotators", "ann,ben")
+    assert len(running.urls) == 2
+    names = {Person.enter(url).get("state")["annotator"] for url in running.urls}
+    assert names == {"ann", "ben"}
+
+
+def test_killed_at_any_moment_it_loses_nothing(process, table):
+    """Every acknowledged answer is there after the restart, the store is sound, and the replay is what was said."""
+    rng = random.Random(0)
+    running = process(table, "--port", "0")
+    acknowledged: dict[str, str] = {}
+    for moment in range(MOMENTS):
+        if moment:
+            running.start()
+        person = Person.enter(running.urls[0])
+        person.number = 1000 * (moment + 1)
+        said = threading.Thread(target=_answer, args=(person, acknowledged), daemon=True)
+        person.question()
+        said.start()
+        time.sleep(rng.uniform(0.0, 0.6))
+        running.end(signal.SIGKILL)
+        said.join(timeout=30)
+        with Store(table.with_name("things.answers.db")) as store:
+            assert store._connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+            stored = History.of(store.events()).answers
+        assert {name: stored[name].answer for name in acknowledged} == acknowledged
+        # At most the one answer that was on its way is there without having been acknowledged.
+        assert len(stored) - len(acknowledged) <= moment + 1
+    assert len(acknowledged) >= MOMENTS
+
+
+def _answer(person: Person, acknowledged: dict[str, str]) -> None:
+    try:
+        while True:
+            question = person.post("next").json()["questions"][0]
+            event, answer = person.event(), truth(question)
+            if person.post("answer", {"id": event, "question": question["raw"], "answer": answer}).status_code == 200:
+                acknowledged[event] = answer
+    except (httpx.HTTPError, ValueError, KeyError):
+        return
+
+
+def failing(*arguments: Any) -> str:
+    """What the command says on its way out, with exit code 2."""
+    code = "import sys; from pairlens.cli import main; sys.exit(main())"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "studio", *map(str, arguments), "--no-browser"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    return done.stderr
+
+
+def test_what_it_says_when_it_cannot_start(table, tmp_path):
+    other = tmp_path / "other.csv"
+    write_table(other, seed=5)
+    store = tmp_path / "one.db"
+    Store(store).close()
+    assert "has no column 'nothing'" in failing(table, "--id", "nothing")
+    assert "would let other machines in" in failing(table, "--host", "0.0.0.0")
+    assert "is no folder" in failing(table, "--store", tmp_path / "no" / "where.db")
+    (tmp_path / "bad.db").write_text("no database " * 400)
+    assert "is damaged" in failing(table, "--store", tmp_path / "bad.db")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="chmod")
+def test_a_store_of_another_table(process, table, tmp_path):
+    running = process(table, "--port", "0")
+    running.end(signal.SIGINT)
+    other = Path(tmp_path, "other.csv")
+    write_table(other, seed=5)
+    assert "holds the answers of another table" in failing(
+        other, "--id", "name", "--store", table.with_name("things.answers.db")
+    )

@@ -1,0 +1,134 @@
+"""How rows are read and shown."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pandas
+import pytest
+from sklearn.datasets import load_digits
+
+from pairlens import Constraints, load
+from pairlens.studio.maps import MapJob, align, make_mapper
+from pairlens.studio.results import Snapshot, make_model, make_report
+from pairlens.studio.rows import rows_from_array, rows_from_file
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Companies: words, numbers with gaps, and long texts."""
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame(
+        {
+            "key": [f"c{k}" for k in range(80)],
+            "name": [f"{'Acme' if k % 2 else 'Globex'} {k % 20}" for k in range(80)],
+            "city": [["Berlin", "Paris", "Rome"][k % 3] for k in range(80)],
+            "staff": np.where(rng.random(80) < 0.2, np.nan, np.round(rng.normal(100, 20, 80))),
+            "story": ["It was a long day in the life of a company. " * (3 + k % 4) for k in range(80)],
+        }
+    )
+    path = tmp_path / "companies.csv"
+    frame.to_csv(path, index=False)
+    return path, frame
+
+
+def test_a_table_of_mixed_columns(mixed):
+    path, frame = mixed
+    rows = rows_from_file(path, ids="key")
+    assert rows.ids == frame["key"].tolist()
+    assert list(rows.cells) == ["name", "city", "staff"]
+    assert list(rows.texts) == ["story"]
+    assert np.isfinite(rows.X).all()
+    assert rows.X.shape[1] == len(rows.features) > 5
+    shown = rows.shown(4)
+    assert dict(shown["cells"])["city"] == "Paris"
+    assert shown["texts"] == [["story", frame["story"][4], 0]]
+    gap = int(np.flatnonzero(frame["staff"].isna())[0])
+    assert dict(rows.shown(gap)["cells"])["staff"] == ""
+
+
+def test_what_is_shown_can_be_chosen(mixed):
+    path, _ = mixed
+    assert list(rows_from_file(path, ids="key", show=["city"]).cells) == ["city"]
+    assert list(rows_from_file(path, ids="key", text=["name"]).texts) == ["name"]
+    dropped = rows_from_file(path, ids="key", drop=["story", "city"])
+    assert "story" not in {**dropped.cells, **dropped.texts}
+    assert not [name for name in dropped.features if "city" in name]
+    with pytest.raises(ValueError, match="has no column 'town'"):
+        rows_from_file(path, show=["town"])
+
+
+def test_a_model_of_a_mixed_table_takes_such_tables(mixed, tmp_path):
+    path, frame = mixed
+    rows = rows_from_file(path, ids="key")
+    pairs = Constraints([(0, 2), (4, 6)], [(0, 1), (2, 3), (4, 5)], len(frame))
+    known = Snapshot(rows.X, rows.features, rows.ids, pairs, None, [None] * 80, "companies", True, rows.encoder)
+    (tmp_path / "model.pairlens").write_bytes(make_model({}, known))
+    assert load(tmp_path / "model.pairlens").transform(frame).shape == (80, 2)
+    assert make_report({}, known).startswith("<!doctype html>")
+
+
+def test_digits_are_drawn(tmp_path):
+    digits = load_digits()
+    names = [f"pixel_{k}" for k in range(64)]
+    frame = pandas.DataFrame(digits.data[:50].astype(int), columns=names)
+    frame.insert(0, "scan", [f"s{k}" for k in range(50)])
+    frame.to_csv(tmp_path / "digits.csv", index=False)
+    for rows in (rows_from_file(tmp_path / "digits.csv", ids="scan"), rows_from_array(digits.data[:50])):
+        assert rows.pixels == (8, 8)
+        height, width, ink = rows.shown(7)["pixels"]
+        drawn = np.frombuffer(base64.b64decode(ink), dtype=np.uint8).reshape(height, width)
+        np.testing.assert_allclose(drawn / 255, digits.images[7] / 16, atol=1 / 255)
+    with pytest.raises(ValueError, match="a picture of 7 x 9 has 63 pixels, not 64"):
+        rows_from_file(tmp_path / "digits.csv", ids="scan", image="7x9")
+
+
+def test_many_numbers_are_a_line():
+    rng = np.random.default_rng(0)
+    rows = rows_from_array(rng.standard_normal((30, 40)))
+    assert len(rows.shown(0)["line"]) == 40
+    assert rows.describe()["line"]["words"] == "values"
+    scaled = rows_from_array(rng.standard_normal((30, 40)) * np.geomspace(1, 1e4, 40))
+    assert "standardised" in scaled.describe()["line"]["words"]
+    assert len(rows_from_array(rng.standard_normal((30, 1000))).shown(0)["line"]) == 256
+    few = rows_from_array(rng.standard_normal((30, 3)), feature_names=["a", "b", "c"])
+    assert [name for name, _ in few.shown(0)["cells"]] == ["a", "b", "c"]
+
+
+def test_rows_that_cannot_be_used():
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        rows_from_array([[1.0, np.nan], [2.0, 3.0]])
+    with pytest.raises(ValueError, match="at least two rows"):
+        rows_from_array([[1.0, 2.0]])
+    with pytest.raises(ValueError, match=r"must differ, but 'a' is there more than once"):
+        rows_from_array([[1.0], [2.0]], ids=["a", "a"])
+    with pytest.raises(ValueError, match="story must have one entry for each of the 2 rows, got 1"):
+        rows_from_array([[1.0], [2.0]], texts={"story": ["x"]})
+
+
+def test_long_texts_are_cut():
+    rows = rows_from_array([[1.0], [2.0]], texts={"story": ["x" * 30_000, "y"]})
+    name, text, left_out = rows.shown(0)["texts"][0]
+    assert (name, len(text), left_out) == ("story", 20_000, 10_000)
+
+
+def test_a_map_lies_on_the_last_one():
+    """Procrustes: a turned, mirrored, moved and scaled map comes back exactly."""
+    rng = np.random.default_rng(0)
+    last = align(rng.standard_normal((50, 2)), None)
+    turn = np.array([[np.cos(1.0), -np.sin(1.0)], [np.sin(1.0), np.cos(1.0)]]) @ np.diag([1.0, -1.0])
+    np.testing.assert_allclose(align(7 * last @ turn + 3, last), last, atol=1e-12)
+    np.testing.assert_allclose((last**2).sum(axis=1).mean(), 1)
+
+
+@pytest.mark.parametrize("ranking", [False, True])
+def test_every_mapper_gives_two_finite_columns(ranking):
+    rng = np.random.default_rng(0)
+    for n_columns in (1, 5):
+        X = rng.standard_normal((60, n_columns))
+        mapper = make_mapper(X, ranking)
+        for constraints in (None, Constraints([(0, 1)], [(2, 3)], 60)):
+            places = mapper.fit(MapJob(2, constraints), None)
+            assert places.shape == (60, 2)
+            assert np.isfinite(places).all()

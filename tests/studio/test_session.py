@@ -1,0 +1,262 @@
+"""The session over HTTP: answers count once, can be taken back and changed, and a restart gives the same state."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+
+import numpy as np
+import pytest
+
+from pairlens import Constraints, load
+from pairlens.asking import Asker, Question
+from pairlens.studio.export import harmless, table_csv
+from pairlens.studio.replay import History
+from pairlens.studio.store import Event
+from pairlens.supervision import read_answers
+from tests.studio.conftest import Person, link, truth
+
+
+@pytest.fixture
+def person(studio, table):
+    return Person.enter(link(studio(table)))
+
+
+def settled(running):
+    """The state when all fits that are due are done."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        done = running.call(lambda s: s.ready and s.asker.fit_job() is None and not s._maps.fitting)
+        if done:
+            return running.call(lambda session: (session.asker.state(), session.history))
+        time.sleep(0.05)
+    raise AssertionError("fits did not end")
+
+
+def test_a_repeated_request_is_one_answer(person):
+    question = person.question()
+    body = {"id": "mine", "question": question["raw"], "answer": "same"}
+    first, second = person.post("answer", body), person.post("answer", body)
+    assert first.status_code == second.status_code == 200
+    assert person.count == 1
+    other = person.post("answer", {**body, "id": "other"})
+    assert other.status_code == 409
+    assert "answered before" in other.json()["error"]
+    assert person.post("undo", {"id": "mine"}).status_code == 409
+    assert person.count == 1
+
+
+def test_undo_brings_the_question_back(person):
+    question = person.question()
+    person.answer("same")
+    reply = person.post("undo", {"id": "u1"}).json()
+    assert reply["status"]["answers"] == 0
+    assert reply["questions"][0]["id"] == question["id"]
+    assert person.post("undo", {"id": "u1"}).status_code in (200, 409)
+    assert person.post("undo", {"id": "u2"}).status_code == 409
+    person.answer("different")
+    assert person.count == 1
+
+
+def test_what_was_taken_back_is_asked_of_nobody_else(studio, table):
+    running = studio(table, annotators=["ann", "ben"])
+    ann, ben = (Person.enter(link(running, name)) for name in ("ann", "ben"))
+    questions = []
+    for _ in range(3):
+        questions.append(ann.question()["id"])
+        ann.answer("different")
+    for number, expected in enumerate(reversed(questions)):
+        back = ann.post("undo", {"id": f"u{number}"}).json()["questions"]
+        assert back[0]["id"] == expected
+        others = ben.post("next").json()["questions"]
+        assert not {q["id"] for q in others} & {q["id"] for q in back}
+    assert ann.count == 0
+
+
+def test_answers_of_another_kind_are_left_alone(studio, table):
+    first = studio(table)
+    Person.enter(link(first)).answer("same", "old")
+    first.stop()
+    person = Person.enter(link(studio(table, question="prefer")))
+    assert person.question()["kind"] == "prefer"
+    assert person.post("undo", {"id": "u"}).status_code == 409
+    assert person.post("retract", {"id": "r", "target": "old"}).status_code == 409
+    raw = {"id": "z", "kind": "same", "rows": [0, 1], "answers": ["same", "different", "unsure"], "annotator": "me"}
+    assert person.post("answer", {"id": "a", "question": raw, "answer": "same"}).status_code == 409
+    assert person.answer("left").status_code == 200
+    assert person.count == 2
+
+
+def test_state_after_a_restart_is_that_of_a_fresh_replay(studio, table):
+    """With undo, change and retract on the way; the oracle is an Asker that is told the effective log."""
+    running = studio(table)
+    person = Person.enter(link(running))
+    events = []
+    for k in range(24):
+        events.append(person.event())
+        assert person.answer(truth, events[-1]).status_code == 200
+        if k == 7:
+            person.post("undo", {"id": person.event()})
+        if k == 12:
+            person.post("change", {"id": person.event(), "target": events[3], "answer": "unsure"})
+        if k == 15:
+            person.post("retract", {"id": person.event(), "target": events[5]})
+    assert person.post("retract", {"id": person.event(), "target": events[5]}).status_code == 409
+    before, history = settled(running)
+    assert len(history.answers) == person.count == 22
+    seed = running.call(lambda session: session.settings.seed)
+    X = running.call(lambda session: session.rows.X)
+    running.stop()
+
+    fresh = Asker(X, random_state=seed, audit=0.15, repeat=0.03)
+    for answer in history.answers.values():
+        fresh.tell(Question.from_dict(answer.question), answer.answer)
+    assert fresh.state() == before
+
+    again = studio(table)
+    after, restored = settled(again)
+    assert restored == history
+    assert after == before
+
+
+def test_a_person_changes_their_own_answers_alone(studio, table):
+    running = studio(table, annotators=["ann", "ben"])
+    ann, ben = (Person.enter(link(running, name)) for name in ("ann", "ben"))
+    ann.answer("same", "first")
+    assert ben.post("change", {"id": "c", "target": "first", "answer": "different"}).status_code == 403
+    assert ben.post("retract", {"id": "r", "target": "first"}).status_code == 403
+    assert ben.post("undo", {"id": "u"}).status_code == 409
+    assert ben.get("state")["recent"] == []
+    assert ben.post("answer", {"id": "b", "question": ann.question()["raw"], "answer": "same"}).status_code == 403
+    # In a review, what others answered can be mended.
+    assert (
+        ben.post("review", {"id": "v", "target": "first", "outcome": "flip", "answer": "different"}).status_code == 200
+    )
+    assert running.call(lambda session: session.history.answers["first"].answer) == "different"
+
+
+def test_no_pair_is_open_twice(studio, table):
+    running = studio(table, annotators=["ann", "ben", "cleo"])
+    people = [Person.enter(link(running, name)) for name in ("ann", "ben", "cleo")]
+    people[0].question()
+    for _ in range(8):
+        opened = [tuple(sorted(q["raw"]["rows"])) for p in people for q in p.post("next").json()["questions"]]
+        assert len(opened) == len(set(opened)) == 6
+        for person in people:
+            person.answer(truth)
+
+
+def test_names_flags_and_groups(person):
+    for _ in range(12):
+        person.answer(truth)
+    group = person.get("groups")[0]
+    name = "=cats<script>"
+    assert person.post("name", {"id": "n", "group": group["number"], "name": name}).status_code == 200
+    assert person.get("groups")[0]["name"] == name
+    assert person.post("name", {"id": "m", "group": 10**6, "name": "x"}).status_code == 409
+    assert person.post("name", {"id": "l", "group": 0, "name": "x" * 81}).status_code == 400
+    newest = person.get("state")["recent"][0]
+    person.post("flag", {"id": "f", "target": newest["id"], "flagged": True})
+    assert person.get("state")["recent"][0]["flagged"]
+    doubts = person.get("doubts")
+    assert [doubt["answer"]["id"] for doubt in doubts if doubt["kind"] == "flagged"] == [newest["id"]]
+    lines = list(csv.DictReader(io.StringIO(person.client.get("/api/export/groups.csv").text)))
+    assert {line["name"] for line in lines if line["group"] == str(group["number"] + 1)} == {"'" + name}
+
+
+def test_exports_are_what_the_command_line_reads(studio, table, tmp_path):
+    running = studio(table)
+    person = Person.enter(link(running))
+    for _ in range(14):
+        person.answer(truth)
+    said = running.call(lambda session: [v for e in session.asker.log for v in e.question.verdicts(e.answer)])
+    expected = Constraints([(i, j) for i, j, v in said if v > 0], [(i, j) for i, j, v in said if v < 0], 90)
+    ids = [f"row-{k}" for k in range(90)]
+    for name in ("answers.csv", "answers.jsonl"):
+        reply = person.client.get(f"/api/export/{name}")
+        assert reply.headers["content-disposition"] == f'attachment; filename="{name}"'
+        (tmp_path / name).write_text(reply.text)
+        found = read_answers(tmp_path / name, ids=np.array(ids, dtype=object), n_samples=90).constraints
+        assert found == expected
+    deadline = time.monotonic() + 60
+    while person.get("state")["status"]["map"]["answers"] < 14 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    lines = list(csv.DictReader(io.StringIO(person.client.get("/api/export/map.csv").text)))
+    assert [line["id"] for line in lines] == ids
+    (tmp_path / "model.pairlens").write_bytes(person.client.get("/api/export/model.pairlens").content)
+    import pandas
+
+    assert load(tmp_path / "model.pairlens").transform(pandas.read_csv(table)).shape == (90, 2)
+    report = person.client.get("/api/export/report.html")
+    assert report.text.startswith("<!doctype html>")
+    assert person.client.get("/api/export/secrets").status_code == 404
+    progress = person.get("progress")
+    assert progress["people"] == {"me": 14}
+    assert progress["hint"]["stop"] is False
+
+
+def test_formulas_are_neutralised():
+    bad = ["=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "  =1", '=HYPERLINK("http://x")']
+    for cell in bad:
+        assert harmless(cell) == f"'{cell}"
+    for cell in ["plain", "-5", "+3.5", "-1e9", "a=b", "", "5"]:
+        assert harmless(cell) == cell
+    text = table_csv(("=name", "b"), [("=cmd|' /C calc'!A0", 3), ("-7", "x")])
+    assert list(csv.reader(io.StringIO(text))) == [["'=name", "b"], ["'=cmd|' /C calc'!A0", "3"], ["-7", "x"]]
+
+
+def test_a_failed_fit_keeps_the_old_map(studio, table, monkeypatch):
+    running = studio(table)
+    person = Person.enter(link(running))
+    deadline = time.monotonic() + 60
+    while person.get("state")["status"]["map"]["points"] == 0 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    broken = lambda session: setattr(session._maps._worker, "submit", _failing)  # noqa: E731
+    running.call(broken)
+    person.answer("same")
+    while not (status := person.get("state")["status"])["map"]["error"]:
+        time.sleep(0.05)
+    assert "no memory for this" in status["map"]["error"]
+    assert status["answers"] == 1
+    assert status["map"]["points"] == 90
+    assert person.question()
+
+
+def _failing(*_):
+    from concurrent.futures import Future
+
+    future: Future[None] = Future()
+    future.set_exception(MemoryError("no memory for this"))
+    return future
+
+
+def test_a_full_disk_is_told_and_the_answer_can_be_sent_again(studio, table):
+    running = studio(table)
+    person = Person.enter(link(running))
+    question = person.question()
+    full = lambda session, pages: session.store._connection.execute(f"PRAGMA max_page_count = {pages}")  # noqa: E731
+    pages = running.call(lambda s: s.store._connection.execute("PRAGMA page_count").fetchone()[0])
+    running.call(lambda session: full(session, pages))
+    body = {"question": question["raw"], "answer": "same"}
+    codes = set()
+    for number in range(60):
+        reply = person.post("name", {"id": f"n{number}", "group": person.get("groups")[0]["number"], "name": "x" * 80})
+        codes.add(reply.status_code)
+        if reply.status_code == 507:
+            break
+    assert 507 in codes
+    assert "is full" in reply.json()["error"]
+    stored = running.call(lambda session: len(list(session.store.events())))
+    running.call(lambda session: full(session, 10**6))
+    assert person.post("answer", {"id": "later", **body}).status_code == 200
+    assert running.call(lambda session: len(list(session.store.events()))) == stored + 1
+
+
+def test_a_hidden_purpose_survives_the_log():
+    """An event is JSON, and comes back as the question that it was."""
+    question = Question("3-1-2", "same", (1, 2), ("same", "different", "unsure"), "audit", (), "ann")
+    body = json.loads(json.dumps({"question": question.to_dict(), "answer": "same", "ids": ["a", "b"]}))
+    history = History.of([Event("e", "answer", "ann", body)])
+    assert Question.from_dict(history.answers["e"].question) == question
