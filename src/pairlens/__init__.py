@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from pairlens.preference.lmca import LMCA
     from pairlens.preference.ranksvm import RankSVM
     from pairlens.preference.wsdr import WSDR
-    from pairlens.supervision import Constraints, Preferences, read_answers
     from pairlens.tables import TableEncoder
+    from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets, read_answers
 
 # Names are imported when they are first used, so that `import pairlens` costs next to nothing.
 _HOMES = {
@@ -55,6 +55,7 @@ _HOMES = {
     "NPSSDR": "methods.npssdr",
     "PairLens": "methods.pairlens",
     "Preferences": "supervision",
+    "Quadruplets": "supervision",
     "RCA": "methods.chunklets",
     "RankSVM": "preference.ranksvm",
     "SDA": "methods.sda",
@@ -63,6 +64,7 @@ _HOMES = {
     "SODRPaC": "methods.sodrpac",
     "SSDR": "methods.ssdr",
     "TableEncoder": "tables",
+    "Triplets": "supervision",
     "WBDR": "methods.bwdr",
     "WSDR": "preference.wsdr",
     "config_context": "engines",
@@ -99,10 +101,12 @@ __all__ = [
     "LinearPairLens",
     "PairLens",
     "Preferences",
+    "Quadruplets",
     "RankSVM",
     "SKKMeans",
     "SODRPaC",
     "TableEncoder",
+    "Triplets",
     "__version__",
     "config_context",
     "load",
