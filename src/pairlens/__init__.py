@@ -27,8 +27,13 @@ if TYPE_CHECKING:
     from pairlens.methods.sodrpac import SODRPaC
     from pairlens.methods.ssdr import SSDR
     from pairlens.preference.gbwsdr import GBWSDR
+    from pairlens.preference.itml import ITML
     from pairlens.preference.lmca import LMCA
+    from pairlens.preference.lmnn import LMNN
+    from pairlens.preference.lsml import LSML
+    from pairlens.preference.mlkr import MLKR
     from pairlens.preference.ranksvm import RankSVM
+    from pairlens.preference.scml import SCML
     from pairlens.preference.wsdr import WSDR
     from pairlens.tables import TableEncoder
     from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets, read_answers
@@ -48,7 +53,12 @@ _HOMES = {
     "KernelNullSpace": "methods.kernel_null_space",
     "KernelWBDR": "methods.kernel_bwdr",
     "LFDA": "methods.lfda",
+    "ITML": "preference.itml",
     "LMCA": "preference.lmca",
+    "LMNN": "preference.lmnn",
+    "LSML": "preference.lsml",
+    "MLKR": "preference.mlkr",
+    "SCML": "preference.scml",
     "LPP": "methods.lpp",
     "LPPSI": "methods.lppsi",
     "LinearPairLens": "methods.pairlens",
@@ -82,12 +92,17 @@ __all__ = [
     "DCA",
     "DSP",
     "GBWSDR",
+    "ITML",
     "LFDA",
     "LMCA",
+    "LMNN",
     "LPP",
     "LPPSI",
+    "LSML",
+    "MLKR",
     "NPSSDR",
     "RCA",
+    "SCML",
     "SDA",
     "SLPP",
     "SSDR",
