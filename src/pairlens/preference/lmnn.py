@@ -17,6 +17,9 @@ from pairlens.supervision.combined import class_codes, combine
 
 __all__ = ["LMNN"]
 
+MAX_ROWS = 20_000
+"""Labelled rows that are compared with one another."""
+
 
 class LMNN(PairScored):
     r"""Large margin nearest neighbours.
@@ -32,8 +35,7 @@ class LMNN(PairScored):
     learnt, from the identity on, and the view is cut from them.
 
     Choose it for nearest-neighbour classification with all directions (``n_components=None``). For a view of few
-    dimensions :class:`LMCA` learns these dimensions themselves, which is faster and better. Standardise the features
-    first.
+    dimensions :class:`LMCA` learns these dimensions themselves. Standardise the features first.
 
     Parameters
     ----------
@@ -135,7 +137,3 @@ class LMNN(PairScored):
         if len(np.unique(codes[used])) >= 2 and len(targets):
             objective = LargeMarginNeighbours(targets, codes[used], self.push / (1 - self.push), float(self.sigma))
         return self._fit_map(rows, used, objective, whole=True, lacking="no two classes with a row to spare are known")
-
-
-MAX_ROWS = 20_000
-"""Labelled rows that are compared with one another."""

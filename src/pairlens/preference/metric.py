@@ -171,7 +171,8 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
             with fitting_threads(len(used) ** 2 * len(start)):
                 found = minimize(function, start, self.max_iter, self.tol)
-            self.loss_curve_ = [function(start)[0], *found.curve]
+            # Where the start is the minimum, no iteration is made, and the curve stays flat.
+            self.loss_curve_ = [function(start)[0], *(found.curve or [function(found.L)[0]])]
             L = found.L
         return self._keep(place, L, rows.dtype)
 
