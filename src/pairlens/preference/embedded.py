@@ -112,17 +112,17 @@ class KernelRegression:
             own = np.arange(n)[block]
             share = norms - 2 * (Z[own] @ Z.T)
             share[np.arange(len(own)), own] = np.inf
-            share -= share.min(axis=1, keepdims=True)
-            np.exp(np.negative(share, out=share), out=share)
-            share /= share.sum(axis=1, keepdims=True)
-            predicted = share @ self.y
+            np.subtract(share.min(axis=1, keepdims=True), share, out=share)
+            np.exp(share, out=share)
+            both = share @ np.column_stack([np.ones(n), self.y])
+            predicted = both[:, 1] / both[:, 0]
             error = predicted - self.y[own]
             value += float(error @ error)
-            # The derivative by d_ij is -2 error_i share_ij (y_j - predicted_i).
+            # The derivative by d_ij is -2 error_i share_ij (y_j - predicted_i); its sum over j is 0.
             share *= self.y - predicted[:, None]
-            share *= -2 * error[:, None]
-            gradient[own] += 2 * (share.sum(axis=1)[:, None] * Z[own] - share @ Z)
-            gradient -= 2 * (share.T @ Z[own] - share.sum(axis=0)[:, None] * Z)
+            share *= (-2 * error / both[:, 0])[:, None]
+            gradient[own] -= 2 * (share @ Z)
+            gradient += 2 * (share.sum(axis=0)[:, None] * Z - share.T @ Z[own])
         return value, gradient
 
 

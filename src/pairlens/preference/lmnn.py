@@ -17,9 +17,6 @@ from pairlens.supervision.combined import class_codes, combine
 
 __all__ = ["LMNN"]
 
-MAX_ROWS = 20_000
-"""Labelled rows that are compared with one another."""
-
 
 class LMNN(PairScored):
     r"""Large margin nearest neighbours.
@@ -47,6 +44,8 @@ class LMNN(PairScored):
         Weight :math:`\mu` of the impostors, between 0 and 1.
     sigma : float, default=0.01
         Width of the rounded corner of the hinge.
+    max_samples : int, default=5000
+        Of more labelled rows this many, evenly spaced, are learnt from: an evaluation compares each with all others.
     max_iter : int, default=100
         Iterations of limited-memory BFGS.
     tol : float, default=1e-6
@@ -69,11 +68,6 @@ class LMNN(PairScored):
     --------
     LMCA : The same objective in few dimensions.
 
-    Notes
-    -----
-    An evaluation compares each labelled row with all others, O(n_rows² n_features); of more than 20,000 labelled rows
-    that many are drawn, evenly spaced.
-
     References
     ----------
     .. [1] Kilian Q. Weinberger and Lawrence K. Saul, "Distance metric learning for large margin nearest neighbor
@@ -93,6 +87,7 @@ class LMNN(PairScored):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "push": [Interval(Real, 0, 1, closed="left")],
         "sigma": [Interval(Real, 0, None, closed="left")],
+        "max_samples": [Interval(Integral, 2, None, closed="left")],
     }
 
     def __init__(
@@ -102,6 +97,7 @@ class LMNN(PairScored):
         n_neighbors: int = 3,
         push: float = 0.5,
         sigma: float = 0.01,
+        max_samples: int = 5_000,
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
@@ -109,6 +105,7 @@ class LMNN(PairScored):
         self.n_neighbors = n_neighbors
         self.push = push
         self.sigma = sigma
+        self.max_samples = max_samples
         self.max_iter = max_iter
         self.tol = tol
 
@@ -131,7 +128,7 @@ class LMNN(PairScored):
         rows = self._read(X, fitting=True)
         codes = class_codes(combine(y, constraints, rows.shape[0]))
         used = np.flatnonzero(codes >= 0)
-        used = used[np.linspace(0, len(used) - 1, min(len(used), MAX_ROWS)).astype(np.int64)]
+        used = used[np.linspace(0, len(used) - 1, min(len(used), self.max_samples)).astype(np.int64)]
         targets = target_neighbours(rows[used], codes[used], self.n_neighbors)
         objective = None
         if len(np.unique(codes[used])) >= 2 and len(targets):

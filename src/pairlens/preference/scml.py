@@ -47,8 +47,9 @@ def local_directions(
     from sklearn.cluster import KMeans
 
     regions = [np.ones(len(near), dtype=bool)]
+    n_regions = min(n_regions, len(np.unique(places, axis=0)))
     if n_regions > 1:
-        label = KMeans(min(n_regions, len(near)), n_init=1, random_state=seed).fit_predict(places)
+        label = KMeans(n_regions, n_init=1, random_state=seed).fit_predict(places)
         regions += [label == k for k in range(label.max() + 1)]
     found = []
     for region in regions:
