@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pairlens.preference.ranksvm import RankSVM
     from pairlens.preference.scml import SCML
     from pairlens.preference.wsdr import WSDR
-    from pairlens.tables import TableEncoder
     from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets, read_answers
+    from pairlens.tables import TableEncoder
 
 # Names are imported when they are first used, so that `import pairlens` costs next to nothing.
 _HOMES = {

@@ -266,3 +266,20 @@ def test_errors(make, message):
         make(RNG.standard_normal((20, 3)), np.repeat([0, 1], 10))
     with pytest.raises(TypeError, match=r"triplets must be a pairlens\.Triplets, got list"):
         SCML(2).fit(RNG.standard_normal((20, 3)), triplets=[(0, 1, 2)])
+
+
+def test_triplets_and_pairs_in_one_fit():
+    """A triplet is read as a must-link and a cannot-link."""
+    from pairlens import LinearPairLens
+
+    X = RNG.standard_normal((60, 5)) + 2 * np.eye(3, 5)[np.repeat([0, 1, 2], 20)]
+    y = np.repeat([0, 1, 2], 20)
+    pairs = Constraints.from_labels(y, n_pairs=20, random_state=0)
+    triplets = Triplets.from_labels(y, n_triplets=60, random_state=0)
+    both = LinearPairLens(2, random_state=0).fit(X, constraints=pairs, triplets=triplets)
+    other = LinearPairLens(2, random_state=0).fit(X, constraints=pairs.merge(triplets.to_constraints()))
+    np.testing.assert_array_equal(both.components_, other.components_)
+    alone = LinearPairLens(2, random_state=0).fit(X, triplets=triplets)
+    assert alone.score(X, constraints=pairs) > 0.8
+    with pytest.raises(TypeError, match=r"triplets must be a pairlens\.Triplets, got list"):
+        LinearPairLens(2).fit(X, triplets=[(0, 1, 2)])

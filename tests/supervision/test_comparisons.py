@@ -273,3 +273,19 @@ def test_answers_of_a_metric(kind, metric):
     assert (distances[tuple(made.closer.T)] < distances[tuple(made.farther.T)]).all()
     assert not made.cycles()
     assert len(kind.from_distances(np.zeros((5, 2)), 3, random_state=0).weight) == 0
+
+
+@quiet
+@given(answers())
+def test_comparisons_as_pairs(case):
+    kind, given_ = case
+    made = build(kind, given_)
+    net: Counter = Counter()
+    for near, far, weight in zip(made.closer.tolist(), made.farther.tolist(), made.weight):
+        net[tuple(near)] += weight
+        net[tuple(far)] -= weight
+    found = made.to_constraints()
+    pairs = dict(zip(map(tuple, found.must_link.tolist()), found.must_link_weight))
+    pairs |= dict(zip(map(tuple, found.cannot_link.tolist()), -found.cannot_link_weight))
+    assert pairs == pytest.approx({pair: weight for pair, weight in net.items() if weight})
+    assert len(found) == N

@@ -21,7 +21,16 @@ from pairlens.supervision._drawing import (
 )
 from pairlens.supervision._entries import name_rows, read_rows, read_weights
 from pairlens.supervision._inputs import PairsLike
-from pairlens.supervision._pairs import FloatArray, IntArray, as_n_samples, canonical, contains, decode, distinct
+from pairlens.supervision._pairs import (
+    FloatArray,
+    IntArray,
+    as_n_samples,
+    canonical,
+    contains,
+    decode,
+    distinct,
+    from_keys,
+)
 from pairlens.supervision._sampling import check_count
 from pairlens.supervision._tables import Source
 from pairlens.supervision._tabular import Reading
@@ -33,6 +42,7 @@ from pairlens.supervision._tuples import (
     take_tuples,
     tuple_table,
 )
+from pairlens.supervision.constraints import Constraints
 from pairlens.supervision.labels import encode_labels
 
 __all__ = ["Comparisons", "Quadruplets", "Triplets"]
@@ -245,6 +255,29 @@ class Comparisons(AnswerSet):
         found = [*map(tuple, two.tolist()), *find_cycles(np.column_stack([first, second])[~both_ways])]
         pairs = [tuple(pair) for pair in decode(nodes).tolist()]
         return [tuple(pairs[node] for node in cycle) for cycle in found]
+
+    def to_constraints(self) -> Constraints:
+        """The comparisons read as pairs: the closer pair a must-link, the farther one a cannot-link.
+
+        A pair that some comparisons call the closer and others the farther one counts with the difference of their
+        weights. What is lost is that comparisons are relative, so this suits answers that people gave with groups in
+        mind; learners of comparisons (:class:`~pairlens.LMCA`, :class:`~pairlens.SCML`) keep it.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Triplets
+        >>> Triplets([(0, 1, 2), (0, 2, 3)], n_samples=4).to_constraints().to_lists()
+        ([(0, 1)], [(0, 3)])
+        """
+        keys, codes = np.unique(np.concatenate(self._ends(self._table.members)), return_inverse=True)
+        signed = np.concatenate([self.weight, -self.weight])
+        net = np.bincount(codes.ravel(), signed, len(keys)).astype(np.float64)
+        return Constraints._derived(
+            _must=from_keys(keys[net > 0], net[net > 0]),
+            _cannot=from_keys(keys[net < 0], -net[net < 0]),
+            _codes=None,
+            _n_samples=self._n_samples,
+        )
 
     def _columns(self, ids: ArrayLike | None) -> dict[str, NDArray[Any]]:
         columns = zip(self._COLUMNS, self._table.members.T)
