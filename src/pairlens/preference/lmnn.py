@@ -48,7 +48,7 @@ class LMNN(PairScored):
         Of more labelled rows this many, evenly spaced, are learnt from: an evaluation compares each with all others.
     max_iter : int, default=100
         Iterations of limited-memory BFGS.
-    tol : float, default=1e-6
+    tol : float, default=1e-4
         Stop when the objective improves by less than this share.
 
     Attributes
@@ -99,7 +99,7 @@ class LMNN(PairScored):
         sigma: float = 0.01,
         max_samples: int = 5_000,
         max_iter: int = 100,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
