@@ -27,10 +27,15 @@ if TYPE_CHECKING:
     from pairlens.methods.sodrpac import SODRPaC
     from pairlens.methods.ssdr import SSDR
     from pairlens.preference.gbwsdr import GBWSDR
+    from pairlens.preference.itml import ITML
     from pairlens.preference.lmca import LMCA
+    from pairlens.preference.lmnn import LMNN
+    from pairlens.preference.lsml import LSML
+    from pairlens.preference.mlkr import MLKR
     from pairlens.preference.ranksvm import RankSVM
+    from pairlens.preference.scml import SCML
     from pairlens.preference.wsdr import WSDR
-    from pairlens.supervision import Constraints, Preferences, read_answers
+    from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets, read_answers
     from pairlens.tables import TableEncoder
 
 # Names are imported when they are first used, so that `import pairlens` costs next to nothing.
@@ -48,13 +53,19 @@ _HOMES = {
     "KernelNullSpace": "methods.kernel_null_space",
     "KernelWBDR": "methods.kernel_bwdr",
     "LFDA": "methods.lfda",
+    "ITML": "preference.itml",
     "LMCA": "preference.lmca",
+    "LMNN": "preference.lmnn",
+    "LSML": "preference.lsml",
+    "MLKR": "preference.mlkr",
+    "SCML": "preference.scml",
     "LPP": "methods.lpp",
     "LPPSI": "methods.lppsi",
     "LinearPairLens": "methods.pairlens",
     "NPSSDR": "methods.npssdr",
     "PairLens": "methods.pairlens",
     "Preferences": "supervision",
+    "Quadruplets": "supervision",
     "RCA": "methods.chunklets",
     "RankSVM": "preference.ranksvm",
     "SDA": "methods.sda",
@@ -63,6 +74,7 @@ _HOMES = {
     "SODRPaC": "methods.sodrpac",
     "SSDR": "methods.ssdr",
     "TableEncoder": "tables",
+    "Triplets": "supervision",
     "WBDR": "methods.bwdr",
     "WSDR": "preference.wsdr",
     "config_context": "engines",
@@ -80,12 +92,17 @@ __all__ = [
     "DCA",
     "DSP",
     "GBWSDR",
+    "ITML",
     "LFDA",
     "LMCA",
+    "LMNN",
     "LPP",
     "LPPSI",
+    "LSML",
+    "MLKR",
     "NPSSDR",
     "RCA",
+    "SCML",
     "SDA",
     "SLPP",
     "SSDR",
@@ -99,10 +116,12 @@ __all__ = [
     "LinearPairLens",
     "PairLens",
     "Preferences",
+    "Quadruplets",
     "RankSVM",
     "SKKMeans",
     "SODRPaC",
     "TableEncoder",
+    "Triplets",
     "__version__",
     "config_context",
     "load",

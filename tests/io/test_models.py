@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
-from pairlens import GBWSDR, WBDR, Constraints, KernelBWDR, LinearPairLens, PairLens, Preferences
+from pairlens import GBWSDR, MLKR, WBDR, Constraints, KernelBWDR, LinearPairLens, PairLens, Preferences, Triplets
 from pairlens.io.models import FORMAT_VERSION, ModelFileError, load, save
 from pairlens.selection.fitting import fit_model, learns_from
 from tests.estimators import all_estimators
@@ -31,13 +31,16 @@ Y = np.repeat(np.arange(3), 30)
 X = RNG.standard_normal((90, 6)) + 2 * np.eye(3, 6)[Y]
 NEW = RNG.standard_normal((20, 6))
 PAIRS = Constraints.from_labels(Y, n_pairs=60, random_state=0)
+TRIPLETS = Triplets.from_labels(Y, n_triplets=60, random_state=0)
 ORDER = Preferences.from_scores(Y, n_pairs=60, random_state=0)
 
 
 def fitted(model):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return fit_model(model, X, PAIRS, ORDER)
+        if isinstance(model, MLKR):
+            return model.fit(X, Y)
+        return fit_model(model, X, PAIRS, ORDER, TRIPLETS, TRIPLETS.to_quadruplets())
 
 
 def outputs(model, rows):

@@ -13,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pairlens.exceptions import SupervisionWarning
-from pairlens.preference import lmca
-from pairlens.preference.lmca import LMCA, LargeMarginNeighbours, target_neighbours
+from pairlens.preference import embedded
+from pairlens.preference.embedded import LargeMarginNeighbours
+from pairlens.preference.lmca import LMCA, target_neighbours
 from pairlens.supervision import Constraints
 from tests.oracles import preference as oracle
 
@@ -33,7 +34,7 @@ def test_value_and_gradient_are_those_of_the_definition(seed, sigma, monkeypatch
     targets = target_neighbours(X, codes, 3)
     assert sorted(map(tuple, targets.tolist())) == sorted(oracle.target_neighbours(X, codes.tolist(), 3))
     objective = LargeMarginNeighbours(targets, codes, c=0.7, sigma=sigma)
-    monkeypatch.setattr(lmca, "BLOCK_BYTES", 17 * 8)
+    monkeypatch.setattr(embedded, "BLOCK_BYTES", 17 * 8)
     value, gradient = objective(X @ L.T)
     expected = oracle.lmca_objective(X @ L.T, targets.tolist(), codes.tolist(), c=0.7, sigma=sigma, L=L)
     assert value == pytest.approx(expected, rel=1e-12)
@@ -46,7 +47,7 @@ def test_blocks_do_not_change_the_result(monkeypatch):
     Z, codes = rng.normal(size=(200, 3)), np.arange(200) % 4
     objective = LargeMarginNeighbours(target_neighbours(Z, codes, 2), codes, 1.0, 0.1)
     value, gradient = objective(Z)
-    monkeypatch.setattr(lmca, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(embedded, "BLOCK_BYTES", 1)
     other_value, other_gradient = objective(Z)
     assert other_value == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(other_gradient, gradient, rtol=1e-9, atol=1e-12)

@@ -116,11 +116,11 @@ def _append(graph: _Graph, step: Any, current: str) -> str:
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
     from pairlens.methods.base import LinearPairTransformer
-    from pairlens.preference.lmca import LMCA
+    from pairlens.preference.metric import MetricLearner
     from pairlens.preference.wsdr import WSDR
 
     writers: list[tuple[tuple[type, ...], Callable[[_Graph, Any, str], str]]] = [
-        ((LinearPairTransformer, WSDR, LMCA), _linear),
+        ((LinearPairTransformer, WSDR, MetricLearner), _linear),
         ((PCA,), _pca),
         ((StandardScaler,), lambda g, s, x: _scaled(g, x, s.mean_ if s.with_mean else None, s.scale_)),
         ((RobustScaler,), lambda g, s, x: _scaled(g, x, s.center_, s.scale_)),

@@ -84,8 +84,8 @@ def starting_map(directions: Floats, rows: Rows, problem: Objective) -> Floats:
     return directions * (0.5 * problem.gamma1 / mean) if mean > 0 else directions
 
 
-def minimize(function: Function, start: Floats, max_iter: int, tol: float) -> Solution:
-    """Limited-memory BFGS for a function of a matrix."""
+def minimize(function: Function, start: Floats, max_iter: int, tol: float, *, lowest: float | None = None) -> Solution:
+    """Limited-memory BFGS for a function of a matrix, whose entries may have a lower bound."""
     from scipy import optimize
 
     def flat(x: Floats) -> tuple[float, Floats]:
@@ -102,6 +102,7 @@ def minimize(function: Function, start: Floats, max_iter: int, tol: float) -> So
         start.ravel(),
         jac=True,
         method="L-BFGS-B",
+        bounds=None if lowest is None else [(lowest, None)] * start.size,
         callback=note,
         options={"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol, "gtol": 1e-3 * tol},
     )

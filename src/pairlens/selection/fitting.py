@@ -8,11 +8,11 @@ from typing import Any
 import sklearn
 from numpy.typing import ArrayLike
 
-from pairlens.supervision import Constraints, Preferences
+from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets
 
 __all__ = ["fit_model", "last_step", "learns_from"]
 
-SOURCES = ("constraints", "preferences")
+SOURCES = ("constraints", "preferences", "triplets", "quadruplets")
 
 
 def last_step(model: Any) -> Any:
@@ -21,7 +21,7 @@ def last_step(model: Any) -> Any:
 
 
 def learns_from(model: Any) -> frozenset[str]:
-    """Which of "constraints" and "preferences" the `fit` of a model, or of the last step of a pipeline, takes.
+    """Which kinds of answers, "constraints" or others, the `fit` of a model or of the last step of a pipeline takes.
 
     Examples
     --------
@@ -34,10 +34,20 @@ def learns_from(model: Any) -> frozenset[str]:
 
 
 def fit_model(
-    model: Any, X: ArrayLike, constraints: Constraints | None = None, preferences: Preferences | None = None
+    model: Any,
+    X: ArrayLike,
+    constraints: Constraints | None = None,
+    preferences: Preferences | None = None,
+    triplets: Triplets | None = None,
+    quadruplets: Quadruplets | None = None,
 ) -> Any:
-    """Fit a model with those of the given pairs that it learns from; returns the model."""
-    given = {"constraints": constraints, "preferences": preferences}
+    """Fit a model with those of the given answers that it learns from; returns the model."""
+    given = {
+        "constraints": constraints,
+        "preferences": preferences,
+        "triplets": triplets,
+        "quadruplets": quadruplets,
+    }
     known = {name: given[name] for name in learns_from(model) if given[name] is not None}
     # Pipelines hand pairs to the step that asks for them only while routing is on.
     with sklearn.config_context(enable_metadata_routing=True):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from pairlens.supervision._pairs import IntArray, PairTable, as_n_samples, as_rows, freeze
+from pairlens.supervision._pairs import IntArray, as_n_samples, as_rows, freeze
 
 __all__ = ["RowAligned", "common_n_samples"]
 
@@ -92,7 +92,7 @@ class RowAligned:
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Arrays come out of a pickle writeable.
         for value in state.values():
-            for part in value if isinstance(value, PairTable) else (value,):
+            for part in value if isinstance(value, tuple) else (value,):
                 if isinstance(part, np.ndarray):
                     freeze(part)
         self._fill(**state)

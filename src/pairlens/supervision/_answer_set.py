@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pairlens._random import as_generator
 from pairlens.supervision._algebra import check_n_splits, folds
 from pairlens.supervision._aligned import common_n_samples
-from pairlens.supervision._pairs import PairTable, as_n_samples, check_fits
+from pairlens.supervision._pairs import as_n_samples, check_fits
 from pairlens.supervision._sampling import check_fraction, draw_distinct
 from pairlens.supervision._tabular import TabularAnswers
 
@@ -26,19 +26,19 @@ class AnswerSet(TabularAnswers):
     _TABLES: ClassVar[tuple[str, ...]]
     """What the tables are called in errors."""
 
-    def _tables(self) -> tuple[PairTable, ...]:
+    def _tables(self) -> tuple[Any, ...]:
         """The tables that are stored, one for each of `_TABLES`."""
         raise NotImplementedError
 
-    def _listed(self) -> tuple[PairTable, ...]:
+    def _listed(self) -> tuple[Any, ...]:
         """The tables with every answer in them, also those that are stored in another way."""
         return self._tables()
 
-    def _with(self, *tables: PairTable) -> Self:
+    def _with(self, *tables: Any) -> Self:
         """The same rows with other answers, which are checked already."""
         raise NotImplementedError
 
-    def _turned(self, tables: tuple[PairTable, ...], chosen: list[NDArray[np.bool_]]) -> tuple[PairTable, ...]:
+    def _turned(self, tables: tuple[Any, ...], chosen: list[NDArray[np.bool_]]) -> tuple[Any, ...]:
         """The tables with the chosen answers turned into their opposites."""
         raise NotImplementedError
 
@@ -72,12 +72,13 @@ class AnswerSet(TabularAnswers):
 
     def _check_fits(self, n_samples: int | None) -> None:
         for table, name in zip(self._tables(), self._TABLES):
-            check_fits(table.pairs, n_samples, name=name)
+            check_fits(table.members, n_samples, name=name)
 
     def flip(self, fraction: float, random_state: Any = None) -> Self:
         """Answers with mistakes: a random share of them becomes the opposite.
 
-        A must-link becomes a cannot-link and the other way round; of a preference the worse row becomes the better.
+        A must-link becomes a cannot-link and the other way round; of a preference the worse row becomes the
+        better, of a comparison the farther pair the closer.
 
         Parameters
         ----------

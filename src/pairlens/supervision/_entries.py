@@ -66,9 +66,16 @@ def _number(value: Any, decimal_comma: bool) -> float:
 
 
 def read_rows(
-    table: Table, columns: Sequence[str], ids: ArrayLike | None, n_samples: int | None
+    table: Table,
+    columns: Sequence[str],
+    ids: ArrayLike | None,
+    n_samples: int | None,
+    distinct: Sequence[tuple[int, int]] = ((0, 1),),
 ) -> tuple[IntArray, int | None]:
-    """The rows that each entry is about, shape (n_entries, n_columns), and the number of rows of X if it is known."""
+    """The rows that each entry is about, shape (n_entries, n_columns), and the number of rows of X if it is known.
+
+    `distinct` says which columns cannot name the same row.
+    """
     size = as_n_samples(n_samples)
     if ids is None:
         rows = [_positions(table, column) for column in columns]
@@ -81,10 +88,9 @@ def read_rows(
     if size is not None:
         for column, found in zip(columns, rows):
             table.refuse(found >= size, found, column, "out-of-range", f"row numbers go from 0 to {size - 1}")
-    for k, column in enumerate(columns):
-        for other, found in zip(columns[:k], rows[:k]):
-            reason = "a row cannot be paired with itself"
-            table.refuse(found == rows[k], table.columns[other], f"{other} and {column}", "same-row", reason)
+    for k, m in distinct:
+        shown, reason = f"{columns[k]} and {columns[m]}", "a row cannot be paired with itself"
+        table.refuse(rows[k] == rows[m], table.columns[columns[k]], shown, "same-row", reason)
     return np.column_stack(rows), size
 
 

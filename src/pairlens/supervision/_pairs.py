@@ -27,6 +27,7 @@ __all__ = [
     "check_fits",
     "check_not_too_many",
     "check_sums",
+    "check_weight_sums",
     "combine",
     "contains",
     "decode",
@@ -34,6 +35,7 @@ __all__ = [
     "encode",
     "freeze",
     "from_keys",
+    "frozen_weight",
     "group_rows",
     "pairs_across",
     "pairs_between",
@@ -42,6 +44,8 @@ __all__ = [
     "ranges",
     "row_array",
     "take_rows",
+    "weight_array",
+    "weight_per_answer",
 ]
 
 IntArray = NDArray[np.int64]
@@ -60,6 +64,11 @@ class PairTable(NamedTuple):
 
     pairs: IntArray
     weight: FloatArray | None
+
+    @property
+    def members(self) -> IntArray:
+        """The rows of each answer, as every table of answers has them."""
+        return self.pairs
 
     @property
     def keys(self) -> IntArray:
@@ -86,7 +95,7 @@ class PairTable(NamedTuple):
     def select(self, index: NDArray[Any]) -> PairTable:
         """The pairs at a mask or at increasing positions, so that the order stays."""
         weight = None if self.weight is None else self.weight[index]
-        return PairTable(freeze(self.pairs[index]), _frozen_weight(weight))
+        return PairTable(freeze(self.pairs[index]), frozen_weight(weight))
 
     def weight_at(self, keys: IntArray) -> FloatArray:
         """The weight of each pair of `keys`, 0 where this table does not have it."""
@@ -102,7 +111,7 @@ def freeze(array: _Array) -> _Array:
     return array
 
 
-def _frozen_weight(weight: FloatArray | None) -> FloatArray | None:
+def frozen_weight(weight: FloatArray | None) -> FloatArray | None:
     if weight is None or bool((weight == 1.0).all()):
         return None
     return freeze(weight)
@@ -140,7 +149,7 @@ def from_keys(keys: IntArray, weight: FloatArray | None = None) -> PairTable:
         if len(starts) == len(keys):
             return PairTable(freeze(decode(keys)), None)
         weight = np.diff(starts, append=len(keys)).astype(np.float64)
-        return PairTable(freeze(decode(keys[starts])), _frozen_weight(weight))
+        return PairTable(freeze(decode(keys[starts])), frozen_weight(weight))
     order = np.argsort(keys)
     ordered = keys[order]
     starts = _run_starts(ordered)
@@ -157,7 +166,7 @@ def from_keys(keys: IntArray, weight: FloatArray | None = None) -> PairTable:
     positive = weight > 0
     if not positive.all():
         keys, weight = keys[positive], weight[positive]
-    return PairTable(freeze(decode(keys)), _frozen_weight(weight))
+    return PairTable(freeze(decode(keys)), frozen_weight(weight))
 
 
 def distinct(values: IntArray) -> IntArray:
@@ -187,11 +196,17 @@ def combine(tables: Sequence[PairTable], *, weight_name: str) -> PairTable:
 
 def check_sums(table: PairTable, *, weight_name: str) -> PairTable:
     """The table itself, if neither the weight of a pair nor the total is beyond all numbers."""
+    check_weight_sums(table.pairs, table.weights, weight_name=weight_name, what="pair")
+    return table
+
+
+def check_weight_sums(rows: IntArray, weights: FloatArray, *, weight_name: str, what: str) -> None:
+    """ValueError if the weight of an answer or the total is beyond all numbers."""
     with np.errstate(over="ignore"):
-        if np.isfinite(table.total):
-            return table
-    infinite = ~np.isfinite(table.weights)
-    of = f"of the pair {_shown(table.pairs[infinite.argmax()])}" if infinite.any() else "of all pairs together"
+        if np.isfinite(weights.sum()):
+            return
+    infinite = ~np.isfinite(weights)
+    of = f"of the {what} {_shown(rows[infinite.argmax()])}" if infinite.any() else f"of all {what}s together"
     raise ValueError(
         f"{weight_name}: the weights {of} add up to more than {np.finfo(np.float64).max:.2g}, the largest number; "
         "divide all weights by the same large number"
@@ -230,7 +245,7 @@ def parse_pairs(
     ordered: bool = False,
 ) -> PairTable:
     """Check pairs from outside and bring them into their one form."""
-    given = None if weight is None else _weight_array(weight, name=weight_name)
+    given = None if weight is None else weight_array(weight, name=weight_name)
     if given is not None and given.ndim:
         refuse_set(pairs, name=name, beside=weight_name)
     array = row_array(() if pairs is None else pairs, name=name)
@@ -238,7 +253,7 @@ def parse_pairs(
         array = array.reshape(0, 2)
     if array.ndim != 2 or array.shape[1] != 2:
         raise ValueError(f"{name} must have the shape (n_pairs, 2), one pair of rows each; got {array.shape}")
-    values = None if given is None else _weight_per_pair(given, array, name=name, weight_name=weight_name)
+    values = None if given is None else weight_per_answer(given, array, name=name, weight_name=weight_name)
     check_fits(array, n_samples, name=name)
     first, second = array[:, 0], array[:, 1]
     if (own := first == second).any():
@@ -270,7 +285,7 @@ def check_fits(pairs: IntArray, n_samples: int | None, *, name: str) -> None:
         raise ValueError(f"{name}[{position}] is {_shown(pairs[position])}: {right}")
 
 
-def _weight_array(weight: ArrayLike, *, name: str) -> FloatArray:
+def weight_array(weight: ArrayLike, *, name: str) -> FloatArray:
     values = regular_array(materialised(weight), name=name)
     try:
         return values.astype(np.float64, copy=False)
@@ -278,26 +293,29 @@ def _weight_array(weight: ArrayLike, *, name: str) -> FloatArray:
         raise ValueError(f"{name} must hold numbers: {error}") from error
 
 
-def _weight_per_pair(values: FloatArray, pairs: IntArray, *, name: str, weight_name: str) -> FloatArray:
+def weight_per_answer(
+    values: FloatArray, pairs: IntArray, *, name: str, weight_name: str, what: str = "pair"
+) -> FloatArray:
+    """Weights from outside, one for each answer, checked."""
     if values.ndim == 0:
         values = np.broadcast_to(values, len(pairs))
     if values.shape != (len(pairs),):
         raise ValueError(
-            f"{weight_name} must hold one weight per pair of {name}: expected {len(pairs)}, "
+            f"{weight_name} must hold one weight per {what} of {name}: expected {len(pairs)}, "
             f"got the shape {values.shape}"
         )
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
         position = int(wrong.argmax())
         raise ValueError(
-            f"{weight_name}[{position}] is {values[position]} for the pair {_shown(pairs[position])}: "
+            f"{weight_name}[{position}] is {values[position]} for the {what} {_shown(pairs[position])}: "
             "a weight must be finite and at least 0"
         )
     return values
 
 
-def _shown(pair: IntArray) -> str:
-    return f"({pair[0]}, {pair[1]})"
+def _shown(rows: IntArray) -> str:
+    return f"({', '.join(map(str, rows.tolist()))})"
 
 
 def as_n_samples(n_samples: Any) -> int | None:

@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._warnings import warn_user
 from pairlens.exceptions import ApproximationWarning
+from pairlens.supervision._answer_set import AnswerSet
 from pairlens.supervision.constraints import Constraints
 from pairlens.supervision.labels import factorise
 from pairlens.supervision.preferences import Preferences
 
-__all__ = ["class_codes", "combine", "combine_preferences", "written_pairs"]
+__all__ = ["class_codes", "combine", "combine_preferences", "over_rows", "written_pairs"]
 
-_Answers = TypeVar("_Answers", Constraints, Preferences)
+_Answers = TypeVar("_Answers", bound=AnswerSet)
 
 MAX_WRITTEN_PAIRS = 1_000_000
 """Most pairs that labels imply which are written out for methods that look at each."""
@@ -26,7 +27,7 @@ def combine(y: ArrayLike | None, constraints: Constraints | None, n_samples: int
     if constraints is None:
         return Constraints(n_samples=n_samples) if y is None else _from_labels(y, n_samples)
     example = "Constraints(must_link=[(0, 4)], cannot_link=[(0, 9)], n_samples=len(X))"
-    constraints = _over_rows(constraints, Constraints, n_samples, name="constraints", example=example)
+    constraints = over_rows(constraints, Constraints, n_samples, name="constraints", example=example)
     if y is None:
         return constraints
     # What was accepted as contradictory when it was built is not refused now.
@@ -46,7 +47,7 @@ def combine_preferences(
     """All that scores `y` and `preferences` say, over `n_samples` rows; `max_pairs` of what `y` says, if it is more."""
     if preferences is not None:
         example = "Preferences([(better, worse), ...], n_samples=len(X))"
-        preferences = _over_rows(preferences, Preferences, n_samples, name="preferences", example=example)
+        preferences = over_rows(preferences, Preferences, n_samples, name="preferences", example=example)
     if y is None:
         if groups is not None and preferences is None:
             raise ValueError("groups say which rows y compares, but y is None: give ordinal scores by y.")
@@ -73,7 +74,7 @@ def _count_pairs(y: ArrayLike, groups: ArrayLike | None) -> int:
     return int((in_group**2).sum() - (in_level**2).sum()) // 2
 
 
-def _over_rows(given: Any, kind: type[_Answers], n_samples: int, *, name: str, example: str) -> _Answers:
+def over_rows(given: Any, kind: type[_Answers], n_samples: int, *, name: str, example: str) -> _Answers:
     """Answers that a user gave, about `n_samples` rows."""
     if not isinstance(given, kind):
         raise TypeError(

@@ -1,0 +1,136 @@
+"""LMNN: the whole metric for nearest neighbours by classes."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pairlens._sklearn import Interval, fit_context
+from pairlens.preference.embedded import LargeMarginNeighbours
+from pairlens.preference.lmca import target_neighbours
+from pairlens.preference.metric import MetricLearner, PairScored
+from pairlens.supervision import Constraints
+from pairlens.supervision.combined import class_codes, combine
+
+__all__ = ["LMNN"]
+
+
+class LMNN(PairScored):
+    r"""Large margin nearest neighbours.
+
+    A metric :math:`d(x, x') = \|L (x - x')\|^2` that minimises
+
+    .. math::
+        (1 - \mu) \sum_{i, j} d(x_i, x_j)
+        + \mu \sum_{i, j} \sum_{l \text{ of another class}} h(1 + d(x_i, x_j) - d(x_i, x_l)) ,
+        \qquad h(t) = \max(t, 0) ,
+
+    over the rows i and their target neighbours j, the `n_neighbors` nearest rows of the same class. All directions are
+    learnt, from the identity on, and the view is cut from them.
+
+    Choose it for nearest-neighbour classification with all directions (``n_components=None``). For a view of few
+    dimensions :class:`LMCA` learns these dimensions themselves. Standardise the features first.
+
+    Parameters
+    ----------
+    n_components : int or None, default=2
+        Number of dimensions of the view: those in which the embedded rows vary most. None keeps all.
+    n_neighbors : int, default=3
+        Target neighbours of each row.
+    push : float, default=0.5
+        Weight :math:`\mu` of the impostors, between 0 and 1.
+    sigma : float, default=0.01
+        Width of the rounded corner of the hinge.
+    max_samples : int, default=5000
+        Of more labelled rows this many, evenly spaced, are learnt from: an evaluation compares each with all others.
+    max_iter : int, default=100
+        Iterations of limited-memory BFGS.
+    tol : float, default=1e-4
+        Stop when the objective improves by less than this share.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L, turned so that the components are uncorrelated and ordered by variance.
+    mean_ : array of shape (n_features,)
+        Mean of the rows of X; it is mapped to the origin.
+    loss_curve_ : list of float
+        The objective, over :math:`1 - \mu` and the number of target neighbours, at the start and after each iteration.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    See Also
+    --------
+    LMCA : The same objective in few dimensions.
+
+    References
+    ----------
+    .. [1] Kilian Q. Weinberger and Lawrence K. Saul, "Distance metric learning for large margin nearest neighbor
+       classification", JMLR 10, 2009.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pairlens import LMNN
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LMNN(n_components=None).fit(X, y).components_.shape
+    (4, 4)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MetricLearner._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "push": [Interval(Real, 0, 1, closed="left")],
+        "sigma": [Interval(Real, 0, None, closed="left")],
+        "max_samples": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = 2,
+        *,
+        n_neighbors: int = 3,
+        push: float = 0.5,
+        sigma: float = 0.01,
+        max_samples: int = 5_000,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.push = push
+        self.sigma = sigma
+        self.max_samples = max_samples
+        self.max_iter = max_iter
+        self.tol = tol
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Classes, -1 or missing where unknown.
+        constraints : Constraints, optional
+            If there are no classes, what must-links put together counts as one.
+
+        Returns
+        -------
+        self : object
+        """
+        rows = self._read(X, fitting=True)
+        codes = class_codes(combine(y, constraints, rows.shape[0]))
+        used = np.flatnonzero(codes >= 0)
+        used = used[np.linspace(0, len(used) - 1, min(len(used), self.max_samples)).astype(np.int64)]
+        targets = target_neighbours(rows[used], codes[used], self.n_neighbors)
+        objective = None
+        if len(np.unique(codes[used])) >= 2 and len(targets):
+            objective = LargeMarginNeighbours(targets, codes[used], self.push / (1 - self.push), float(self.sigma))
+        return self._fit_map(rows, used, objective, whole=True, lacking="no two classes with a row to spare are known")

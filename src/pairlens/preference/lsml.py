@@ -1,0 +1,133 @@
+"""LSML: a metric from comparisons of pairs, by least squares."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pairlens._random import as_generator
+from pairlens._sklearn import Interval, fit_context
+from pairlens.preference.comparing import ComparisonLearner
+from pairlens.preference.embedded import ComparisonResidual
+from pairlens.preference.metric import MetricLearner, comparison_pairs, log_det_penalty
+from pairlens.supervision import Quadruplets, Triplets
+
+__all__ = ["LSML"]
+
+
+class LSML(ComparisonLearner):
+    r"""Least squares metric learning.
+
+    A metric with the distance :math:`r(x, x') = \|L (x - x')\|` that minimises, over statements "a and b are more alike
+    than c and d",
+
+    .. math::
+        \sum_m w_m\, h(r(a_m, b_m) - r(c_m, d_m))^2 + \mathrm{tr} M - \log\det M ,
+        \qquad M = L'L , \quad h(t) = \max(t, 0) , \quad \sum_m w_m = 1 .
+
+    The second part is the LogDet divergence from the identity: it keeps all directions, so few comparisons change the
+    metric a little only. Standardise the features first.
+
+    Choose it for comparisons of pairs that have no row in common. For triplets and a view of few dimensions,
+    :class:`LMCA` is the better choice.
+
+    Parameters
+    ----------
+    n_components : int or None, default=2
+        Number of dimensions of the view: those in which the embedded rows vary most. None keeps all.
+    max_comparisons : int, default=10000
+        Most triplets that are drawn from classes `y`.
+    max_iter : int, default=100
+        Iterations of limited-memory BFGS.
+    tol : float, default=1e-6
+        Stop when the objective improves by less than this share.
+    random_state : int, RandomState, Generator or None, default=None
+        For the draw of comparisons from classes.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L, turned so that the components are uncorrelated and ordered by variance.
+    mean_ : array of shape (n_features,)
+        Mean of the rows of X; it is mapped to the origin.
+    loss_curve_ : list of float
+        The objective, less the number of features, at the start and after each iteration.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    See Also
+    --------
+    SCML : Triplets, with a large margin.
+
+    References
+    ----------
+    .. [1] Eric Y. Liu, Zhishan Guo, Xiang Zhang, Vladimir Jojic and Wei Wang, "Metric learning from relative
+       comparisons by minimizing squared residual", ICDM 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pairlens import LSML, Quadruplets
+    >>> X, y = load_iris(return_X_y=True)
+    >>> answers = Quadruplets.from_labels(y, 200, random_state=0)
+    >>> LSML(2).fit(X, quadruplets=answers).transform(X).shape
+    (150, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MetricLearner._parameter_constraints,
+        "max_comparisons": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
+    }
+    __metadata_request__fit: ClassVar = {"quadruplets": True, "triplets": True}
+
+    def __init__(
+        self,
+        n_components: int | None = 2,
+        *,
+        max_comparisons: int = 10_000,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.max_comparisons = max_comparisons
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        quadruplets: Quadruplets | None = None,
+        triplets: Triplets | None = None,
+    ) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Classes, -1 or missing where unknown: a row is more like one of its class than like one of another.
+        quadruplets : Quadruplets, optional
+            Which of two pairs of rows is more alike.
+        triplets : Triplets, optional
+            The same with a row in common.
+
+        Returns
+        -------
+        self : object
+        """
+        rows = self._read(X, fitting=True)
+        known = self._known(y, quadruplets, triplets, rows.shape[0], as_generator(self.random_state))
+        objective = ComparisonResidual(*comparison_pairs(known)) if known.n_quadruplets else None
+        lacking = "no comparisons are known"
+        return self._fit_map(rows, known.rows, objective, whole=True, penalty=log_det_penalty, lacking=lacking)

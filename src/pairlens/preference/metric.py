@@ -1,0 +1,255 @@
+"""What the metric learners share: a linear map that minimises a function of the embedded rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pairlens._sklearn import (
+    DTYPES,
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    Interval,
+    TransformerMixin,
+    check_is_fitted,
+    validate_data,
+)
+from pairlens._threads import fitting_threads
+from pairlens._warnings import warn_fallback
+from pairlens.engines import IntArray, Rows, column_means, project
+from pairlens.judging import pair_auc
+from pairlens.preference.linear import minimize
+from pairlens.preference.pairs import Floats, Pairs
+from pairlens.spectral.eigen import fix_signs, generalized, symmetric
+from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.spectral.scatters import unsupervised
+from pairlens.supervision import Constraints
+from pairlens.supervision.combined import combine
+from pairlens.supervision.comparisons import Comparisons
+
+__all__ = [
+    "Embedded",
+    "MetricLearner",
+    "PairScored",
+    "ValueAndGradient",
+    "comparison_pairs",
+    "log_det_penalty",
+    "summed",
+]
+
+ValueAndGradient = Callable[[Floats], tuple[float, Floats]]
+"""A function of a matrix that gives its value and its gradient."""
+
+Embedded = tuple[IntArray, ValueAndGradient]
+"""Rows, and a function of their embedding."""
+
+
+def summed(parts: Sequence[Embedded]) -> tuple[IntArray, ValueAndGradient | None]:
+    """The rows of several functions of embedded rows, and the sum of the functions; None of none."""
+    if not parts:
+        return np.empty(0, dtype=np.int64), None
+    rows = np.unique(np.concatenate([used for used, _ in parts]))
+    places = [np.searchsorted(rows, used) for used, _ in parts]
+
+    def function(Z: Floats) -> tuple[float, Floats]:
+        value, gradient = 0.0, np.zeros_like(Z)
+        for place, (_, part) in zip(places, parts):
+            more, slope = part(Z[place])
+            value += more
+            gradient[place] += slope
+        return value, gradient
+
+    return rows, parts[0][1] if len(parts) == 1 else function
+
+
+def comparison_pairs(known: Comparisons) -> tuple[Pairs, Pairs]:
+    """The closer and the farther pairs of comparisons, among the rows that occur in them."""
+    rows, weight = known.rows, np.array(known.weight)
+    closer, farther = (np.searchsorted(rows, pairs) for pairs in (known.closer, known.farther))
+    return Pairs.of(closer, len(rows), weight), Pairs.of(farther, len(rows), weight)
+
+
+def log_det_penalty(L: Floats) -> tuple[float, Floats]:
+    r"""LogDet divergence of :math:`M = L'L` from the identity, :math:`\mathrm{tr} M - \log\det M - d`, and gradient."""
+    _, log_det = np.linalg.slogdet(L)
+    if not np.isfinite(log_det):
+        return np.inf, np.zeros_like(L)
+    return float(np.vdot(L, L)) - 2 * float(log_det) - len(L), 2 * (L - np.linalg.inv(L).T)
+
+
+class Coordinates(NamedTuple):
+    """The coordinates that a map is learnt in, the scatter of the rows there, and their principal directions."""
+
+    space: RowSpace
+    covariance: Floats
+    directions: Floats
+    wanted: int
+
+
+class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A linear map :math:`z = L x`, that is the metric :math:`M = L'L`, learnt by limited-memory BFGS.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        The map L, turned so that the components are uncorrelated and ordered by variance.
+    mean_ : array of shape (n_features,)
+        Mean of the rows of X; it is mapped to the origin.
+    loss_curve_ : list of float
+        The objective at the start and after each iteration.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Number of features seen in fit.
+    """
+
+    components_: NDArray[Any]
+    n_components: int | None
+    max_iter: int
+    tol: float
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def _read(self, X: ArrayLike, *, fitting: bool) -> Rows:
+        rows: Rows = validate_data(
+            self, X, dtype=DTYPES, accept_sparse="csr", reset=fitting, ensure_min_samples=2 if fitting else 1
+        )
+        if fitting and self.n_components is not None and self.n_components > rows.shape[1]:
+            raise ValueError(
+                f"n_components={self.n_components} must be at most the number of features, {rows.shape[1]}."
+            )
+        return rows
+
+    def _fit_map(
+        self,
+        rows: Rows,
+        used: IntArray,
+        objective: ValueAndGradient | None,
+        *,
+        whole: bool,
+        penalty: ValueAndGradient | None = None,
+        lacking: str = "",
+    ) -> Self:
+        """Minimise the objective, a function of the embedded `used` rows, plus a penalty on L.
+
+        Parameters
+        ----------
+        rows : Rows
+        used : array of int
+            Rows about which anything is known.
+        objective : callable or None
+            None if nothing is known: the view is then that of PCA, with a warning that says what is `lacking`.
+        whole : bool
+            Whether all directions are learnt, from the identity, and the view is cut from them; otherwise only those
+            of the view are, from the principal directions.
+        penalty : callable, optional
+        lacking : str
+        """
+        place = self._coordinates(rows, used)
+        L, self.loss_curve_ = place.directions, []
+        if objective is None:
+            warn_fallback(self, lacking)
+        else:
+            inside = place.space.rows[used].astype(np.float64)
+            start = np.eye(place.space.dim) if whole else L
+
+            def function(L: Floats) -> tuple[float, Floats]:
+                value, gradient = objective(np.asarray(inside @ L.T))
+                pulled = np.asarray(inside.T @ gradient).T
+                if penalty is None:
+                    return value, pulled
+                more, slope = penalty(L)
+                return value + more, pulled + slope
+
+            with fitting_threads(len(used) ** 2 * len(start)):
+                found = minimize(function, start, self.max_iter, self.tol)
+            # Where the start is the minimum, no iteration is made, and the curve stays flat.
+            self.loss_curve_ = [function(start)[0], *(found.curve or [function(found.L)[0]])]
+            L = found.L
+        return self._keep(place, L, rows.dtype)
+
+    def _coordinates(self, rows: Rows, used: IntArray) -> Coordinates:
+        """Where the map is learnt: the span of the rows."""
+        mean = column_means(rows)
+        self.mean_ = mean.astype(rows.dtype)
+        space = row_space(rows, mean, anchors=used)
+        wanted = space.dim if self.n_components is None else self.n_components
+        identity, covariance = unsupervised(space)
+        _, directions = generalized(covariance, identity, wanted)
+        if directions.shape[1] == 0:
+            raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+        return Coordinates(space, covariance, directions.T, wanted)
+
+    def _keep(self, place: Coordinates, L: Floats, dtype: np.dtype[Any]) -> Self:
+        """Turn the map so that its components are uncorrelated, and keep those of most variance."""
+        _, turn = symmetric(L @ place.covariance @ L.T, min(place.wanted, len(L)))
+        self.n_iter_ = max(0, len(self.loss_curve_) - 1)
+        self.components_ = fix_signs(place.space.lift((turn.T @ L).T)).astype(dtype)
+        return self
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Map rows, :math:`(x - m) L'`.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        return project(self._read(X, fitting=False), self.mean_, self.components_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class PairScored(MetricLearner):
+    """A metric learner that classes or pairs judge."""
+
+    __metadata_request__fit: ClassVar = {"constraints": True}
+    __metadata_request__score: ClassVar = {"constraints": True}
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """How well embedded distance tells pairs of one class from pairs of two: the area under the ROC curve.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Classes, -1 or missing where unknown.
+        constraints : Constraints, optional
+            Held-out pairs of these rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row; a pair counts with the product of those of its rows.
+
+        Returns
+        -------
+        auc : float
+            0.5 is chance.
+        """
+        embedded = np.asarray(self.transform(X))
+        return pair_auc(embedded, combine(y, constraints, len(embedded)), sample_weight)
