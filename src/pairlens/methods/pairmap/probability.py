@@ -1,0 +1,192 @@
+"""How probable it is that two rows belong together: distances in the spaces and evidence, calibrated by held-out pairs.
+
+Three folds, over the pairs; over the *rows* if there are more than two pairs for each constrained row, for then pairs
+imply one another. A fold over rows trains on the pairs that touch none of its rows and holds out all others, so a pair
+may be held out twice. Spaces and evidence are fitted again for each fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens.engines.blocks import IntArray
+from pairlens.judging.calibration import PairModel, fit_pair_model, fit_with_mistakes, probability_wrong
+from pairlens.supervision import Constraints
+
+__all__ = ["HeldOutPairs", "Judgement", "drawn_folds", "enough_pairs", "judged", "pair_distances"]
+
+Float64 = NDArray[np.float64]
+
+FOLDS = 3
+PAIRS_PER_ROW = 2
+FEWEST_OF_A_KIND = 3
+FEWEST_HELD_OUT = 5
+MOST_PAIRS = 20_000
+"""Pairs that take part in the folds; of more, so many are drawn."""
+
+
+def enough_pairs(known: Constraints) -> bool:
+    """Whether there are at least three pairs of each kind, without which nothing is held out."""
+    return min(known.n_must_link, known.n_cannot_link) >= FEWEST_OF_A_KIND
+
+
+def drawn_folds(known: Constraints, rng: np.random.Generator) -> Iterator[tuple[Constraints, Constraints]]:
+    """(train, held out) constraints over the same rows."""
+    listed = known.sample(min(known.n_pairs, MOST_PAIRS), rng)
+    rows = known.rows
+    if known.n_pairs <= PAIRS_PER_ROW * len(rows):
+        yield from listed.split(FOLDS, rng)
+        return
+    fold = np.full(len(known), -1)
+    fold[rng.permutation(rows)] = np.arange(len(rows)) % FOLDS
+    for number in range(FOLDS):
+        inside = fold == number
+        yield _without(known, inside), _touching(listed, inside)
+
+
+def _without(known: Constraints, gone: NDArray[np.bool_]) -> Constraints:
+    """What is known about pairs with no row among those gone."""
+    explicit = known.explicit
+    kept = _selected(explicit, *(~gone[pairs].any(axis=1) for pairs in (explicit.must_link, explicit.cannot_link)))
+    if known.labels is None:
+        return kept
+    labels = Constraints.from_labels(np.where(gone, -1, known.labels))
+    return labels.merge(kept, on_conflict="warn")
+
+
+def _touching(listed: Constraints, inside: NDArray[np.bool_]) -> Constraints:
+    return _selected(listed, *(inside[pairs].any(axis=1) for pairs in (listed.must_link, listed.cannot_link)))
+
+
+def _selected(known: Constraints, must: NDArray[np.bool_], cannot: NDArray[np.bool_]) -> Constraints:
+    return Constraints(
+        known.must_link[must],
+        known.cannot_link[cannot],
+        n_samples=len(known),
+        must_link_weight=known.must_link_weight[must],
+        cannot_link_weight=known.cannot_link_weight[cannot],
+        on_conflict="warn",
+    )
+
+
+def pair_distances(left: tuple[Float64, ...], right: tuple[Float64, ...], evidence: Float64) -> Float64:
+    r"""Columns: distances in spaces of total variance 1, over :math:`\sqrt 2`, and one minus the evidence.
+
+    Parameters
+    ----------
+    left, right : tuples of arrays of shape (n_pairs, n_columns)
+        Both rows of each pair in each space.
+    evidence : array of shape (n_pairs,)
+    """
+    lengths = [np.sqrt(np.einsum("ij,ij->i", a - b, a - b) / 2) for a, b in zip(left, right)]
+    return np.column_stack([*lengths, 1 - evidence])
+
+
+@dataclass(frozen=True)
+class HeldOutPairs:
+    """Held-out pairs with their distances in spaces that did not see them; a pair may occur in two folds.
+
+    Attributes
+    ----------
+    pairs : array of shape (n, 2)
+    same : bool array of shape (n,)
+    weight : array of shape (n,)
+    distances : array of shape (n, n_spaces)
+    fold : int array of shape (n,)
+    """
+
+    pairs: IntArray
+    same: NDArray[np.bool_]
+    weight: Float64
+    distances: Float64
+    fold: IntArray
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What held-out pairs say.
+
+    Attributes
+    ----------
+    model : PairModel
+        The probability that two rows belong together, from their distances.
+    prior : float
+        Share of must-links among the held-out pairs, (x + 1) / (N + 2).
+    pairs, same, together, wrong : arrays
+        Every pair once: its answer, the probability that it belongs together and the probability that the answer is
+        wrong, both by models fitted without it.
+    mistakes : float
+        Estimated share of wrong answers.
+    """
+
+    model: PairModel
+    prior: float
+    pairs: IntArray
+    same: NDArray[np.bool_]
+    together: Float64
+    wrong: Float64
+    mistakes: float
+
+
+def held_out_pairs(
+    known: Constraints, measure: Callable[[Constraints, IntArray], Float64], rng: np.random.Generator
+) -> HeldOutPairs:
+    """Measure each fold's pairs in what was learned from the others.
+
+    Parameters
+    ----------
+    known : Constraints
+    measure : callable
+        ``measure(train, pairs)`` gives the distances of the pairs after learning from `train`.
+    rng : Generator
+    """
+    parts = []
+    for number, (train, rest) in enumerate(drawn_folds(known, rng)):
+        pairs = np.concatenate([rest.must_link, rest.cannot_link])
+        same = np.repeat([True, False], [rest.n_must_link, rest.n_cannot_link])
+        weight = np.concatenate([rest.must_link_weight, rest.cannot_link_weight])
+        parts.append((pairs, same, weight, measure(train, pairs), np.full(len(pairs), number)))
+    return HeldOutPairs(*(np.concatenate(part) for part in zip(*parts)))
+
+
+def judged(
+    known: Constraints, measure: Callable[[Constraints, IntArray], Float64], rng: np.random.Generator
+) -> Judgement | None:
+    """Calibrate probabilities by held-out pairs; None if there are too few. Parameters as :func:`held_out_pairs`."""
+    if not enough_pairs(known):
+        return None
+    held_out = held_out_pairs(known, measure, rng)
+    count = len(held_out.pairs)
+    if count < FEWEST_HELD_OUT:
+        return None
+    effective = min(known.n_pairs, 2 * len(known.rows))
+    weight = held_out.weight * min(1.0, effective / count)
+    model = fit_pair_model(held_out.distances, held_out.same, weight)
+    together = np.empty(count)
+    wrong = np.empty(count)
+    shares = []
+    for number in range(FOLDS):
+        inside = held_out.fold == number
+        # Not only the spaces: the probability too comes from other pairs than those it is of.
+        part = held_out.distances[~inside], held_out.same[~inside], weight[~inside]
+        together[inside] = fit_pair_model(*part)(held_out.distances[inside])
+        truth, mistakes = fit_with_mistakes(*part)
+        wrong[inside] = probability_wrong(truth(held_out.distances[inside]), held_out.same[inside], mistakes)
+        shares.append(mistakes)
+    pairs, first, back, times = np.unique(
+        held_out.pairs, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    back = back.ravel()
+    return Judgement(
+        model=model,
+        prior=(np.count_nonzero(held_out.same) + 1) / (count + 2),
+        pairs=pairs,
+        same=held_out.same[first],
+        together=np.bincount(back, together) / times,
+        wrong=np.bincount(back, wrong) / times,
+        mistakes=float(np.mean(shares)),
+    )
