@@ -252,7 +252,7 @@ class PairMap(PairView):
                 (self.n_iter, 1.0, MOMENTUM),
             ]
         else:
-            start = parted(former, float(former.std()), rng)
+            start = parted(former, former.std() or 1.0, rng)
             phases = [(round(WARM_SHARE * self.n_iter), 1.0, MOMENTUM)]
         self.n_iter_ = sum(count for count, _, _ in phases)
         moved = lay_out(

@@ -1,7 +1,7 @@
 r"""What answers about a few rows say about any two: must-links and cannot-links carried along by a random walk.
 
-With the walk P of a neighbour graph, :math:`A = 0.1 (I - 0.9 P)^{-1}` restricted to the columns of the rows R that occur
-in pairs, :math:`S_+` the must-links between them plus the identity and :math:`S_-` the cannot-links,
+With the walk P of a neighbour graph, :math:`A = 0.1 (I - 0.9 P)^{-1}` restricted to the columns of the rows R that
+occur in pairs, :math:`S_+` the must-links between them plus the identity and :math:`S_-` the cannot-links,
 
 .. math::
     e_+ = A S_+ A', \quad e_- = A S_- A', \quad
