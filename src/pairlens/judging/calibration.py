@@ -9,13 +9,16 @@ fitted to held-out pairs by maximum likelihood with the penalty :math:`(b_k s_k)
 deviation of :math:`d_k`; a is free. No slope can be negative, so a longer pair is never the more probable one, and
 where distances tell nothing all slopes are 0 and the probability is the share of must-links.
 
-The model above is one of *answers*. With mistakes in them, an answer is "same" with probability
+The model above is one of *answers*. To say which of them are wrong takes a model of what is true, and one of mistakes:
 
 .. math::
-    e + (1 - 2 e) P(\text{same}),
+    P(\text{truly same}) = x + (1 - 2 x)\, \sigma\Bigl(a - \sum_k b_k d_k\Bigr), \qquad
+    P(\text{said same}) = e + (1 - 2 e)\, P(\text{truly same}),
 
-e the share of wrong answers, which is fitted too (see :func:`fit_with_mistakes`). Given an answer, Bayes' rule says how
-probable it is that the answer is wrong (:func:`probability_wrong`).
+e the share of wrong answers, which is learned (:func:`fit_with_mistakes`), and x = 0.02 the share of exceptions: pairs
+that belong together although they look different, or the other way round. Without exceptions a single right answer
+about two odd rows would be taken for a mistake with near certainty. Given an answer, Bayes' rule says how probable it
+is that the answer is wrong (:func:`probability_wrong`).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-__all__ = ["PairModel", "fit_pair_model", "fit_with_mistakes", "probability_wrong"]
+__all__ = ["MISTAKES", "PairModel", "fit_pair_model", "fit_with_mistakes", "probability_wrong"]
 
 Float64 = NDArray[np.float64]
 
@@ -35,26 +38,32 @@ MISTAKES = np.array([0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.
 """Shares of wrong answers that are tried."""
 MISTAKES_PRIOR = 10.0
 """The share has the prior density (1 - e) to this power: without evidence, mistakes are rare."""
+MISTAKES_PENALTY = 0.1
+EXCEPTIONS = 0.02
 TOLERANCE = 1e-11
 
 
 @dataclass(frozen=True)
 class PairModel:
-    """:math:`P(\\text{same}) = \\sigma(a - \\sum_k b_k d_k)`.
+    """:math:`P(\\text{same}) = x + (1 - 2 x) \\sigma(a - \\sum_k b_k d_k)`.
 
     Attributes
     ----------
     intercept : float
     slopes : array of shape (n_spaces,)
         None is negative.
+    exceptions : float, default=0
+        x: pairs that belong together however far they are apart, or do not however near.
     """
 
     intercept: float
     slopes: Float64
+    exceptions: float = 0.0
 
     def __call__(self, distances: Float64) -> Float64:
         """Probabilities of pairs whose distances in each space are the columns."""
-        return np.asarray(expit(self.intercept - distances @ self.slopes))
+        sharp = expit(self.intercept - distances @ self.slopes)
+        return np.asarray(self.exceptions + (1 - 2 * self.exceptions) * sharp)
 
 
 def fit_pair_model(distances: Float64, same: NDArray[np.bool_], weight: Float64) -> PairModel:
@@ -73,31 +82,35 @@ def fit_pair_model(distances: Float64, same: NDArray[np.bool_], weight: Float64)
     PairModel
         With pairs of one kind only, or none, all slopes are 0 and the probability is (same + 1) / (all + 2).
     """
-    return _fit(distances, same, weight, mistakes=0.0)[0]
+    return _fit(distances, same, weight, odd=0.0, penalty=1.0)[0]
 
 
-def fit_with_mistakes(distances: Float64, same: NDArray[np.bool_], weight: Float64) -> tuple[PairModel, float]:
-    """Fit the model of what is true together with the share of wrong answers, by maximum a posteriori.
+def fit_with_mistakes(
+    distances: Float64, same: NDArray[np.bool_], weight: Float64
+) -> tuple[tuple[PairModel, ...], Float64]:
+    """Fit the model of what is true for each of several shares of wrong answers, and say how probable each share is.
 
-    The prior of the share has the density :math:`11 (1 - e)^{10}`, as after ten answers known to be right. Parameters
-    are those of :func:`fit_pair_model`.
+    The prior of the share has the density :math:`11 (1 - e)^{10}` as after ten answers known to be right. The penalty
+    of the slopes is a tenth of that of :func:`fit_pair_model`: truth is told apart more sharply than answers are.
+    Parameters are those of :func:`fit_pair_model`.
 
     Returns
     -------
-    model : PairModel
-        What is true, not what is answered.
-    mistakes : float
-        The share of wrong answers.
+    models : tuple of PairModel
+        What is true, for each share of :data:`MISTAKES`.
+    probable : array of shape (n_shares,)
+        Posterior probability of each share; their sum is 1.
     """
-    best: tuple[float, PairModel, float] | None = None
+    models, log_posterior = [], np.log(np.gradient(MISTAKES)) + MISTAKES_PRIOR * np.log1p(-MISTAKES)
     start = None
-    for share in MISTAKES:
-        model, loss, start = _fit(distances, same, weight, mistakes=float(share), start=start)
-        total = loss - MISTAKES_PRIOR * float(np.log1p(-share))
-        if best is None or total < best[0]:
-            best = total, model, float(share)
-    assert best is not None
-    return best[1], best[2]
+    for number, share in enumerate(MISTAKES):
+        # Exceptions and mistakes look alike from outside.
+        odd = float(share + EXCEPTIONS - 2 * share * EXCEPTIONS)
+        model, loss, start = _fit(distances, same, weight, odd=odd, penalty=MISTAKES_PENALTY, start=start)
+        models.append(PairModel(model.intercept, model.slopes, EXCEPTIONS))
+        log_posterior[number] -= loss
+    probable = np.exp(log_posterior - log_posterior.max())
+    return tuple(models), probable / probable.sum()
 
 
 def probability_wrong(together: Float64, same: NDArray[np.bool_], mistakes: float) -> Float64:
@@ -126,9 +139,18 @@ def probability_wrong(together: Float64, same: NDArray[np.bool_], mistakes: floa
 
 
 def _fit(
-    distances: Float64, same: NDArray[np.bool_], weight: Float64, *, mistakes: float, start: Float64 | None = None
+    distances: Float64,
+    same: NDArray[np.bool_],
+    weight: Float64,
+    *,
+    odd: float,
+    penalty: float,
+    start: Float64 | None = None,
 ) -> tuple[PairModel, float, Float64 | None]:
-    """The model, its penalised loss, and the solution as a start for a similar problem."""
+    """The model, its penalised loss, and the solution as a start for a similar problem.
+
+    A share `odd` of the pairs is of the other kind than the model says.
+    """
     n_spaces = distances.shape[1]
     if same.all() or not same.any():
         share = (np.count_nonzero(same) + 1) / (len(same) + 2)
@@ -144,11 +166,11 @@ def _fit(
         a, b = theta[0], theta[1:]
         margin = sign * (a - standard @ b)
         right = expit(margin)
-        likely = mistakes + (1 - 2 * mistakes) * right
-        value = -weight @ (np.log(likely) if mistakes else -np.logaddexp(0.0, -margin)) + b @ b / 2
-        slope = expit(-margin) if mistakes == 0 else (1 - 2 * mistakes) * right * expit(-margin) / likely
+        likely = odd + (1 - 2 * odd) * right
+        value = -weight @ (np.log(likely) if odd else -np.logaddexp(0.0, -margin)) + penalty * (b @ b) / 2
+        slope = expit(-margin) if odd == 0 else (1 - 2 * odd) * right * expit(-margin) / likely
         pull = -weight * slope * sign
-        return float(value), np.concatenate([[pull.sum()], -standard.T @ pull + b])
+        return float(value), np.concatenate([[pull.sum()], -standard.T @ pull + penalty * b])
 
     if start is None:
         share = np.average(same, weights=weight)

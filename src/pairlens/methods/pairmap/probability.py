@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines.blocks import IntArray
-from pairlens.judging.calibration import PairModel, fit_pair_model, fit_with_mistakes, probability_wrong
+from pairlens.judging.calibration import MISTAKES, PairModel, fit_pair_model, fit_with_mistakes, probability_wrong
 from pairlens.supervision import Constraints
 
 __all__ = ["HeldOutPairs", "Judgement", "drawn_folds", "enough_pairs", "judged", "pair_distances"]
@@ -166,17 +166,16 @@ def judged(
     effective = min(known.n_pairs, 2 * len(known.rows))
     weight = held_out.weight * min(1.0, effective / count)
     model = fit_pair_model(held_out.distances, held_out.same, weight)
-    together = np.empty(count)
-    wrong = np.empty(count)
-    shares = []
+    _, probable = fit_with_mistakes(held_out.distances, held_out.same, weight)
+    together, wrong = np.empty(count), np.zeros(count)
     for number in range(FOLDS):
         inside = held_out.fold == number
         # Not only the spaces: the probability too comes from other pairs than those it is of.
         part = held_out.distances[~inside], held_out.same[~inside], weight[~inside]
-        together[inside] = fit_pair_model(*part)(held_out.distances[inside])
-        truth, mistakes = fit_with_mistakes(*part)
-        wrong[inside] = probability_wrong(truth(held_out.distances[inside]), held_out.same[inside], mistakes)
-        shares.append(mistakes)
+        tested, answers = held_out.distances[inside], held_out.same[inside]
+        together[inside] = fit_pair_model(*part)(tested)
+        for share, chance, truth in zip(MISTAKES, probable, fit_with_mistakes(*part)[0]):
+            wrong[inside] += chance * probability_wrong(truth(tested), answers, float(share))
     pairs, first, back, times = np.unique(
         held_out.pairs, axis=0, return_index=True, return_inverse=True, return_counts=True
     )
@@ -188,5 +187,5 @@ def judged(
         same=held_out.same[first],
         together=np.bincount(back, together) / times,
         wrong=np.bincount(back, wrong) / times,
-        mistakes=float(np.mean(shares)),
+        mistakes=float(probable @ MISTAKES),
     )
