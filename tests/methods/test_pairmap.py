@@ -18,16 +18,17 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pairlens import Constraints, KernelBWDR, LinearPairLens, PairLens, PairMap
-from pairlens.engines.neighbors import neighbors
+from pairlens import Constraints, KernelBWDR, PairLens, PairMap
+from pairlens.engines import neighbors
 from pairlens.exceptions import ConflictWarning, MissingExtraError, SupervisionWarning
+from pairlens.graphs.walks import near_graph
 from pairlens.methods.pairmap import estimator as module
+from pairlens.methods.pairmap import landmarks
 from pairlens.methods.pairmap.affinities import long_range, neighbor_affinities, perplexity_weights, random_partners
 from pairlens.methods.pairmap.evidence import evidence_of
 from pairlens.methods.pairmap.layout import align
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
 from pairlens.methods.pairmap.probability import drawn_folds
-from pairlens.spectral.pairproblem import near_graph
 from tests.oracles import pairmap as oracle
 
 pytest.importorskip("openTSNE", reason="pip install 'pairlens[map]'")
@@ -52,17 +53,14 @@ def lists(known):
 
 
 def unit_spaces(X, known, seed):
-    """Rule 1 by the public estimators."""
+    """Rule 1 by the public estimators; LinearPairLens is the first stage of PairLens."""
     Z = StandardScaler().fit_transform(X)
-    columns = min(15, X.shape[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SupervisionWarning)
-        learned = [
-            LinearPairLens(columns, random_state=seed).fit(X, constraints=known).transform(X),
-            PairLens(2, guard=False, random_state=seed).fit(X, constraints=known).transform(X),
-            KernelBWDR(2).fit(Z, constraints=known).transform(Z),
-        ]
-    return [oracle.unit(Y) for Y in [Z, *learned]]
+        lens = PairLens(2, guard=False, random_state=seed).fit(X, constraints=known)
+        kernel = KernelBWDR(2).fit(Z, constraints=known)
+    spaces = [Z, X @ lens._first_components.T, lens.transform(X), kernel.transform(Z)]
+    return [oracle.unit(Y) for Y in spaces]
 
 
 @pytest.mark.parametrize("pairs_of", ["random pairs", "groups"])
@@ -177,20 +175,43 @@ def test_folds_over_pairs_hold_out_each_pair_once():
 
 
 def test_folds_over_rows_where_pairs_imply_one_another():
-    """Train on the pairs that touch no row of the fold; hold out the others."""
     y = np.where(np.arange(178) % 9 == 0, load_wine().target, -1)
-    for known in (Constraints.from_labels(y), Constraints.from_labels(y).closure()):
-        rows = np.flatnonzero(y >= 0)
-        assert known.n_pairs > 2 * len(rows)
-        held = []
-        for train, rest in drawn_folds(known, np.random.default_rng(0)):
-            inside = np.setdiff1d(rows, train.rows)
-            assert len(inside) in (6, 7)
-            for pairs in (rest.must_link, rest.cannot_link):
-                assert np.isin(pairs, inside).any(axis=1).all()
-            assert train.n_pairs + rest.n_pairs == known.n_pairs
-            held.append(inside)
-        assert sorted(np.concatenate(held)) == sorted(rows)
+    known = Constraints.from_labels(y)
+    assert known.n_pairs > 2 * len(known.rows)
+    for train, rest in drawn_folds(known, np.random.default_rng(0)):
+        inside = np.setdiff1d(known.rows, train.rows)
+        assert len(inside) in (6, 7)
+        for pairs in (rest.must_link, rest.cannot_link):
+            assert np.isin(pairs, inside).any(axis=1).all()
+
+
+def test_landmarks_hold_the_rows_in_pairs_and_place_all_others(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:900], y[:900]
+    pairs = Constraints.from_labels(y, n_pairs=80, random_state=0)
+    monkeypatch.setattr(landmarks, "MOST_ROWS", 400)
+    model = PairMap(random_state=0, n_iter=250).fit(X, constraints=pairs)
+    assert len(model._landmarks) == 400
+    assert np.isin(pairs.rows, model._landmarks).all()
+    assert np.isfinite(model.embedding_).all()
+    np.testing.assert_allclose(model.transform(X), model.embedding_, rtol=0, atol=1e-9 * np.abs(model.embedding_).max())
+    others = np.setdiff1d(np.arange(900), model._landmarks)
+    gap = ((model.embedding_[others][:, None] - model.embedding_[model._landmarks][None]) ** 2).sum(axis=2)
+    assert np.mean(y[model._landmarks][np.argmin(gap, axis=1)] == y[others]) > 0.85
+    suspects = model.suspicious_pairs()
+    assert {tuple(pair) for pair in suspects.pairs} == {tuple(pair) for pair in np.vstack(pairs.to_lists())}
+    assert ((model.pair_proba(X[:50], X[50:100]) > 0.5) == (y[:50] == y[50:100])).mean() > 0.8
+    again = PairMap(random_state=0, n_iter=250, init=model).fit(X, constraints=pairs)
+    moved = np.linalg.norm(again.embedding_ - model.embedding_, axis=1)
+    assert np.median(moved) < 0.1 * np.ptp(model.embedding_, axis=0).max()
+
+
+def test_more_constrained_rows_than_landmarks():
+    rng = np.random.default_rng(0)
+    chosen = landmarks.chosen_landmarks(60_000, np.arange(30_000), rng)
+    assert len(np.unique(chosen)) == 25_000
+    assert chosen.max() < 30_000
+    assert landmarks.chosen_landmarks(25_000, np.arange(10), rng) is None
 
 
 def test_partners_are_about_forty_and_all_of_few_rows():

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines.blocks import IntArray
+from pairlens.engines import IntArray
 from pairlens.graphs.edges import weight_matrix
 
 __all__ = ["LongRange", "joined", "long_range", "neighbor_affinities", "perplexity_weights", "random_partners"]

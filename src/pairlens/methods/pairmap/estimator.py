@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import sys
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from pairlens._optional import require
-from pairlens._sklearn import Interval, check_is_fitted, fit_context, validate_data
-from pairlens._threads import threads_for
+from pairlens._random import as_generator
+from pairlens._sklearn import DTYPES, Interval, check_is_fitted, validate_data
 from pairlens._warnings import warn_user
-from pairlens.engines.blocks import IntArray, Rows
-from pairlens.engines.neighbors import neighbors
+from pairlens.engines import IntArray, Rows, neighbors
 from pairlens.exceptions import SupervisionWarning
-from pairlens.methods._base import DTYPES, PairView
-from pairlens.methods._held_out import auc, auc_error
-from pairlens.methods._supervision import combine
-from pairlens.methods._suspicion import SuspiciousPairs
+from pairlens.graphs.walks import near_graph
+from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
+from pairlens.methods.base import PairTransformer
 from pairlens.methods.pairmap.affinities import joined, long_range, neighbor_affinities, random_partners
 from pairlens.methods.pairmap.evidence import Evidence, evidence_of
+from pairlens.methods.pairmap.landmarks import chosen_landmarks, with_placed
 from pairlens.methods.pairmap.layout import align, lay_out, parted, principal_start
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
 from pairlens.methods.pairmap.probability import FEWEST_OF_A_KIND, Judgement, enough_pairs, judged, pair_distances
-from pairlens.methods.pairmap.spaces import Spaces, fit_learned, fit_raw
-from pairlens.spectral.pairproblem import near_graph
+from pairlens.methods.pairmap.spaces import Prepared, Seen, Spaces, local_metric
 from pairlens.supervision import Constraints
-from pairlens.supervision._sampling import as_generator
 
 __all__ = ["PairMap"]
 
@@ -41,7 +39,7 @@ WARM_SHARE = 0.2
 """Iterations of a warm start, as a share of those after the exaggeration."""
 
 
-class PairMap(PairView):
+class PairMap(PairTransformer):
     r"""A neighbour map in two dimensions that answers improve.
 
     A t-SNE of the rows in a metric that pairs have shaped, with a second, long-range attraction: rows that probably
@@ -124,7 +122,7 @@ class PairMap(PairView):
         "perplexity": [Interval(Real, 1, None, closed="left")],
         "n_iter": [Interval(Integral, 0, None, closed="left")],
         "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
-        "init": ["array-like", PairView, None],
+        "init": ["array-like", PairTransformer, None],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
@@ -151,27 +149,17 @@ class PairMap(PairView):
         self.verbose = verbose
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
-        """Draw the map.
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
+        return validate_data(
+            self, X, dtype=DTYPES, accept_sparse="csr", reset=fitting, ensure_min_samples=3 if fitting else 1
+        )
 
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            All rows, those about which nothing is known too; at least three.
-        y : array-like of shape (n_samples,), optional
-            Labels, -1 or missing where unknown. All pairs of labelled rows become constraints.
-        constraints : Constraints, optional
-            Pairs of rows that belong together or do not. Adds to what `y` says.
+    def _check_n_components(self, X: Rows) -> None:
+        """Any rows have a map."""
 
-        Returns
-        -------
-        self : object
-        """
+    def _learn(self, rows: Rows, known: Constraints) -> None:
         require("openTSNE", extra="map", purpose="PairMap")
-        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", ensure_min_samples=3)
-        known = combine(y, constraints, rows.shape[0])
-        former = self._former(X, rows.shape[0])
+        former = self._former(rows)
         rng = as_generator(self.random_state)
         if known.n_pairs == 0:
             warn_user(
@@ -179,43 +167,49 @@ class PairMap(PairView):
                 "constraints=, or labels by y.",
                 SupervisionWarning,
             )
-        with threads_for(rows.shape):
-            self._draw(self._learn(rows, known, rng), former, rng)
+        landmarks = self._landmarks = chosen_landmarks(rows.shape[0], known.rows, rng)
+        if landmarks is None:
+            self._map = self._draw(self._understand(rows, known, rng), former, rng)[0]
+        else:
+            seen = self._understand(rows[landmarks], known[landmarks], rng)
+            drawn, affinities = self._draw(seen, None if former is None else former[landmarks], rng)
+            self._report("placing all rows")
+            V = local_metric(self._spaces(rows))
+            self._map = with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs)
+            self._rows = V
+        if former is not None:
+            self._map = align(self._map, former)
+        self._scale = local_scale(self._map)
         self.embedding_ = self._map.astype(rows.dtype)
-        return self
 
-    def _former(self, X: ArrayLike, n: int) -> Float64 | None:
+    def _former(self, rows: Rows) -> Float64 | None:
         """The former map's place for each row."""
-        if self.init is None or (isinstance(self.init, PairView) and not hasattr(self.init, "embedding_")):
+        if self.init is None or (isinstance(self.init, PairTransformer) and not hasattr(self.init, "embedding_")):
             return None
-        start = np.asarray(self.init.transform(X) if isinstance(self.init, PairView) else self.init, dtype=np.float64)
-        if start.shape != (n, self.n_components):
+        start = self.init.transform(rows) if isinstance(self.init, PairTransformer) else self.init
+        start, wanted = np.asarray(start, dtype=np.float64), (rows.shape[0], self.n_components)
+        if start.shape != wanted:
             raise ValueError(
-                f"init has the shape {start.shape}, and a start of this map has ({n}, {self.n_components}): one place "
-                "for each row of X."
+                f"init has the shape {start.shape}, and a start of this map has {wanted}: one place for each row of X."
             )
         if not np.isfinite(start).all():
             raise ValueError("init holds NaN or infinity; every row needs a place to start from.")
         return start
 
-    def _learn(self, rows: Rows, known: Constraints, rng: np.random.Generator) -> tuple[Float64, ...]:
+    def _understand(self, rows: Rows, known: Constraints, rng: np.random.Generator) -> Seen:
         """Learn the spaces and the probability that two rows belong together; gives the rows in the spaces."""
         seed = int(rng.integers(2**31))
-        raw = fit_raw(rows)
-        scores = raw.scores(rows)
-        plain = raw(rows)
+        self._report("learning spaces")
+        prepared = Prepared.of(rows.astype(np.float64), known, kernel=enough_pairs(known))
 
-        def learn(pairs: Constraints) -> tuple[Spaces, tuple[Float64, ...], Evidence]:
-            learned = fit_learned(rows, scores, pairs, varies=raw.varies, kernel=enough_pairs(known), seed=seed)
-            seen = (plain, *learned(rows, scores))
-            walk = near_graph(local_metric(seen), N_NEIGHBORS).walk
-            return Spaces(raw, learned), seen, evidence_of(walk, pairs)
+        def learn(pairs: Constraints) -> tuple[Spaces, Seen, Evidence]:
+            spaces, seen = prepared.learn(pairs, seed)
+            return spaces, seen, evidence_of(near_graph(local_metric(seen), N_NEIGHBORS).walk, pairs)
 
         def measure(train: Constraints, pairs: IntArray) -> Float64:
             _, seen, evidence = learn(train)
             return _measured(seen, evidence, pairs)
 
-        self._report("learning spaces")
         self._spaces, seen, self._evidence = learn(known)
         self._rows = local_metric(seen)
         self._report("judging held-out pairs")
@@ -225,16 +219,16 @@ class PairMap(PairView):
         if self._judgement is not None:
             together, same = self._judgement.together, self._judgement.same
             self.auc_ = auc(-together[same], -together[~same])
-            self.auc_error_ = auc_error(int(same.sum()), int((~same).sum()))
+            self.auc_error_ = auc_standard_error(self.auc_, int(same.sum()), int((~same).sum()))
             self.mistakes_ = self._judgement.mistakes
         return seen
 
-    def _draw(self, seen: tuple[Float64, ...], former: Float64 | None, rng: np.random.Generator) -> None:
-        """Affinities and layout."""
-        V = self._rows
+    def _draw(self, seen: Seen, former: Float64 | None, rng: np.random.Generator) -> tuple[Float64, sparse.csr_matrix]:
+        """The layout of rows in the spaces, and their affinities."""
+        V = local_metric(seen)
         n = len(V)
         perplexity = max(1.0, min(float(self.perplexity), (n - 1) / 3 - 1))
-        found = neighbors(V, n_nearest=min(n - 1, max(1, int(3 * perplexity))))
+        found = neighbors(V, n_nearest=min(n - 1, int(3 * perplexity)))
         assert found.nearest is not None
         assert found.nearest_distance is not None
         near = neighbor_affinities(found.nearest, found.nearest_distance, perplexity)
@@ -247,19 +241,13 @@ class PairMap(PairView):
         affinities = joined(near, far)
         if former is None:
             start = principal_start(V, self.n_components, rng)
-            phases = [
-                (self.early_exaggeration_iter, EXAGGERATION, EARLY_MOMENTUM),
-                (self.n_iter, 1.0, MOMENTUM),
-            ]
+            phases = [(self.early_exaggeration_iter, EXAGGERATION, EARLY_MOMENTUM), (self.n_iter, 1.0, MOMENTUM)]
         else:
             start = parted(former, former.std() or 1.0, rng)
             phases = [(round(WARM_SHARE * self.n_iter), 1.0, MOMENTUM)]
         self.n_iter_ = sum(count for count, _, _ in phases)
-        moved = lay_out(
-            affinities, start, phases, n_jobs=self.n_jobs, progress=self._progress if self.verbose else None
-        )
-        self._map = moved if former is None else align(moved, former)
-        self._scale = local_scale(self._map)
+        progress = self._progress if self.verbose else None
+        return lay_out(affinities, start, phases, n_jobs=self.n_jobs, progress=progress), affinities
 
     def _report(self, what: str) -> None:
         if self.verbose:
@@ -297,12 +285,9 @@ class PairMap(PairView):
         Z : array of shape (n_samples, n_components)
         """
         check_is_fitted(self)
-        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
-        found, weights = self._near(self._spaces(rows))
+        rows = self._read(X, fitting=False)
+        found, weights = nearest_known(local_metric(self._spaces(rows)), self._rows)
         return place(found, weights, self._map, self._scale).astype(rows.dtype, copy=False)
-
-    def _near(self, seen: tuple[Float64, ...]) -> tuple[IntArray, Float64]:
-        return nearest_known(local_metric(seen), self._rows)
 
     def pair_proba(self, A: ArrayLike, B: ArrayLike) -> Float64:
         """Probability that rows belong together, pair by pair.
@@ -319,8 +304,7 @@ class PairMap(PairView):
             With too few pairs to hold any out it is the same for all: (must-links + 1) / (pairs + 2).
         """
         check_is_fitted(self)
-        left: Rows = validate_data(self, A, dtype=DTYPES, accept_sparse="csr", reset=False)
-        right: Rows = validate_data(self, B, dtype=DTYPES, accept_sparse="csr", reset=False)
+        left, right = self._read(A, fitting=False), self._read(B, fitting=False)
         if left.shape[0] != right.shape[0]:
             raise ValueError(
                 f"A has {left.shape[0]} rows and B {right.shape[0]}: row i of A and row i of B are one pair, so both "
@@ -328,13 +312,14 @@ class PairMap(PairView):
             )
         if self._judgement is None:
             return np.full(left.shape[0], self._prior)
-        seen, reach = zip(*(self._reached(rows) for rows in (left, right)))
-        return self._judgement.model(pair_distances(*seen, self._evidence(*reach)))
+        near, far = self._reached(left), self._reached(right)
+        return self._judgement.model(pair_distances(near[0], far[0], self._evidence(near[1], far[1])))
 
-    def _reached(self, rows: Rows) -> tuple[tuple[Float64, ...], Float64]:
+    def _reached(self, rows: Rows) -> tuple[Seen, Float64]:
         """Rows in the spaces, and what answers say about them."""
         seen = self._spaces(rows)
-        found, weights = self._near(seen)
+        known = self._rows if self._landmarks is None else self._rows[self._landmarks]
+        found, weights = nearest_known(local_metric(seen), known)
         return seen, np.einsum("ij,ijk->ik", weights, self._evidence.reach[found])
 
     def suspicious_pairs(self) -> SuspiciousPairs:
@@ -356,19 +341,17 @@ class PairMap(PairView):
             )
         order = np.argsort(-self._judgement.wrong, kind="stable")
         link = np.where(self._judgement.same, 1, -1)
-        return SuspiciousPairs(self._judgement.pairs[order], link[order], self._judgement.wrong[order])
+        pairs = np.asarray(self._judgement.pairs, dtype=np.int64)
+        if self._landmarks is not None:
+            pairs = self._landmarks[pairs].astype(np.int64)
+        return SuspiciousPairs(pairs[order], link[order], self._judgement.wrong[order])
 
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
 
 
-def local_metric(seen: tuple[Float64, ...]) -> Float64:
-    """V: the rows as they are beside the spaces of LinearPairLens and PairLens."""
-    return np.hstack(seen[:3])
-
-
-def _measured(seen: tuple[Float64, ...], evidence: Evidence, pairs: IntArray) -> Float64:
+def _measured(seen: Seen, evidence: Evidence, pairs: IntArray) -> Float64:
     """Distances of pairs of training rows."""
     left, right = (tuple(space[pairs[:, end]] for space in seen) for end in (0, 1))
     return pair_distances(left, right, evidence.of_pairs(pairs))

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines.blocks import IntArray, row_blocks
-from pairlens.spectral.pairproblem import spread_over
+from pairlens.engines import IntArray, row_blocks
+from pairlens.graphs.walks import spread_over
 from pairlens.supervision import Constraints
 
 __all__ = ["Evidence", "evidence_of"]
@@ -30,8 +30,8 @@ Float64 = NDArray[np.float64]
 
 WALK_ON = 0.9
 SMOOTHING = 0.1
-MOST_PAIRS = 1000
-"""Pairs that are followed one by one, which bounds the columns of A by twice as many; of more, so many are drawn."""
+MOST_ROWS = 2000
+"""Rows in listed pairs, each a column of A, up to which all pairs count; of more rows, 1,000 pairs are drawn."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def evidence_of(walk: sparse.csr_matrix, known: Constraints) -> Evidence:
     """
     n = walk.shape[0]
     explicit = known.explicit
-    if explicit.n_pairs > MOST_PAIRS:
-        explicit = explicit.sample(MOST_PAIRS, random_state=0)
+    if len(explicit.rows) > MOST_ROWS:
+        explicit = explicit.sample(MOST_ROWS // 2, random_state=0)
     rows = explicit.rows
     start = sparse.csc_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(n, len(rows)))
     labels = np.full(n, -1) if known.labels is None else known.labels

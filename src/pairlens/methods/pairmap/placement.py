@@ -15,8 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.blocks import IntArray, row_blocks
-from pairlens.engines.neighbors import neighbors
+from pairlens.engines import IntArray, neighbors, row_blocks
 from pairlens.methods.pairmap.affinities import perplexity_weights
 
 __all__ = ["local_scale", "nearest_known", "place"]

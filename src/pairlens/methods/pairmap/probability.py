@@ -7,14 +7,21 @@ may be held out twice. Spaces and evidence are fitted again for each fold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.blocks import IntArray
-from pairlens.judging.calibration import MISTAKES, PairModel, fit_pair_model, fit_with_mistakes, probability_wrong
+from pairlens.engines import IntArray
+from pairlens.judging import PairFolds
+from pairlens.judging.calibration import (
+    MISTAKES,
+    PairModel,
+    fit_pair_model,
+    fit_with_mistakes,
+    probability_wrong,
+)
 from pairlens.supervision import Constraints
 
 __all__ = ["HeldOutPairs", "Judgement", "drawn_folds", "enough_pairs", "judged", "pair_distances"]
@@ -25,8 +32,6 @@ FOLDS = 3
 PAIRS_PER_ROW = 2
 FEWEST_OF_A_KIND = 3
 FEWEST_HELD_OUT = 5
-MOST_PAIRS = 20_000
-"""Pairs that take part in the folds; of more, so many are drawn."""
 
 
 def enough_pairs(known: Constraints) -> bool:
@@ -34,43 +39,10 @@ def enough_pairs(known: Constraints) -> bool:
     return min(known.n_must_link, known.n_cannot_link) >= FEWEST_OF_A_KIND
 
 
-def drawn_folds(known: Constraints, rng: np.random.Generator) -> Iterator[tuple[Constraints, Constraints]]:
-    """(train, held out) constraints over the same rows."""
-    listed = known.sample(min(known.n_pairs, MOST_PAIRS), rng)
-    rows = known.rows
-    if known.n_pairs <= PAIRS_PER_ROW * len(rows):
-        yield from listed.split(FOLDS, rng)
-        return
-    fold = np.full(len(known), -1)
-    fold[rng.permutation(rows)] = np.arange(len(rows)) % FOLDS
-    for number in range(FOLDS):
-        inside = fold == number
-        yield _without(known, inside), _touching(listed, inside)
-
-
-def _without(known: Constraints, gone: NDArray[np.bool_]) -> Constraints:
-    """What is known about pairs with no row among those gone."""
-    explicit = known.explicit
-    kept = _selected(explicit, *(~gone[pairs].any(axis=1) for pairs in (explicit.must_link, explicit.cannot_link)))
-    if known.labels is None:
-        return kept
-    labels = Constraints.from_labels(np.where(gone, -1, known.labels))
-    return labels.merge(kept, on_conflict="warn")
-
-
-def _touching(listed: Constraints, inside: NDArray[np.bool_]) -> Constraints:
-    return _selected(listed, *(inside[pairs].any(axis=1) for pairs in (listed.must_link, listed.cannot_link)))
-
-
-def _selected(known: Constraints, must: NDArray[np.bool_], cannot: NDArray[np.bool_]) -> Constraints:
-    return Constraints(
-        known.must_link[must],
-        known.cannot_link[cannot],
-        n_samples=len(known),
-        must_link_weight=known.must_link_weight[must],
-        cannot_link_weight=known.cannot_link_weight[cannot],
-        on_conflict="warn",
-    )
+def drawn_folds(known: Constraints, rng: np.random.Generator) -> PairFolds:
+    """Three folds over the pairs, or over the rows where pairs imply one another."""
+    draw = PairFolds.draw if known.n_pairs <= PAIRS_PER_ROW * len(known.rows) else PairFolds.draw_rows
+    return draw(known, FOLDS, rng)
 
 
 def pair_distances(left: tuple[Float64, ...], right: tuple[Float64, ...], evidence: Float64) -> Float64:

@@ -1,35 +1,48 @@
 """The spaces in which PairMap measures rows: as they are, and as pairs have taught methods to see them.
 
 Every space is centred on the training rows and has total variance 1 there, so that distances in different spaces can be
-compared and added.
+compared and added. What depends on the rows alone is prepared once (:class:`Prepared`) and serves the pairs of all
+folds.
 """
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.decomposition import PCA
 
-from pairlens.engines.blocks import Rows
-from pairlens.exceptions import SupervisionWarning
-from pairlens.methods._stages import Standardiser, exact_means
-from pairlens.methods.kernel_bwdr import KernelBWDR
-from pairlens.methods.pairlens import LinearPairLens, PairLens
+from pairlens.engines import Rows
+from pairlens.kernels.features import KernelFeatures
+from pairlens.methods.pairlens import (
+    FirstStage,
+    Rival,
+    SecondStage,
+    SecondView,
+    Standardiser,
+    exact_means,
+    principal_rows,
+)
+from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
-__all__ = ["Learned", "Raw", "Spaces", "Unit", "fit_learned", "fit_raw"]
+__all__ = ["LensSpaces", "Prepared", "RawSpace", "Seen", "Spaces", "Unit", "local_metric"]
 
 Float64 = NDArray[np.float64]
+Seen = tuple[Float64, Float64, Float64, Float64]
+"""Rows as they are, and in the spaces of LinearPairLens, PairLens and KernelBWDR."""
 
 LINEAR_COLUMNS = 15
 WIDEST_SPARSE = 2000
 """Columns up to which sparse rows are made dense; wider ones are reduced to their leading principal components."""
 SPARSE_COMPONENTS = 200
+
+
+def local_metric(seen: Seen) -> Float64:
+    """V: the rows as they are beside the spaces of LinearPairLens and PairLens."""
+    return np.hstack(seen[:3])
 
 
 @dataclass(frozen=True)
@@ -52,35 +65,26 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Raw:
+class RawSpace:
     """The rows as they are: z-scores, of wide sparse rows in their leading principal components."""
 
     standardiser: Standardiser
     principal: PCA | None
     unit: Unit
 
-    @property
-    def varies(self) -> bool:
-        """Whether there is a column that is not constant."""
-        return bool(np.isfinite(self.standardiser.scale).any())
-
-    def scores(self, X: Rows) -> Rows:
-        """z-scores; sparse rows are scaled only and stay sparse."""
-        return self.standardiser(X.astype(np.float64))
+    @classmethod
+    def of(cls, X: Rows) -> RawSpace:
+        """z-scores by the statistics of these rows."""
+        standardiser = Standardiser.of(X, exact_means(X))
+        scores = standardiser(X)
+        principal = None
+        if sparse.issparse(X) and X.shape[1] > WIDEST_SPARSE:
+            kept = min(SPARSE_COMPONENTS, X.shape[0] - 1)
+            principal = PCA(kept, svd_solver="arpack", random_state=0).fit(scores)
+        return cls(standardiser, principal, Unit.of(_dense(scores, principal)))
 
     def __call__(self, X: Rows) -> Float64:
-        return self.unit(_dense(self.scores(X), self.principal))
-
-
-def fit_raw(X: Rows) -> Raw:
-    """z-scores by the statistics of these rows."""
-    standardiser = Standardiser.of(X.astype(np.float64), exact_means(X))
-    scores = standardiser(X.astype(np.float64))
-    principal = None
-    if sparse.issparse(X) and X.shape[1] > WIDEST_SPARSE and X.shape[0] > 2:
-        kept = min(SPARSE_COMPONENTS, X.shape[0] - 2)
-        principal = PCA(kept, svd_solver="arpack", random_state=0).fit(scores)
-    return Raw(standardiser, principal, Unit.of(_dense(scores, principal)))
+        return self.unit(_dense(self.standardiser(X), self.principal))
 
 
 def _dense(scores: Rows, principal: PCA | None) -> Float64:
@@ -90,59 +94,99 @@ def _dense(scores: Rows, principal: PCA | None) -> Float64:
 
 
 @dataclass(frozen=True)
-class Learned:
-    """The spaces that pairs have taught; a method that finds no direction has no columns.
+class LensSpaces:
+    """The spaces that pairs have taught.
 
     Attributes
     ----------
-    linear : LinearPairLens or None
-        15 columns, or all.
-    lens : PairLens or None
-        Two columns from diffusion coordinates.
-    kernel : KernelBWDR or None
-        Two columns of the z-scores. None too where no probability is asked for.
+    components : array of shape (n_directions, n_features)
+        15 columns of LinearPairLens, or all.
+    second : SecondView
+        Two columns of PairLens, from diffusion coordinates of these.
+    kernel : KernelFeatures or None
+        Kernel principal components of the z-scores; None where no probability is asked for.
+    directions : array of shape (n_kernel_features, 2)
+        Two columns of KernelBWDR there.
     units : tuple of Unit
-        In this order.
+        Of the three spaces.
     """
 
-    linear: LinearPairLens | None
-    lens: PairLens | None
-    kernel: KernelBWDR | None
+    components: Float64
+    second: SecondView
+    kernel: KernelFeatures | None
+    directions: Float64
     units: tuple[Unit, Unit, Unit]
 
-    def __call__(self, X: Rows, scores: Rows) -> tuple[Float64, Float64, Float64]:
-        """Rows in the three spaces; `scores` are their z-scores."""
-        rows = X.astype(np.float64)
-        found = (_seen(self.linear, rows), _seen(self.lens, rows), _seen(self.kernel, scores))
-        return self.units[0](found[0]), self.units[1](found[1]), self.units[2](found[2])
-
-
-def fit_learned(X: Rows, scores: Rows, known: Constraints, *, varies: bool, kernel: bool, seed: int) -> Learned:
-    """Fit the three methods to the rows and what is known about pairs of them; rows without variation teach nothing."""
-    if not varies:
-        return Learned(None, None, None, (Unit.of(np.empty((X.shape[0], 0))),) * 3)
-    rows = X.astype(np.float64)
-    with warnings.catch_warnings():
-        # What one space lacks is no news about the map.
-        warnings.simplefilter("ignore", SupervisionWarning)
-        linear = LinearPairLens(min(LINEAR_COLUMNS, X.shape[1]), random_state=seed).fit(rows, constraints=known)
-        lens = PairLens(2, guard=False, random_state=seed).fit(rows, constraints=known)
-        other = KernelBWDR(2).fit(scores, constraints=known) if kernel else None
-    units = (Unit.of(_seen(linear, rows)), Unit.of(_seen(lens, rows)), Unit.of(_seen(other, scores)))
-    return Learned(linear, lens, other, units)
-
-
-def _seen(model: Any, rows: Rows) -> Float64:
-    return np.empty((rows.shape[0], 0)) if model is None else np.asarray(model.transform(rows), dtype=np.float64)
+    def __call__(self, X: Rows, standardiser: Standardiser) -> tuple[Float64, Float64, Float64]:
+        """Rows in the three spaces."""
+        linear = np.asarray(X @ self.components.T) - standardiser.mean @ self.components.T
+        lens = self.second.embed(linear)
+        kernel = np.zeros((X.shape[0], 0)) if self.kernel is None else self.kernel(standardiser(X)) @ self.directions
+        return self.units[0](linear), self.units[1](lens), self.units[2](kernel)
 
 
 @dataclass(frozen=True)
 class Spaces:
-    """All four spaces."""
+    """All four spaces; rows without variation have the first only."""
 
-    raw: Raw
-    learned: Learned
+    raw: RawSpace
+    learned: LensSpaces | None
 
-    def __call__(self, X: Rows) -> tuple[Float64, Float64, Float64, Float64]:
-        """Rows as they are, and in the spaces of LinearPairLens, PairLens and KernelBWDR."""
-        return (self.raw(X), *self.learned(X, self.raw.scores(X)))
+    def __call__(self, X: Rows) -> Seen:
+        rows = X.astype(np.float64)
+        if self.learned is None:
+            nothing = np.zeros((X.shape[0], 0))
+            return self.raw(rows), nothing, nothing, nothing
+        return (self.raw(rows), *self.learned(rows, self.raw.standardiser))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the spaces need of the rows alone.
+
+    Attributes
+    ----------
+    raw : RawSpace
+    plain : array of shape (n_rows, n_columns)
+        The rows there.
+    space : RowSpace
+        The coordinates of the first stage.
+    first : FirstStage or None
+        None for rows without variation.
+    rival : Rival or None
+        None where no probability is asked for.
+    """
+
+    raw: RawSpace
+    plain: Float64
+    space: RowSpace
+    first: FirstStage | None
+    rival: Rival | None
+
+    @classmethod
+    def of(cls, X: Rows, known: Constraints, *, kernel: bool) -> Prepared:
+        """Prepare rows in float64; those in pairs are spanned where not all can be."""
+        raw = RawSpace.of(X)
+        space = principal_rows(X, raw.standardiser.mean, anchors=known.rows)
+        first = FirstStage.of(space.rows) if space.dim else None
+        rival = Rival.of(raw.standardiser(X), 2) if kernel and space.dim else None
+        return cls(raw, raw(X), space, first, rival)
+
+    def learn(self, known: Constraints, seed: int) -> tuple[Spaces, Seen]:
+        """The spaces that these pairs teach, and the rows in them."""
+        nothing = np.zeros((len(self.plain), 0))
+        if self.first is None:
+            return Spaces(self.raw, None), (self.plain, nothing, nothing, nothing)
+        fit = self.first.fit(known, random_state=seed)
+        directions = fit.directions(LINEAR_COLUMNS)[1]
+        linear = self.first.problem.rows @ directions
+        second, lens = SecondStage.of(linear, diffuse=True).fit(known, strength=fit.strength, n_components=2)
+        kernel, turned = nothing, np.zeros((0, 2))
+        if self.rival is not None:
+            turned = self.rival.directions(known)
+            kernel = np.asarray(self.rival.space.rows @ turned)
+        units = (Unit.of(linear), Unit.of(lens), Unit.of(kernel))
+        learned = LensSpaces(
+            self.space.lift(directions), second, None if self.rival is None else self.rival.features, turned, units
+        )
+        return Spaces(self.raw, learned), (self.plain, units[0](linear), units[1](lens), units[2](kernel))
