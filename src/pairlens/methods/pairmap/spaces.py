@@ -8,11 +8,11 @@ folds.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.decomposition import PCA
 
 from pairlens.engines import Rows
 from pairlens.kernels.features import KernelFeatures
@@ -27,6 +27,9 @@ from pairlens.methods.pairlens import (
 )
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
+
+if TYPE_CHECKING:
+    from sklearn.decomposition import PCA
 
 __all__ = ["LensSpaces", "Prepared", "RawSpace", "Seen", "Spaces", "Unit", "local_metric"]
 
@@ -79,6 +82,8 @@ class RawSpace:
         scores = standardiser(X)
         principal = None
         if sparse.issparse(X) and X.shape[1] > WIDEST_SPARSE:
+            from sklearn.decomposition import PCA
+
             kept = min(SPARSE_COMPONENTS, X.shape[0] - 1)
             principal = PCA(kept, svd_solver="arpack", random_state=0).fit(scores)
         return cls(standardiser, principal, Unit.of(_dense(scores, principal)))
