@@ -16,14 +16,14 @@ __all__ = ["demo"]
 
 PER_CLASS = 3
 """Must-links and cannot-links for each of the ten digits: 60 pairs."""
-METHODS = ["pairlens", "linear-pairlens", "wbdr", "bwdr", "dsp"]
+METHODS = ["pairmap", "pairlens", "linear-pairlens", "wbdr", "bwdr", "dsp"]
 
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for the files of the tour.")] = Path("demo"),
     seed: options.Seed = 0,
 ) -> None:
-    """Fit, compare and report on digits from 60 answered pairs, in under a minute.
+    """Fit, compare and report on digits from 60 answered pairs, in about two minutes.
 
     Writes the table, the pairs and all results to a folder, and shows the commands that do the same.
     """

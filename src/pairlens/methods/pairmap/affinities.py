@@ -18,10 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray
+from pairlens.engines import IntArray, neighbors
 from pairlens.graphs.edges import weight_matrix
 
-__all__ = ["LongRange", "joined", "long_range", "neighbor_affinities", "perplexity_weights", "random_partners"]
+__all__ = [
+    "LongRange",
+    "joined",
+    "long_range",
+    "neighbor_affinities",
+    "perplexity_weights",
+    "random_partners",
+    "tsne_affinities",
+]
 
 Float64 = NDArray[np.float64]
 
@@ -97,6 +105,16 @@ def neighbor_affinities(nearest: IntArray, distance: Float64, perplexity: float)
     weights = perplexity_weights(distance**2, perplexity)
     directed = sparse.csr_matrix((weights.ravel(), nearest.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
     return ((directed + directed.T) / (2 * n)).tocsr()
+
+
+def tsne_affinities(V: Float64, perplexity: float) -> sparse.csr_matrix:
+    """Q of rows in a metric: neighbours three times the perplexity, which is at most (n - 1) / 3 - 1."""
+    n = len(V)
+    perplexity = max(1.0, min(perplexity, (n - 1) / 3 - 1))
+    found = neighbors(V, n_nearest=min(n - 1, int(3 * perplexity)))
+    assert found.nearest is not None
+    assert found.nearest_distance is not None
+    return neighbor_affinities(found.nearest, found.nearest_distance, perplexity)
 
 
 def random_partners(n: int, rng: np.random.Generator) -> IntArray:

@@ -14,15 +14,24 @@ from pairlens._optional import require
 from pairlens._random import as_generator
 from pairlens._sklearn import DTYPES, Interval, check_is_fitted, validate_data
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows, neighbors
+from pairlens.engines import IntArray, Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.walks import near_graph
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.methods.base import PairTransformer
-from pairlens.methods.pairmap.affinities import joined, long_range, neighbor_affinities, random_partners
+from pairlens.methods.pairmap.affinities import joined, long_range, random_partners, tsne_affinities
 from pairlens.methods.pairmap.evidence import Evidence, evidence_of
 from pairlens.methods.pairmap.landmarks import chosen_landmarks, with_placed
-from pairlens.methods.pairmap.layout import align, lay_out, parted, principal_start
+from pairlens.methods.pairmap.layout import (
+    EARLY_ITER,
+    MOMENTUM,
+    N_ITER,
+    align,
+    lay_out,
+    parted,
+    phases_of,
+    principal_start,
+)
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
 from pairlens.methods.pairmap.probability import FEWEST_OF_A_KIND, Judgement, enough_pairs, judged, pair_distances
 from pairlens.methods.pairmap.spaces import Prepared, Seen, Spaces, local_metric
@@ -33,8 +42,6 @@ __all__ = ["PairMap"]
 Float64 = NDArray[np.float64]
 
 N_NEIGHBORS = 10
-EXAGGERATION = 12.0
-EARLY_MOMENTUM, MOMENTUM = 0.5, 0.8
 WARM_SHARE = 0.2
 """Iterations of a warm start, as a share of those after the exaggeration."""
 
@@ -133,8 +140,8 @@ class PairMap(PairTransformer):
         n_components: int = 2,
         *,
         perplexity: float = 30,
-        n_iter: int = 500,
-        early_exaggeration_iter: int = 250,
+        n_iter: int = N_ITER,
+        early_exaggeration_iter: int = EARLY_ITER,
         init: Any = None,
         n_jobs: int | None = 1,
         verbose: int = 0,
@@ -227,21 +234,16 @@ class PairMap(PairTransformer):
         """The layout of rows in the spaces, and their affinities."""
         V = local_metric(seen)
         n = len(V)
-        perplexity = max(1.0, min(float(self.perplexity), (n - 1) / 3 - 1))
-        found = neighbors(V, n_nearest=min(n - 1, int(3 * perplexity)))
-        assert found.nearest is not None
-        assert found.nearest_distance is not None
-        near = neighbor_affinities(found.nearest, found.nearest_distance, perplexity)
         far = None
         if self._judgement is not None:
             pairs = random_partners(n, rng)
             together = self._judgement.model(_measured(seen, self._evidence, pairs))
             far = long_range(pairs, together, self._judgement.prior, n)
         self.long_range_ = 0.0 if far is None else far.share
-        affinities = joined(near, far)
+        affinities = joined(tsne_affinities(V, float(self.perplexity)), far)
         if former is None:
             start = principal_start(V, self.n_components, rng)
-            phases = [(self.early_exaggeration_iter, EXAGGERATION, EARLY_MOMENTUM), (self.n_iter, 1.0, MOMENTUM)]
+            phases = phases_of(self.early_exaggeration_iter, self.n_iter)
         else:
             start = parted(former, former.std() or 1.0, rng)
             phases = [(round(WARM_SHARE * self.n_iter), 1.0, MOMENTUM)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy import sparse
 
 from pairlens._optional import require
 
-__all__ = ["align", "lay_out", "parted", "principal_start"]
+__all__ = ["EARLY_ITER", "MOMENTUM", "N_ITER", "Phase", "align", "lay_out", "parted", "phases_of", "principal_start"]
 
 Float64 = NDArray[np.float64]
 
@@ -19,9 +19,15 @@ START = 1e-4
 """Standard deviation of the first column of the start: so small that all rows see each other."""
 PARTED = 1e-2
 """Of rows that start in one place, how far they are parted, as a share of the spread of the start."""
+EXAGGERATION = 12.0
+EARLY_MOMENTUM, MOMENTUM = 0.5, 0.8
+EARLY_ITER, N_ITER = 250, 500
 TREE_LIMIT = 10_000
 """Rows from which repulsion is interpolated on a grid (FFT), and not summed over a tree."""
 REPORT_EVERY = 50
+
+Phase = tuple[int, float, float]
+"""Number of iterations, exaggeration and momentum."""
 
 Progress = Callable[[int], None]
 
@@ -54,10 +60,15 @@ def parted(start: Float64, size: float, rng: np.random.Generator) -> Float64:
     return result
 
 
+def phases_of(early_iter: int, n_iter: int) -> list[Phase]:
+    """Groups form while attraction is 12 times as strong; then the map unfolds."""
+    return [(early_iter, EXAGGERATION, EARLY_MOMENTUM), (n_iter, 1.0, MOMENTUM)]
+
+
 def lay_out(
     affinities: sparse.csr_matrix,
     start: Float64,
-    phases: list[tuple[int, float, float]],
+    phases: Sequence[Phase],
     *,
     n_jobs: int | None,
     progress: Progress | None = None,
@@ -69,7 +80,7 @@ def lay_out(
     affinities : CSR matrix of shape (n_rows, n_rows)
         Symmetric, with sum 1.
     start : array of shape (n_rows, n_components)
-    phases : list of (number of iterations, exaggeration, momentum)
+    phases : sequence of (number of iterations, exaggeration, momentum)
         The learning rate is the number of rows over the exaggeration.
     n_jobs : int or None
         Threads. With one the result is the same every time.

@@ -148,14 +148,14 @@ def judged(
         together[inside] = fit_pair_model(*part)(tested)
         for share, chance, truth in zip(MISTAKES, probable, fit_with_mistakes(*part)[0]):
             wrong[inside] += chance * probability_wrong(truth(tested), answers, float(share))
-    pairs, first, back, times = np.unique(
-        held_out.pairs, axis=0, return_index=True, return_inverse=True, return_counts=True
-    )
+    # Two answers about one pair may contradict each other: both are listed.
+    said = np.column_stack([held_out.pairs, held_out.same])
+    _, first, back, times = np.unique(said, axis=0, return_index=True, return_inverse=True, return_counts=True)
     back = back.ravel()
     return Judgement(
         model=model,
         prior=(np.count_nonzero(held_out.same) + 1) / (count + 2),
-        pairs=pairs,
+        pairs=held_out.pairs[first],
         same=held_out.same[first],
         together=np.bincount(back, together) / times,
         wrong=np.bincount(back, wrong) / times,
