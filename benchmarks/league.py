@@ -133,7 +133,9 @@ def library_methods() -> dict[str, Maker]:
     return {
         name: _with_seed(cls)
         for name, cls in classes.items()
-        if "n_components" in inspect.signature(cls).parameters
+        # Maps have a league of their own: they have two dimensions only.
+        if name != "PairMap"
+        and "n_components" in inspect.signature(cls).parameters
         and "constraints" in inspect.signature(cls.fit).parameters
     }
 

@@ -61,10 +61,8 @@ class Setting:
 
 
 NOTHING = Setting("R", 0)
-FULL_SETTINGS = (
-    NOTHING,
-    *(Setting(kind, count, wrong) for kind, count in (("R", 60), ("R", 200), ("G", 3), ("G", 10)) for wrong in (0, 0.1, 0.2)),
-)
+ANSWERED = (("R", 60), ("R", 200), ("G", 3), ("G", 10))
+FULL_SETTINGS = (NOTHING, *(Setting(kind, count, wrong) for kind, count in ANSWERED for wrong in (0.0, 0.1, 0.2)))
 QUICK_SETTINGS = (
     NOTHING,
     Setting("R", 60),
