@@ -57,7 +57,7 @@ def test_a_map_is_shown_beside_pca_and_a_tsne_of_the_rows_alone():
     model = PairMap(n_iter=50, early_exaggeration_iter=20, random_state=0).fit(X, constraints=PAIRS)
     shown = page(model, constraints=PAIRS, labels=y, n_splits=2)
     assert [view["key"] for view in shown.data["views"]] == ["view", "pca", "tsne"]
-    alone = np.column_stack([unpacked(column) for column in shown.data["views"][2]["columns"]])
+    alone = np.column_stack([shown.column(2, axis) for axis in range(2)])
     np.testing.assert_allclose(alone, plain_map(X), rtol=1e-5)
     assert all(len(lines["judged"]) == 3 for lines in shown.data["pairs"])
     for text in (
@@ -65,7 +65,7 @@ def test_a_map_is_shown_beside_pca_and_a_tsne_of_the_rows_alone():
         "t-SNE of the rows alone",
         "PCA and t-SNE have their own",
     ):
-        assert text in shown.text
+        assert text in shown.words
     assert [view["key"] for view in page(WBDR(2).fit(X, constraints=PAIRS)).data["views"]] == ["view", "pca"]
 
 
