@@ -123,7 +123,7 @@ class Control:
 
 
 def controls(fitted: FittedView, seed: int) -> tuple[Control, ...]:
-    """PCA in as many directions; for a map also the t-SNE of the rows alone, so that what the answers added is fitted."""
+    """PCA in as many directions; for a map also the t-SNE of the rows alone, which shows what the answers added."""
     pca, axes = pca_view(fitted.rows, fitted.Z.shape[1], seed)
     found = [Control("pca", "PCA", axes, pca, f"PCA, {pca.shape[1]} of its components")]
     if isinstance(fitted.estimator, PairMap):
