@@ -1,6 +1,6 @@
 """The picture of the maps: eight sets side by side, with the maps of PairMap, t-SNE and UMAP.
 
-    python -m benchmarks.maps_figure
+python -m benchmarks.maps_figure
 """
 
 from __future__ import annotations
