@@ -16,6 +16,8 @@ __all__ = ["demo"]
 
 PER_CLASS = 3
 """Must-links and cannot-links for each of the ten digits: 60 pairs."""
+FOLDS = 3
+"""Of the comparison: a map is drawn anew for each."""
 METHODS = ["pairmap", "pairlens", "linear-pairlens", "wbdr", "bwdr", "dsp"]
 
 
@@ -42,8 +44,8 @@ def demo(
     sample(data, pairs, labels="digit", id_column="id", per_class=PER_CLASS, seed=seed, overwrite=True)
     _show(f"pairlens fit {data} --pairs {pairs} --id id --colour digit --out {out}")
     fit(data, out, pairs=pairs, id_column="id", colour="digit", seed=seed, overwrite=True)
-    _show(f"pairlens compare {data} --pairs {pairs} --id id --drop digit --methods {','.join(METHODS)}")
-    compare(data, pairs=pairs, id_column="id", drop=["digit"], methods=METHODS, seed=seed)
+    _show(f"pairlens compare {data} --pairs {pairs} --id id --drop digit --methods {','.join(METHODS)} --folds {FOLDS}")
+    compare(data, pairs=pairs, id_column="id", drop=["digit"], methods=METHODS, folds=FOLDS, seed=seed)
     report = out / REPORT
     tell(f"\n{time.perf_counter() - start:.0f} s in all")
     if report.exists():
