@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.league import DOCS, Job
-from benchmarks.maps import METHODS, ROWS, Setting, answers, scores
+from benchmarks.maps import METHODS, Setting, answers, scores
 from pairlens.papers.figures import repeatable_style
 
 __all__ = ["save"]
@@ -18,6 +18,8 @@ __all__ = ["save"]
 SETS = ("seeds", "wine", "wdbc", "vehicle", "segmentation_test", "mfeat_zer", "pendigits", "coil20")
 SHOWN = ("PairMap", "t-SNE", "UMAP")
 SETTING = Setting("R", 200)
+ROWS = 300
+"""Of each set: more dots would hide each other at this size."""
 
 
 def draw() -> Any:

@@ -41,6 +41,7 @@ MISTAKES_PRIOR = 10.0
 MISTAKES_PENALTY = 0.1
 EXCEPTIONS = 0.02
 TOLERANCE = 1e-11
+POLISH_STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -178,5 +179,24 @@ def _fit(
     bounds = [(None, None)] + [(0.0, None) if free else (0.0, 0.0) for free in varies]
     options = {"maxiter": 1000, "ftol": 0.0, "gtol": TOLERANCE}
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    slopes = found.x[1:] / unit
-    return PairModel(float(found.x[0] + slopes @ mean), slopes), float(found.fun), found.x
+    # Without odd pairs the problem is convex, and its solution does not depend on the processor.
+    theta = found.x if odd else _polished(found.x, standard, same, weight, penalty)
+    slopes = theta[1:] / unit
+    return PairModel(float(theta[0] + slopes @ mean), slopes), float(found.fun), theta
+
+
+def _polished(theta: Float64, standard: Float64, same: NDArray[np.bool_], weight: Float64, penalty: float) -> Float64:
+    """A few steps of Newton's method in the slopes that are not at their bound: all digits, where L-BFGS gives half."""
+    free = np.concatenate([[True], theta[1:] > 0])
+    design = np.column_stack([np.ones(len(standard)), -standard])[:, free]
+    ridge = penalty * np.diag(np.concatenate([[0.0], np.ones(free.sum() - 1)]))
+    x = theta[free]
+    for _ in range(POLISH_STEPS):
+        together = expit(design @ x)
+        gradient = design.T @ (weight * (together - same)) + ridge @ x
+        curvature = (design * (weight * together * (1 - together))[:, None]).T @ design + ridge
+        x = x - np.linalg.solve(curvature, gradient)
+    result = theta.copy()
+    # A slope that was all but zero may end below it.
+    result[free] = np.concatenate([x[:1], np.maximum(x[1:], 0.0)])
+    return result
