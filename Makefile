@@ -16,7 +16,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make bench   measure against peers, as ratios in one run"
-	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: 80 minutes)"
+	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: 80 minutes; ARGS=\"--maps\": maps, docs/maps.md)"
 	@echo "make reproduce  the experiments of the papers, quickly (reproduce-full: as printed; writes docs/reproduction.md)"
 	@echo "make docs    the pages of docs/ and the API as HTML, in build/docs"
 

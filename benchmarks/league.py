@@ -2,6 +2,7 @@
 
     python -m benchmarks.league            # some sets, at most 10 minutes on two cores
     python -m benchmarks.league --full     # every labelled set, 80 minutes
+    python -m benchmarks.league --maps     # pictures in two dimensions: benchmarks/maps.py
     python -m benchmarks.league --sets wine seeds --methods PCA PairLens --only-print
 
 They write docs/league.md and its picture. Data come from the folder in the environment variable ``PAIRLENS_DATA``.
@@ -133,7 +134,9 @@ def library_methods() -> dict[str, Maker]:
     return {
         name: _with_seed(cls)
         for name, cls in classes.items()
-        if "n_components" in inspect.signature(cls).parameters
+        # Maps have a league of their own: they have two dimensions only.
+        if name != "PairMap"
+        and "n_components" in inspect.signature(cls).parameters
         and "constraints" in inspect.signature(cls.fit).parameters
     }
 
@@ -371,6 +374,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run a profile, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="every labelled set, 3 splits, 12 settings")
+    parser.add_argument("--maps", action="store_true", help="the league of maps, benchmarks/maps.py, and docs/maps.md")
     parser.add_argument("--sets", nargs="+", default=[], help="only these data sets")
     parser.add_argument("--methods", nargs="+", default=[], help="only these methods")
     parser.add_argument("--again", nargs="+", default=[], help="methods whose results are computed again")
@@ -379,6 +383,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--only-print", action="store_true", help="leave docs/league.md alone")
     options = parser.parse_args(arguments)
+    if options.maps:
+        from benchmarks import maps
+
+        maps.main(options)
+        return
     _enter(options.entries)
     if unknown := (set(options.methods) | set(options.again)) - set(ENTRIES):
         parser.error(f"unknown methods {sorted(unknown)}; there are {', '.join(ENTRIES)}")

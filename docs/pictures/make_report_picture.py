@@ -14,7 +14,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_digits
 
-from pairlens import Constraints, PairLens
+from pairlens import Constraints, PairMap
 from pairlens.report import write_report
 
 
@@ -30,7 +30,7 @@ def main() -> None:
 
     digits = load_digits()
     pairs = Constraints.from_labels(digits.target, per_class=3, random_state=0)
-    model = PairLens(n_components=2, random_state=0).fit(digits.data, constraints=pairs)
+    model = PairMap(random_state=0).fit(digits.data, constraints=pairs)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page_path = Path(folder) / "report.html"
         write_report(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pairlens.methods.lppsi import LPPSI, KernelLPPSI
     from pairlens.methods.npssdr import NPSSDR
     from pairlens.methods.pairlens import LinearPairLens, PairLens
+    from pairlens.methods.pairmap.estimator import PairMap
     from pairlens.methods.sda import SDA
     from pairlens.methods.sodrpac import SODRPaC
     from pairlens.methods.ssdr import SSDR
@@ -64,6 +65,7 @@ _HOMES = {
     "LinearPairLens": "methods.pairlens",
     "NPSSDR": "methods.npssdr",
     "PairLens": "methods.pairlens",
+    "PairMap": "methods.pairmap.estimator",
     "Preferences": "supervision",
     "Quadruplets": "supervision",
     "RCA": "methods.chunklets",
@@ -115,6 +117,7 @@ __all__ = [
     "KernelWBDR",
     "LinearPairLens",
     "PairLens",
+    "PairMap",
     "Preferences",
     "Quadruplets",
     "RankSVM",

@@ -38,7 +38,7 @@ def test_from_a_table_to_a_report_and_on_to_new_rows(table, shell):
     """The main job: fit, then everything that follows from its files."""
     outcome = shell(*FIT, "--out", "result")
     assert outcome.code == 0, outcome.err
-    assert "PairLens: 60 rows with 4 columns" in outcome.out
+    assert "PairMap: 60 rows with 4 columns" in outcome.out
     assert "AUC of held-out pairs: " in outcome.out
     assert "left out, not numbers: note" in outcome.out
     assert outcome.err == ""
@@ -57,7 +57,7 @@ def test_from_a_table_to_a_report_and_on_to_new_rows(table, shell):
         assert "data.csv" in page
 
     embedding = (result / "embedding.csv").read_text().splitlines()
-    assert embedding[0] == "id,pairlens0,pairlens1"
+    assert embedding[0] == "id,pairmap0,pairmap1"
     assert [line.split(",")[0] for line in embedding[1:]] == IDS
 
     again = shell("transform", "result/model.pairlens", "data.csv", "--id", "id", "--out", "again.csv")

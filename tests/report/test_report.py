@@ -20,9 +20,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import pairlens
-from pairlens import LPP, WBDR, WSDR, Constraints, KernelWBDR, LinearPairLens, Preferences, RankSVM, SKKMeans
+from pairlens import LPP, WBDR, WSDR, Constraints, KernelWBDR, LinearPairLens, PairMap, Preferences, RankSVM, SKKMeans
 from pairlens._markup import Markup, joined, number, plain, tag
 from pairlens.exceptions import MissingExtraError
+from pairlens.methods.pairmap.plain import plain_map
 from pairlens.metrics import pairwise_accuracy
 from pairlens.report import Report, _pairs, _points, build_report, write_report
 from pairlens.report._views import feature_weights, look
@@ -49,6 +50,23 @@ def small_plotly(monkeypatch):
 
 def page(model, rows=X, **options) -> Page:
     return Page(build_report(model, rows, **options))
+
+
+def test_a_map_is_shown_beside_pca_and_a_tsne_of_the_rows_alone():
+    pytest.importorskip("openTSNE")
+    model = PairMap(n_iter=50, early_exaggeration_iter=20, random_state=0).fit(X, constraints=PAIRS)
+    shown = page(model, constraints=PAIRS, labels=y, n_splits=2)
+    assert [view["key"] for view in shown.data["views"]] == ["view", "pca", "tsne"]
+    alone = np.column_stack([shown.column(2, axis) for axis in range(2)])
+    np.testing.assert_allclose(alone, plain_map(X), rtol=1e-5)
+    assert all(len(lines["judged"]) == 3 for lines in shown.data["pairs"])
+    for text in (
+        "The view, beside that of PCA and of t-SNE",
+        "t-SNE of the rows alone",
+        "PCA and t-SNE have their own",
+    ):
+        assert text in shown.words
+    assert [view["key"] for view in page(WBDR(2).fit(X, constraints=PAIRS)).data["views"]] == ["view", "pca"]
 
 
 # ---- satisfied or violated

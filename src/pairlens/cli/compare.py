@@ -97,13 +97,14 @@ def _contests(
     known: Any, wanted: list[str], n_components: int | str, seed: int, scaling: list[tuple[str, Any]]
 ) -> list[tuple[str, dict[str, Any]]]:
     """Which models are judged by what."""
-    from pairlens.selection.registry import CONTROLS, cli_name, makes_view, method_class, view_methods
+    from pairlens.selection.registry import CONTROLS, cli_name, makes_view, method_class, takes_dimension, view_methods
 
+    size = 2 if n_components == "auto" else int(n_components)
     names = [cli_name(method_class(name).__name__) for name in wanted if name not in CONTROLS]
     result = []
     if known.constraints.n_pairs:
         suits = view_methods("constraints")
-        chosen = [name for name in suits if not names or name in names]
+        chosen = [name for name in suits if name in names or (not names and takes_dimension(method_class(name), size))]
         result.append(("pairs", [*chosen, *CONTROLS]))
     if known.preferences.n_pairs:
         suits = [*view_methods("preferences"), "rank-svm"]

@@ -44,7 +44,7 @@ def fit(
         typer.Option(
             "--method",
             metavar="NAME",
-            help="The method: pairlens by default, wsdr if there are only preferences.",
+            help="The method: pairmap by default, pairlens unless --dims is 2, wsdr if there are only preferences.",
             autocompletion=options.complete_method,
             show_default=False,
         ),
@@ -137,7 +137,7 @@ def _method(name: str | None, known: Answers, n_components: int | str, seed: int
 
     only_preferences = known.constraints.n_pairs == 0
     if name is None:
-        name = "wsdr" if only_preferences else "pairlens"
+        name = "wsdr" if only_preferences else "pairmap" if n_components == 2 else "pairlens"
     if not makes_view(method_class(name)):
         raise ValueError(f"{name} makes no view of its own; choose a method that does, such as pairlens")
     estimator = build(name, n_components, seed)

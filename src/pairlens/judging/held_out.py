@@ -39,7 +39,9 @@ class HeldOutDistances:
     known: Constraints
 
     def auc(self, n_dims: int) -> float:
-        """AUC with which distance in the first directions tells the two kinds apart."""
+        """AUC with which distance in the first directions tells the two kinds apart; NaN in none."""
+        if n_dims == 0:
+            return float("nan")
         return auc(self.must[:, n_dims - 1], self.cannot[:, n_dims - 1])
 
     def standard_error(self, auc: float) -> float:

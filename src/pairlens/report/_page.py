@@ -23,7 +23,7 @@ from pairlens.judging import HeldOutScore
 from pairlens.report import _sections as sections
 from pairlens.report._parts import ConstraintPart, Material, Part, Places, PreferencePart
 from pairlens.report._points import choose_rows, colours, names
-from pairlens.report._views import MAX_AXES, feature_weights, look, pca_view
+from pairlens.report._views import MAX_AXES, controls, feature_weights, look
 from pairlens.supervision import Constraints, Preferences
 from pairlens.supervision.combined import combine, combine_preferences
 
@@ -54,6 +54,8 @@ def build_report(
     n_splits: int = 5,
 ) -> str:
     """One self-contained HTML page about a fitted model: its view beside PCA's, the pairs, the features.
+
+    A :class:`~pairlens.PairMap` is shown beside a t-SNE of the rows alone, too.
 
     Equal input gives equal bytes. The page asks the network for nothing, and all that comes from the data is escaped.
 
@@ -104,15 +106,15 @@ def build_report(
     plotly = require("plotly.offline", extra="report", purpose="The report").get_plotlyjs()
     fitted = look(model, X, feature_names)
     n, n_dims = fitted.Z.shape
-    pca, pca_axes = pca_view(fitted.rows, n_dims, random_state)
+    others = controls(fitted, random_state)
     material = Material(
-        model, X, fitted, pca, names(ids, n), colours(labels, n), held_out, n_splits=n_splits, seed=random_state
+        model, X, fitted, others, names(ids, n), colours(labels, n), held_out, n_splits=n_splits, seed=random_state
     )
     parts = _parts(material, constraints, preferences)
     needed = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in parts)]))
     drawn = choose_rows(n, needed, random_state)
     places = Places(n, drawn)
-    views = (("view", material.method, fitted.axes, fitted.Z), ("pca", "PCA", pca_axes, pca))
+    views = (("view", material.method, fitted.axes, fitted.Z), *((c.key, c.name, c.axes, c.Z) for c in others))
     payload = {
         "n": n if drawn is None else len(drawn),
         "rows": None if drawn is None else packed(drawn, "i4"),
@@ -143,6 +145,7 @@ def build_report(
     plots = sections.view_section(
         panels,
         [lines.kind for part in parts for lines in part.lines],
+        [control.name for control in others],
         has_colours=material.colours.codes is not None,
         n_axes=n_dims,
         n_drawn=n_drawn,
@@ -242,7 +245,7 @@ def _alike_wide(Z: NDArray[np.float64]) -> bool:
     return bool(width.max() <= EQUAL_UP_TO * width.min())
 
 
-def _captions(material: Material) -> tuple[str, str]:
+def _captions(material: Material) -> tuple[str, ...]:
     fitted, colour = material.fitted, material.colours
     steps = [type(step).__name__ for step in fitted.steps]
     after = f", after {' and '.join(steps)}" if steps else ""
@@ -255,7 +258,7 @@ def _captions(material: Material) -> tuple[str, str]:
             heights = " Rows of one label share a band; the height inside it means nothing."
     return (
         f"What {material.method} makes of the rows{after}.{heights}",
-        f"PCA of the same rows{after}. It sees no pair.",
+        *(f"{control.name} of the same rows{after}. It sees no pair." for control in material.controls),
     )
 
 

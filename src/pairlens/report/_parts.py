@@ -22,7 +22,7 @@ from pairlens.report._pairs import (
     violations,
 )
 from pairlens.report._points import Colours, Names
-from pairlens.report._views import FittedView
+from pairlens.report._views import Control, FittedView
 from pairlens.selection import held_out_accuracy, held_out_auc
 from pairlens.supervision import Constraints, Preferences
 
@@ -44,8 +44,8 @@ class Material:
         The rows as the model takes them.
     fitted : FittedView
         What the model makes of them.
-    pca : array of shape (n_samples, n_dims)
-        What PCA makes of them.
+    controls : tuple of Control
+        What is made of them without pairs; PCA first.
     names : Names
     colours : Colours
     held_out : HeldOutScore or None
@@ -56,7 +56,7 @@ class Material:
     model: Any
     X: Any
     fitted: FittedView
-    pca: NDArray[np.float64]
+    controls: tuple[Control, ...]
     names: Names
     colours: Colours
     held_out: HeldOutScore | None
@@ -71,11 +71,11 @@ class Material:
 
 @dataclass(frozen=True)
 class Lines:
-    """Pairs of one kind that are drawn, and whether the view and PCA satisfy them."""
+    """Pairs of one kind that are drawn, and whether the view and the controls satisfy them."""
 
     kind: str
     pairs: IntArray
-    judged: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+    judged: tuple[NDArray[np.bool_], ...]
 
 
 class Places:
@@ -99,8 +99,8 @@ class Part(Protocol):
     rows: IntArray
     """Rows that must be drawn."""
     figures: list[Markup]
-    described: tuple[str, str]
-    """One line about the view, and one about PCA."""
+    described: tuple[str, ...]
+    """One line about the view, and one about each control."""
 
     def sections(self, places: Places) -> list[Markup]:
         """The text and the tables."""
@@ -112,25 +112,25 @@ class ConstraintPart:
     def __init__(self, material: Material, constraints: Constraints, preferences: Preferences | None) -> None:
         self._material = material
         self._known = known = list_pairs(constraints, material.seed)
-        views = (material.fitted.Z, material.pca)
-        self._judged = view, pca = judge(views[0], known, material.seed), judge(views[1], known, material.seed)
-        self._found = violations(material.fitted.estimator, known, view)
+        views = (material.fitted.Z, *(control.Z for control in material.controls))
+        self._judged = tuple(judge(Z, known, material.seed) for Z in views)
+        self._found = violations(material.fitted.estimator, known, self._judged[0])
         drawn = _drawn(len(known.pairs), self._found.order, material.seed)
         self.lines = [
-            Lines(kind, known.pairs[lines], (view.satisfied[lines], pca.satisfied[lines]))
+            Lines(kind, known.pairs[lines], tuple(judged.satisfied[lines] for judged in self._judged))
             for kind, of_kind in (("must", known.must), ("cannot", ~known.must))
             if len(lines := drawn[of_kind[drawn]])
         ]
         all_rows = np.unique(known.pairs)
         self.rows = all_rows if len(all_rows) <= MANY_ROWS else np.unique(known.pairs[drawn])
-        self.described = (_described(view), _described(pca))
+        self.described = tuple(_described(judged) for judged in self._judged)
         self._scores = self._all_scores(constraints, preferences)
         self.figures = self._figures()
 
     def _all_scores(
         self, constraints: Constraints, preferences: Preferences | None
     ) -> list[tuple[str, HeldOutScore, str]]:
-        """AUC of the model, of PCA and of all features; empty if there is one kind of pair only."""
+        """AUC of the model, of the controls and of all features; empty if there is one kind of pair only."""
         material, known = self._material, self._known
         if known.must.all() or not known.must.any():
             return []
@@ -150,14 +150,14 @@ class ConstraintPart:
             rows.append((material.method, score, how))
         n_splits = material.n_splits if score is None else len(score.folds)
         for name, Z, how in (
-            (f"PCA, {material.pca.shape[1]} of its components", material.pca, "the same pairs; it sees none"),
+            *((control.told, control.Z, "the same pairs; it sees none") for control in material.controls),
             ("all features", material.fitted.rows, "the same pairs; nothing is learnt"),
         ):
             rows.append((name, auc_unlearnt(Z, constraints, n_splits, material.seed), how))
         return rows
 
     def _figures(self) -> list[Markup]:
-        view, pca = self._judged
+        view, pca = self._judged[:2]
         n = len(self._known.pairs)
         n_must = int(self._known.must.sum())
         pairs = sections.figure(
@@ -168,21 +168,27 @@ class ConstraintPart:
         satisfied = joined(f"{int(view.satisfied.sum()):,}", " ", tag("small", f"of {n:,}"))
         figures = [pairs, sections.figure("satisfied in the view", satisfied, f"{int(pca.satisfied.sum()):,} in PCA")]
         if self._scores:
-            score, control = self._scores[0][1], self._scores[-2][1]
-            if len(self._scores) == 3:
+            controls = self._material.controls
+            of_controls = self._scores[-1 - len(controls) : -1]
+            if len(self._scores) == len(controls) + 2:
+                beside = ", ".join(f"{control.name} {one[1].mean:.2f}" for control, one in zip(controls, of_controls))
                 figures.append(
                     sections.figure(
-                        "held-out pair AUC", sections.with_error(score), f"PCA {control.mean:.2f}, chance 0.50"
+                        "held-out pair AUC", sections.with_error(self._scores[0][1]), f"{beside}, chance 0.50"
                     )
                 )
         return figures
 
     def sections(self, places: Places) -> list[Markup]:
         """The rule, the counts and the AUC; and the pairs most violated."""
-        material, (view, pca) = self._material, self._judged
+        material, view = self._material, self._judged[0]
         where = [_where(places(self._known.pairs[k])) for k in self._found.order]
         return [
-            sections.pairs_section(self._known, view, pca, self._scores, material.method),
+            sections.pairs_section(
+                self._known,
+                [(material.method, view), *((c.name, j) for c, j in zip(material.controls, self._judged[1:]))],
+                self._scores,
+            ),
             sections.violations_section(
                 self._known, view, self._found, where, material.names, material.colours, material.method
             ),
@@ -199,17 +205,19 @@ class PreferencePart:
         self.lines: list[Lines] = []
         self.rows: IntArray = np.empty(0, dtype=np.int64)
         self.figures: list[Markup] = []
-        self.described = ("", "")
+        n_controls = len(material.controls)
+        self.described: tuple[str, ...] = ("",) * (1 + n_controls)
         if ranked is None:
             return
         self._worst = np.arange(min(TABLE_ROWS, int((~ranked.satisfied).sum())))
         drawn = _drawn(len(ranked.pairs), self._worst, material.seed)
-        # PCA ranks nothing: its panel shows what the model satisfies.
+        # Controls rank nothing: their panels show what the model satisfies.
         satisfied = ranked.satisfied[drawn]
-        self.lines = [Lines("prefer", ranked.pairs[drawn], (satisfied, satisfied))]
+        self.lines = [Lines("prefer", ranked.pairs[drawn], (satisfied,) * (1 + n_controls))]
         self.rows = np.unique(ranked.pairs[drawn])
         n, right = len(ranked.pairs), int(ranked.satisfied.sum())
-        self.described = (f"{right:,} of {n:,} preferences satisfied", f"coloured by the ranking of {material.method}")
+        coloured = f"coloured by the ranking of {material.method}"
+        self.described = (f"{right:,} of {n:,} preferences satisfied", *(coloured,) * n_controls)
         self.figures = [sections.figure("preferences satisfied", joined(f"{right:,}", " ", tag("small", f"of {n:,}")))]
         self._score = material.held_out
         if self._score is None and material.n_splits >= 2:

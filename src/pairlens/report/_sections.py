@@ -110,7 +110,14 @@ def panel(key: str, title: str, axes: Sequence[str], described: str, caption: st
 
 
 def view_section(
-    panels: Sequence[Markup], kinds: Sequence[str], *, has_colours: bool, n_axes: int, n_drawn: int, n_rows: int
+    panels: Sequence[Markup],
+    kinds: Sequence[str],
+    others: Sequence[str],
+    *,
+    has_colours: bool,
+    n_axes: int,
+    n_drawn: int,
+    n_rows: int,
 ) -> Markup:
     """The scatter plots and what controls them."""
     words = {"must": "must-links", "cannot": "cannot-links", "prefer": "preferences (a dot at the better row)"}
@@ -148,7 +155,7 @@ def view_section(
     )
     return section(
         "view",
-        "The view, beside that of PCA",
+        f"The view, beside that of {' and of '.join(others)}",
         *(tag("p", note, class_="note") for note in notes),
         tag("noscript", tag("p", "The plots need JavaScript; all tables below do without.")),
         tag("ul", class_="legend", id="legend", aria_label="Labels; press one to hide or show its rows")
@@ -161,34 +168,35 @@ def view_section(
             tag("span", find, " ", tag("output", class_="found", id="found", for_="find"), class_="screen"),
             class_="controls",
         ),
-        tag("div", *panels, class_="plots"),
+        tag("div", *panels, class_="plots" if len(panels) < 3 else "plots three"),
     )
 
 
 def pairs_section(
-    known: PairList, view: Judged, pca: Judged, scores: Sequence[tuple[str, HeldOutScore, str]], name: str
+    known: PairList, judged: Sequence[tuple[str, Judged]], scores: Sequence[tuple[str, HeldOutScore, str]]
 ) -> Markup:
-    """How many pairs are satisfied, by what rule, and how well held-out ones come out."""
+    """How many pairs are satisfied, in the view and in the controls, by what rule, and how held-out ones come out."""
+    names, parts = zip(*judged)
     rows: list[list[Any]] = []
     for kind, chosen in (("must-links", known.must), ("cannot-links", ~known.must)):
         if chosen.any():
-            rows.append([kind, f"{chosen.sum():,}", *(_share(part.satisfied[chosen]) for part in (view, pca))])
-    rows.append(["all pairs", f"{len(known.pairs):,}", _share(view.satisfied), _share(pca.satisfied)])
-    rows.append(["threshold", "", number(view.threshold), number(pca.threshold)])
+            rows.append([kind, f"{chosen.sum():,}", *(_share(part.satisfied[chosen]) for part in parts)])
+    rows.append(["all pairs", f"{len(known.pairs):,}", *(_share(part.satisfied) for part in parts)])
+    rows.append(["threshold", "", *(number(part.threshold) for part in parts)])
     drawn = None
     if known.total > len(known.pairs):
         drawn = f"Of the {known.total:,} pairs, {len(known.pairs):,} drawn at random are judged here. "
     return section(
         "pairs",
         "Pairs",
-        tag("p", drawn, _rule(view), " ", _learnt_from(name)),
+        tag("p", drawn, _rule(parts[0], names[1:]), " ", _learnt_from(names[0])),
         tag(
             "div",
             table(
-                "Satisfied pairs, in the view and in as many principal components",
-                ["", "pairs", name, "PCA"],
+                "Satisfied pairs, in the view and in what sees no pair",
+                ["", "pairs", *names],
                 rows,
-                numeric=(1, 2, 3),
+                numeric=range(1, 2 + len(names)),
             ),
             _scores_table(scores) if scores else None,
             class_="columns",
@@ -201,13 +209,14 @@ def without_pairs() -> Markup:
     return section("pairs", "Pairs", tag("p", "No pairs were given, so there is nothing to judge the view by."))
 
 
-def _rule(view: Judged) -> str:
+def _rule(view: Judged, others: Sequence[str]) -> str:
     said = "A must-link is satisfied if its rows are no farther apart than a threshold, a cannot-link if they are. "
     if view.separates:
         return (
             said
             + "The threshold is the distance in the view that separates the two kinds best (the mean of the shares of "
-            "satisfied must-links and cannot-links is largest); PCA has its own by the same rule."
+            f"satisfied must-links and cannot-links is largest); {' and '.join(others)} "
+            f"{'has its' if len(others) == 1 else 'have their'} own by the same rule."
         )
     return said + (
         "The threshold is the median distance of random pairs of rows: there is one kind of pair only, or no distance "

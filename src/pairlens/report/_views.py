@@ -13,8 +13,10 @@ from sklearn.utils import check_array
 
 from pairlens._sklearn import check_is_fitted
 from pairlens.engines import Rows, column_means, row_blocks, take_rows
+from pairlens.methods.pairmap.estimator import PairMap
+from pairlens.methods.pairmap.plain import plain_map
 
-__all__ = ["FittedView", "Weights", "feature_weights", "look", "pca_view"]
+__all__ = ["Control", "FittedView", "Weights", "controls", "feature_weights", "look", "pca_view"]
 
 MAX_AXES = 10
 CHECKED_ROWS = 50
@@ -96,6 +98,45 @@ def _names(model: Any, X: Any, front: Any, n_features: int, given: ArrayLike | N
     if given is not None and front is None:
         raise ValueError(f"feature_names must name every feature: expected {n_features}, got {len(names)}.")
     return [f"feature {i}" for i in range(n_features)]
+
+
+@dataclass(frozen=True)
+class Control:
+    """A view of the same rows that sees no pair.
+
+    Attributes
+    ----------
+    key : str
+        Of its panel in the page.
+    name : str
+    axes : tuple of str
+    Z : array of shape (n_samples, n_dims)
+    told : str
+        What its score is of, as the first words of a line.
+    """
+
+    key: str
+    name: str
+    axes: tuple[str, ...]
+    Z: NDArray[np.float64]
+    told: str
+
+
+def controls(fitted: FittedView, seed: int) -> tuple[Control, ...]:
+    """PCA in as many directions; for a map also the t-SNE of the rows alone, which shows what the answers added."""
+    pca, axes = pca_view(fitted.rows, fitted.Z.shape[1], seed)
+    found = [Control("pca", "PCA", axes, pca, f"PCA, {pca.shape[1]} of its components")]
+    if isinstance(fitted.estimator, PairMap):
+        alone = plain_map(
+            fitted.rows,
+            fitted.estimator.n_components,
+            perplexity=fitted.estimator.perplexity,
+            n_jobs=fitted.estimator.n_jobs,
+            random_state=seed,
+        )
+        names = tuple(f"direction {i + 1}" for i in range(alone.shape[1]))
+        found.append(Control("tsne", "t-SNE", names, alone, "t-SNE of the rows alone"))
+    return tuple(found)
 
 
 def pca_view(rows: Rows, n_dims: int, seed: int) -> tuple[NDArray[np.float64], tuple[str, ...]]:

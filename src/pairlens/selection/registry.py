@@ -18,6 +18,7 @@ __all__ = [
     "makes_view",
     "method_class",
     "method_names",
+    "takes_dimension",
     "view_methods",
 ]
 
@@ -88,6 +89,18 @@ def finds_dimension(cls: type[Any]) -> bool:
     """Whether a method takes "auto" as its number of directions."""
     allowed = getattr(cls, "_parameter_constraints", {}).get("n_components", [])
     return any(hasattr(one, "is_satisfied_by") and one.is_satisfied_by("auto") for one in allowed)
+
+
+def takes_dimension(cls: type[Any], n_components: int) -> bool:
+    """Whether a method makes a view of so many directions: a map has one or two.
+
+    Examples
+    --------
+    >>> [takes_dimension(method_class(name), 5) for name in ("pairlens", "pairmap")]
+    [True, False]
+    """
+    allowed = getattr(cls, "_parameter_constraints", {}).get("n_components", [])
+    return any(hasattr(one, "is_satisfied_by") and one.is_satisfied_by(n_components) for one in allowed)
 
 
 def _taken(call: Callable[..., Any]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import HeldOutDistances, PairFolds, held_out_distances
-from pairlens.kernels.features import kernel_features
+from pairlens.kernels.features import KernelFeatures, kernel_features
 from pairlens.methods.bwdr import shrunk_scatters, stretch_between
 from pairlens.methods.kernel_bwdr import KernelBWDR
 from pairlens.spectral.rowspace import RowSpace
@@ -34,26 +34,34 @@ class Rival:
     ----------
     Z : array or CSR matrix of shape (n_samples, n_features)
         The z-scored rows.
+    features : KernelFeatures
+        The map from z-scored rows to kernel principal components, 150 of median width.
     space : RowSpace
-        Their kernel principal components, 150 of median width.
+        The rows there.
     n_components : int
     """
 
     Z: Rows
+    features: KernelFeatures
     space: RowSpace
     n_components: int
 
     @classmethod
     def of(cls, Z: Rows, n_components: int) -> Rival:
         """Prepare z-scored rows."""
-        coordinates = kernel_features(Z, kernel="rbf", gamma="median", rank=RANK, center=True)(Z)
-        return cls(Z, RowSpace(coordinates, coordinates.mean(axis=0)), n_components)
+        features = kernel_features(Z, kernel="rbf", gamma="median", rank=RANK, center=True)
+        coordinates = features(Z)
+        return cls(Z, features, RowSpace(coordinates, coordinates.mean(axis=0)), n_components)
+
+    def directions(self, known: Constraints) -> NDArray[np.float64]:
+        """What KernelBWDR learns from these pairs, in the kernel principal components."""
+        within, between = shrunk_scatters(self.space, known, "auto", 1.0)
+        (_, directions), _ = stretch_between(within, between, self.n_components, THRESHOLD)
+        return directions
 
     def view(self, known: Constraints) -> NDArray[np.float64]:
         """The rows in the view that KernelBWDR learns from these pairs."""
-        within, between = shrunk_scatters(self.space, known, "auto", 1.0)
-        (_, directions), _ = stretch_between(within, between, self.n_components, THRESHOLD)
-        return np.asarray(self.space.rows @ directions)
+        return np.asarray(self.space.rows @ self.directions(known))
 
     def held_out(self, folds: PairFolds) -> HeldOutDistances:
         """Distances of held-out pairs in its views."""

@@ -1,0 +1,202 @@
+r"""Calibrated probabilities that two rows belong together, from distances of held-out pairs.
+
+A non-negative logistic model: with the distances :math:`d_1, \ldots, d_K` of a pair in K spaces,
+
+.. math::
+    P(\text{same}) = \sigma\Bigl(a - \sum_k b_k d_k\Bigr), \qquad b_k \ge 0,
+
+fitted to held-out pairs by maximum likelihood with the penalty :math:`(b_k s_k)^2 / 2`, :math:`s_k` the standard
+deviation of :math:`d_k`; a is free. No slope can be negative, so a longer pair is never the more probable one, and
+where distances tell nothing all slopes are 0 and the probability is the share of must-links.
+
+The model above is one of *answers*. To say which of them are wrong takes a model of what is true, and one of mistakes:
+
+.. math::
+    P(\text{truly same}) = x + (1 - 2 x)\, \sigma\Bigl(a - \sum_k b_k d_k\Bigr), \qquad
+    P(\text{said same}) = e + (1 - 2 e)\, P(\text{truly same}),
+
+e the share of wrong answers, which is learned (:func:`fit_with_mistakes`), and x = 0.02 the share of exceptions: pairs
+that belong together although they look different, or the other way round. Without exceptions a single right answer
+about two odd rows would be taken for a mistake with near certainty. Given an answer, Bayes' rule says how probable it
+is that the answer is wrong (:func:`probability_wrong`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+__all__ = ["MISTAKES", "PairModel", "fit_pair_model", "fit_with_mistakes", "probability_wrong"]
+
+Float64 = NDArray[np.float64]
+
+MISTAKES = np.array([0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3, 0.35, 0.4])
+"""Shares of wrong answers that are tried."""
+MISTAKES_PRIOR = 10.0
+"""The share has the prior density (1 - e) to this power: without evidence, mistakes are rare."""
+MISTAKES_PENALTY = 0.1
+EXCEPTIONS = 0.02
+TOLERANCE = 1e-11
+POLISH_STEPS = 5
+
+
+@dataclass(frozen=True)
+class PairModel:
+    """:math:`P(\\text{same}) = x + (1 - 2 x) \\sigma(a - \\sum_k b_k d_k)`.
+
+    Attributes
+    ----------
+    intercept : float
+    slopes : array of shape (n_spaces,)
+        None is negative.
+    exceptions : float, default=0
+        x: pairs that belong together however far they are apart, or do not however near.
+    """
+
+    intercept: float
+    slopes: Float64
+    exceptions: float = 0.0
+
+    def __call__(self, distances: Float64) -> Float64:
+        """Probabilities of pairs whose distances in each space are the columns."""
+        sharp = expit(self.intercept - distances @ self.slopes)
+        return np.asarray(self.exceptions + (1 - 2 * self.exceptions) * sharp)
+
+
+def fit_pair_model(distances: Float64, same: NDArray[np.bool_], weight: Float64) -> PairModel:
+    """Fit the model to pairs that took no part in learning the spaces.
+
+    Parameters
+    ----------
+    distances : array of shape (n_pairs, n_spaces)
+    same : bool array of shape (n_pairs,)
+        Whether a pair was said to belong together.
+    weight : array of shape (n_pairs,)
+        How much each pair counts against the penalty.
+
+    Returns
+    -------
+    PairModel
+        With pairs of one kind only, or none, all slopes are 0 and the probability is (same + 1) / (all + 2).
+    """
+    return _fit(distances, same, weight, odd=0.0, penalty=1.0)[0]
+
+
+def fit_with_mistakes(
+    distances: Float64, same: NDArray[np.bool_], weight: Float64
+) -> tuple[tuple[PairModel, ...], Float64]:
+    """Fit the model of what is true for each of several shares of wrong answers, and say how probable each share is.
+
+    The prior of the share has the density :math:`11 (1 - e)^{10}` as after ten answers known to be right. The penalty
+    of the slopes is a tenth of that of :func:`fit_pair_model`: truth is told apart more sharply than answers are.
+    Parameters are those of :func:`fit_pair_model`.
+
+    Returns
+    -------
+    models : tuple of PairModel
+        What is true, for each share of :data:`MISTAKES`.
+    probable : array of shape (n_shares,)
+        Posterior probability of each share; their sum is 1.
+    """
+    models, log_posterior = [], np.log(np.gradient(MISTAKES)) + MISTAKES_PRIOR * np.log1p(-MISTAKES)
+    start = None
+    for number, share in enumerate(MISTAKES):
+        # Exceptions and mistakes look alike from outside.
+        odd = float(share + EXCEPTIONS - 2 * share * EXCEPTIONS)
+        model, loss, start = _fit(distances, same, weight, odd=odd, penalty=MISTAKES_PENALTY, start=start)
+        models.append(PairModel(model.intercept, model.slopes, EXCEPTIONS))
+        log_posterior[number] -= loss
+    probable = np.exp(log_posterior - log_posterior.max())
+    return tuple(models), probable / probable.sum()
+
+
+def probability_wrong(together: Float64, same: NDArray[np.bool_], mistakes: float) -> Float64:
+    r"""How probable it is that an answer is wrong, given what was answered.
+
+    With the probability p that an answer so far from the truth as this one is true, and the share e of wrong answers,
+    :math:`e (1 - p) / (e (1 - p) + (1 - e) p)`.
+
+    Parameters
+    ----------
+    together : array of shape (n_pairs,)
+        Probability that the pair belongs together, from a model that did not see its answer.
+    same : bool array of shape (n_pairs,)
+        The answers.
+    mistakes : float in (0, 1)
+        Share of wrong answers.
+
+    Examples
+    --------
+    >>> probability_wrong(np.array([0.5, 0.01]), np.array([True, True]), 0.1).round(2)
+    array([0.1 , 0.92])
+    """
+    right = np.where(same, together, 1 - together)
+    wrong = mistakes * (1 - right)
+    return np.asarray(wrong / (wrong + (1 - mistakes) * right))
+
+
+def _fit(
+    distances: Float64,
+    same: NDArray[np.bool_],
+    weight: Float64,
+    *,
+    odd: float,
+    penalty: float,
+    start: Float64 | None = None,
+) -> tuple[PairModel, float, Float64 | None]:
+    """The model, its penalised loss, and the solution as a start for a similar problem.
+
+    A share `odd` of the pairs is of the other kind than the model says.
+    """
+    n_spaces = distances.shape[1]
+    if same.all() or not same.any():
+        share = (np.count_nonzero(same) + 1) / (len(same) + 2)
+        return PairModel(float(logit(share)), np.zeros(n_spaces)), 0.0, None
+    mean, deviation = distances.mean(axis=0), distances.std(axis=0)
+    # Rounding is no spread: a space in which all pairs are equally long tells nothing.
+    varies = deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300)
+    unit = np.where(varies, deviation, np.inf)
+    standard = (distances - mean) / unit
+    sign = np.where(same, 1.0, -1.0)
+
+    def loss(theta: Float64) -> tuple[float, Float64]:
+        a, b = theta[0], theta[1:]
+        margin = sign * (a - standard @ b)
+        right = expit(margin)
+        likely = odd + (1 - 2 * odd) * right
+        value = -weight @ (np.log(likely) if odd else -np.logaddexp(0.0, -margin)) + penalty * (b @ b) / 2
+        slope = expit(-margin) if odd == 0 else (1 - 2 * odd) * right * expit(-margin) / likely
+        pull = -weight * slope * sign
+        return float(value), np.concatenate([[pull.sum()], -standard.T @ pull + penalty * b])
+
+    if start is None:
+        share = np.average(same, weights=weight)
+        start = np.concatenate([[logit(share)], np.zeros(n_spaces)])
+    bounds = [(None, None)] + [(0.0, None) if free else (0.0, 0.0) for free in varies]
+    options = {"maxiter": 1000, "ftol": 0.0, "gtol": TOLERANCE}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    # Without odd pairs the problem is convex, and its solution does not depend on the processor.
+    theta = found.x if odd else _polished(found.x, standard, same, weight, penalty)
+    slopes = theta[1:] / unit
+    return PairModel(float(theta[0] + slopes @ mean), slopes), float(found.fun), theta
+
+
+def _polished(theta: Float64, standard: Float64, same: NDArray[np.bool_], weight: Float64, penalty: float) -> Float64:
+    """A few steps of Newton's method in the slopes that are not at their bound: all digits, where L-BFGS gives half."""
+    free = np.concatenate([[True], theta[1:] > 0])
+    design = np.column_stack([np.ones(len(standard)), -standard])[:, free]
+    ridge = penalty * np.diag(np.concatenate([[0.0], np.ones(free.sum() - 1)]))
+    x = theta[free]
+    for _ in range(POLISH_STEPS):
+        together = expit(design @ x)
+        gradient = design.T @ (weight * (together - same)) + ridge @ x
+        curvature = (design * (weight * together * (1 - together))[:, None]).T @ design + ridge
+        x = x - np.linalg.solve(curvature, gradient)
+    result = theta.copy()
+    # A slope that was all but zero may end below it.
+    result[free] = np.concatenate([x[:1], np.maximum(x[1:], 0.0)])
+    return result

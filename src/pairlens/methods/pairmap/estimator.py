@@ -1,0 +1,359 @@
+"""PairMap, the estimator."""
+
+from __future__ import annotations
+
+import sys
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from pairlens._optional import require
+from pairlens._random import as_generator
+from pairlens._sklearn import DTYPES, Interval, check_is_fitted, validate_data
+from pairlens._warnings import warn_user
+from pairlens.engines import IntArray, Rows
+from pairlens.exceptions import SupervisionWarning
+from pairlens.graphs.walks import near_graph
+from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
+from pairlens.methods.base import PairTransformer
+from pairlens.methods.pairmap.affinities import joined, long_range, random_partners, tsne_affinities
+from pairlens.methods.pairmap.evidence import Evidence, evidence_of
+from pairlens.methods.pairmap.landmarks import chosen_landmarks, with_placed
+from pairlens.methods.pairmap.layout import (
+    EARLY_ITER,
+    MOMENTUM,
+    N_ITER,
+    align,
+    lay_out,
+    parted,
+    phases_of,
+    principal_start,
+)
+from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
+from pairlens.methods.pairmap.probability import FEWEST_OF_A_KIND, Judgement, enough_pairs, judged, pair_distances
+from pairlens.methods.pairmap.spaces import Prepared, Seen, Spaces, local_metric
+from pairlens.supervision import Constraints
+
+__all__ = ["PairMap"]
+
+Float64 = NDArray[np.float64]
+
+N_NEIGHBORS = 10
+WARM_SHARE = 0.2
+"""Iterations of a warm start, as a share of those after the exaggeration."""
+
+
+class PairMap(PairTransformer):
+    r"""A neighbour map in two dimensions that answers improve.
+
+    A t-SNE of the rows in a metric that pairs have shaped, with a second, long-range attraction: rows that probably
+    belong together attract each other at any distance. The affinities are
+
+    .. math::
+        \frac{Q + \lambda L / \sum L}{1 + \lambda}, \qquad L_{ij} = \max(0, 2 P_{ij} - 1),
+
+    Q those of t-SNE and P the calibrated probability that two rows belong together, from held-out pairs. The strength
+    :math:`\lambda \le 3` vanishes where the pairs cannot tell.
+
+    Choose it for a picture: islands that correspond to groups, and neighbours that stay neighbours. For directions to
+    compute with, or more than two, take :class:`PairLens`.
+
+    Parameters
+    ----------
+    n_components : {1, 2}, default=2
+        Dimensions of the map.
+    perplexity : float, default=30
+        Neighbours that a row attracts, about; at most (n_samples - 1) / 3 - 1.
+    n_iter : int, default=500
+        Iterations after the early exaggeration.
+    early_exaggeration_iter : int, default=250
+        Iterations before, in which attraction is 12 times as strong and groups form.
+    init : array of shape (n_samples, n_components), PairMap or None, default=None
+        A former map to start from: the rows stay near where they were, without early exaggeration and with a fifth of
+        `n_iter`. Of a fitted PairMap, the places that it gives to the rows; one that is not fitted, as
+        :func:`sklearn.base.clone` leaves it, is no start.
+    n_jobs : int or None, default=1
+        Threads of the layout. With one, the map is the same every time.
+    verbose : int, default=0
+        Whether to report progress, to standard error.
+    random_state : int, RandomState, Generator or None, default=None
+        Makes the map repeatable: folds, partners and the start.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n_samples, n_components)
+        The map.
+    long_range_ : float
+        What the answers weighed: the share of all attraction that is long-range, from 0 to 0.75.
+    auc_, auc_error_ : float
+        AUC with which P tells held-out pairs apart, and its standard error; NaN with fewer than three pairs of a kind.
+    mistakes_ : float
+        Estimated share of wrong answers; NaN where `auc_` is.
+    n_iter_ : int
+        Number of iterations.
+    n_features_in_ : int
+        Number of features seen in fit.
+
+    See Also
+    --------
+    PairLens : A view by eigenvectors, in any number of dimensions.
+
+    Notes
+    -----
+    Needs openTSNE for :meth:`fit` (``pip install 'pairlens[map]'``), and nothing for :meth:`transform`. A new row takes
+    a place among its 15 nearest training rows; one that coincides with a training row takes its place, and of several
+    that are equal the first one's.
+
+    The layout depends on the last digits: another processor may draw another map of the same groups.
+
+    References
+    ----------
+    .. [1] The method is this library's own: docs/maps.md defines it and shows how it stands.
+    .. [2] L. van der Maaten, G. Hinton, "Visualizing Data using t-SNE", JMLR 9, 2008.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from pairlens import Constraints, PairMap
+    >>> X, y = load_wine(return_X_y=True)
+    >>> pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
+    >>> PairMap(random_state=0).fit(X, constraints=pairs).embedding_.shape
+    (178, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, 2, closed="both")],
+        "perplexity": [Interval(Real, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 0, None, closed="left")],
+        "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
+        "init": ["array-like", PairTransformer, None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        perplexity: float = 30,
+        n_iter: int = N_ITER,
+        early_exaggeration_iter: int = EARLY_ITER,
+        init: Any = None,
+        n_jobs: int | None = 1,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.perplexity = perplexity
+        self.n_iter = n_iter
+        self.early_exaggeration_iter = early_exaggeration_iter
+        self.init = init
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
+        return validate_data(
+            self, X, dtype=DTYPES, accept_sparse="csr", reset=fitting, ensure_min_samples=3 if fitting else 1
+        )
+
+    def _check_n_components(self, X: Rows) -> None:
+        """Any rows have a map."""
+
+    def _learn(self, rows: Rows, known: Constraints) -> None:
+        require("openTSNE", extra="map", purpose="PairMap")
+        former = self._former(rows)
+        rng = as_generator(self.random_state)
+        if known.n_pairs == 0:
+            warn_user(
+                "PairMap: no pairs were given, so the map shows the rows alone. Give must-links and cannot-links by "
+                "constraints=, or labels by y.",
+                SupervisionWarning,
+            )
+        landmarks = self._landmarks = chosen_landmarks(rows.shape[0], known.rows, rng)
+        if landmarks is None:
+            self._map = self._draw(self._understand(rows, known, rng), former, rng)[0]
+        else:
+            seen = self._understand(rows[landmarks], known[landmarks], rng)
+            drawn, affinities = self._draw(seen, None if former is None else former[landmarks], rng)
+            self._report("placing all rows")
+            V = local_metric(self._spaces(rows))
+            self._map = with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs)
+            self._rows = V
+        if former is not None:
+            self._map = align(self._map, former)
+        self._scale = local_scale(self._map)
+        self.embedding_ = self._map.astype(rows.dtype)
+
+    def _former(self, rows: Rows) -> Float64 | None:
+        """The former map's place for each row."""
+        if self.init is None or (isinstance(self.init, PairTransformer) and not hasattr(self.init, "embedding_")):
+            return None
+        start = self.init.transform(rows) if isinstance(self.init, PairTransformer) else self.init
+        start, wanted = np.asarray(start, dtype=np.float64), (rows.shape[0], self.n_components)
+        if start.shape != wanted:
+            raise ValueError(
+                f"init has the shape {start.shape}, and a start of this map has {wanted}: one place for each row of X."
+            )
+        if not np.isfinite(start).all():
+            raise ValueError("init holds NaN or infinity; every row needs a place to start from.")
+        return start
+
+    def _understand(self, rows: Rows, known: Constraints, rng: np.random.Generator) -> Seen:
+        """Learn the spaces and the probability that two rows belong together; gives the rows in the spaces."""
+        seed = int(rng.integers(2**31))
+        self._report("learning spaces")
+        prepared = Prepared.of(rows.astype(np.float64), known, kernel=enough_pairs(known))
+
+        def learn(pairs: Constraints) -> tuple[Spaces, Seen, Evidence]:
+            spaces, seen = prepared.learn(pairs, seed)
+            return spaces, seen, evidence_of(near_graph(local_metric(seen), N_NEIGHBORS).walk, pairs)
+
+        def measure(train: Constraints, pairs: IntArray) -> Float64:
+            _, seen, evidence = learn(train)
+            return _measured(seen, evidence, pairs)
+
+        self._spaces, seen, self._evidence = learn(known)
+        self._rows = local_metric(seen)
+        self._report("judging held-out pairs")
+        self._judgement: Judgement | None = judged(known, measure, rng)
+        self._prior = (known.n_must_link + 1) / (known.n_pairs + 2)
+        self.auc_ = self.auc_error_ = self.mistakes_ = float("nan")
+        if self._judgement is not None:
+            together, same = self._judgement.together, self._judgement.same
+            self.auc_ = auc(-together[same], -together[~same])
+            self.auc_error_ = auc_standard_error(self.auc_, int(same.sum()), int((~same).sum()))
+            self.mistakes_ = self._judgement.mistakes
+        return seen
+
+    def _draw(self, seen: Seen, former: Float64 | None, rng: np.random.Generator) -> tuple[Float64, sparse.csr_matrix]:
+        """The layout of rows in the spaces, and their affinities."""
+        V = local_metric(seen)
+        n = len(V)
+        far = None
+        if self._judgement is not None:
+            pairs = random_partners(n, rng)
+            together = self._judgement.model(_measured(seen, self._evidence, pairs))
+            far = long_range(pairs, together, self._judgement.prior, n)
+        self.long_range_ = 0.0 if far is None else far.share
+        affinities = joined(tsne_affinities(V, float(self.perplexity)), far)
+        if former is None:
+            start = principal_start(V, self.n_components, rng)
+            phases = phases_of(self.early_exaggeration_iter, self.n_iter)
+        else:
+            start = parted(former, former.std() or 1.0, rng)
+            phases = [(round(WARM_SHARE * self.n_iter), 1.0, MOMENTUM)]
+        self.n_iter_ = sum(count for count, _, _ in phases)
+        progress = self._progress if self.verbose else None
+        return lay_out(affinities, start, phases, n_jobs=self.n_jobs, progress=progress), affinities
+
+    def _report(self, what: str) -> None:
+        if self.verbose:
+            print(f"PairMap: {what}", file=sys.stderr, flush=True)
+
+    def _progress(self, iteration: int) -> None:
+        self._report(f"iteration {iteration} of {self.n_iter_}")
+
+    def fit_transform(
+        self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None
+    ) -> NDArray[Any]:
+        """Draw the map and give the places of the rows.
+
+        Parameters
+        ----------
+        X, y, constraints
+            As for :meth:`fit`.
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+            :attr:`embedding_`.
+        """
+        return self.fit(X, y, constraints=constraints).embedding_
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Give rows a place in the map, those of :meth:`fit` or new ones. The map stays as it is.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        rows = self._read(X, fitting=False)
+        found, weights = nearest_known(local_metric(self._spaces(rows)), self._rows)
+        return place(found, weights, self._map, self._scale).astype(rows.dtype, copy=False)
+
+    def pair_proba(self, A: ArrayLike, B: ArrayLike) -> Float64:
+        """Probability that rows belong together, pair by pair.
+
+        Parameters
+        ----------
+        A, B : array-like or CSR matrices of shape (n_pairs, n_features)
+            The rows of the pairs, those of :meth:`fit` or new ones. What answers say about a new row is what they say
+            about its nearest training rows.
+
+        Returns
+        -------
+        together : array of shape (n_pairs,)
+            With too few pairs to hold any out it is the same for all: (must-links + 1) / (pairs + 2).
+        """
+        check_is_fitted(self)
+        left, right = self._read(A, fitting=False), self._read(B, fitting=False)
+        if left.shape[0] != right.shape[0]:
+            raise ValueError(
+                f"A has {left.shape[0]} rows and B {right.shape[0]}: row i of A and row i of B are one pair, so both "
+                "need the same number."
+            )
+        if self._judgement is None:
+            return np.full(left.shape[0], self._prior)
+        near, far = self._reached(left), self._reached(right)
+        return self._judgement.model(pair_distances(near[0], far[0], self._evidence(near[1], far[1])))
+
+    def _reached(self, rows: Rows) -> tuple[Seen, Float64]:
+        """Rows in the spaces, and what answers say about them."""
+        seen = self._spaces(rows)
+        known = self._rows if self._landmarks is None else self._rows[self._landmarks]
+        found, weights = nearest_known(local_metric(seen), known)
+        return seen, np.einsum("ij,ijk->ik", weights, self._evidence.reach[found])
+
+    def suspicious_pairs(self) -> SuspiciousPairs:
+        """The pairs of :meth:`fit`, those that look most like wrong answers first.
+
+        Each pair is judged by spaces and probabilities that did not see it. Its suspicion is the probability that the
+        answer is wrong, given the answer and the share of wrong answers that all of them suggest (:attr:`mistakes_`).
+
+        Returns
+        -------
+        SuspiciousPairs
+            With the arrays ``pairs``, ``link`` (+1 or -1) and ``suspicion``, and ``to_frame()``.
+        """
+        check_is_fitted(self)
+        if self._judgement is None:
+            raise ValueError(
+                f"suspicious_pairs needs at least {FEWEST_OF_A_KIND} must-links and {FEWEST_OF_A_KIND} cannot-links in "
+                "fit: with fewer, none can be held out and judged by the others."
+            )
+        order = np.argsort(-self._judgement.wrong, kind="stable")
+        link = np.where(self._judgement.same, 1, -1)
+        pairs = np.asarray(self._judgement.pairs, dtype=np.int64)
+        if self._landmarks is not None:
+            pairs = self._landmarks[pairs].astype(np.int64)
+        return SuspiciousPairs(pairs[order], link[order], self._judgement.wrong[order])
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+
+def _measured(seen: Seen, evidence: Evidence, pairs: IntArray) -> Float64:
+    """Distances of pairs of training rows."""
+    left, right = (tuple(space[pairs[:, end]] for space in seen) for end in (0, 1))
+    return pair_distances(left, right, evidence.of_pairs(pairs))

@@ -1,0 +1,72 @@
+"""Maps of many rows: landmarks are laid out, all others placed among them, and the whole polished."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pairlens.engines import IntArray
+from pairlens.methods.pairmap.layout import lay_out
+from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
+
+__all__ = ["chosen_landmarks", "with_placed"]
+
+Float64 = NDArray[np.float64]
+
+MOST_ROWS = 25_000
+"""Rows up to which all are laid out; of more, so many landmarks are."""
+POLISH = 50
+"""Iterations in which all rows move."""
+EXAGGERATION, MOMENTUM = 1.0, 0.5
+
+
+def chosen_landmarks(n: int, constrained: IntArray, rng: np.random.Generator) -> IntArray | None:
+    """Numbers of the landmarks: the rows in pairs, or as many of them as there may be, and others drawn evenly.
+
+    None if all rows are laid out.
+    """
+    if n <= MOST_ROWS:
+        return None
+    if len(constrained) >= MOST_ROWS:
+        return np.sort(rng.choice(constrained, MOST_ROWS, replace=False))
+    others = np.setdiff1d(np.arange(n), constrained, assume_unique=True)
+    drawn = rng.choice(others, MOST_ROWS - len(constrained), replace=False)
+    return np.sort(np.concatenate([constrained, drawn]))
+
+
+def with_placed(
+    V: Float64, landmarks: IntArray, drawn: Float64, affinities: sparse.csr_matrix, *, n_jobs: int | None
+) -> Float64:
+    """The map of all rows: each takes a place among the landmarks, and then all move a little.
+
+    In the polish, a placed row attracts its nearest landmarks, and these attract each other as before. All rows repel
+    each other.
+
+    Parameters
+    ----------
+    V : array of shape (n_rows, n_columns)
+        All rows in the local metric.
+    landmarks : array of shape (n_landmarks,)
+        Their numbers.
+    drawn : array of shape (n_landmarks, n_components)
+        Their places.
+    affinities : CSR matrix of shape (n_landmarks, n_landmarks)
+    n_jobs : int or None
+        Threads.
+    """
+    n, m = len(V), len(landmarks)
+    others = np.setdiff1d(np.arange(n), landmarks, assume_unique=True)
+    found, weights = nearest_known(V[others], V[landmarks])
+    start = np.empty((n, drawn.shape[1]))
+    start[landmarks] = drawn
+    start[others] = place(found, weights, drawn, local_scale(drawn))
+    k = found.shape[1]
+    toward = sparse.csr_matrix(
+        (weights.ravel() / n, (np.repeat(others, k), landmarks[found].ravel())),
+        shape=(n, n),
+    )
+    inner = affinities.tocoo()
+    between = sparse.csr_matrix((inner.data * (m / n), (landmarks[inner.row], landmarks[inner.col])), shape=(n, n))
+    everyone = (between + (toward + toward.T) / 2).tocsr()
+    return lay_out(everyone, start, [(POLISH, EXAGGERATION, MOMENTUM)], n_jobs=n_jobs)

@@ -1,0 +1,47 @@
+"""The map of the rows alone: a plain t-SNE of their z-scores, to see what answers add to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens._random import as_generator
+from pairlens.engines import Rows
+from pairlens.methods.pairmap.affinities import tsne_affinities
+from pairlens.methods.pairmap.landmarks import chosen_landmarks, with_placed
+from pairlens.methods.pairmap.layout import EARLY_ITER, N_ITER, lay_out, phases_of, principal_start
+from pairlens.methods.pairmap.spaces import RawSpace
+
+__all__ = ["plain_map"]
+
+
+def plain_map(
+    X: Rows, n_components: int = 2, *, perplexity: float = 30.0, n_jobs: int | None = 1, random_state: Any = 0
+) -> NDArray[np.float64]:
+    """t-SNE of z-scored rows with the layout of PairMap; constant columns do not count.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        At least three rows.
+    n_components : {1, 2}
+    perplexity, n_jobs, random_state
+        As for :class:`~pairlens.PairMap`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> plain_map(load_iris().data).shape
+    (150, 2)
+    """
+    rng = as_generator(random_state)
+    rows = X.astype(np.float64)
+    V = RawSpace.of(rows)(rows)
+    landmarks = chosen_landmarks(len(V), np.empty(0, dtype=np.int64), rng)
+    laid = V if landmarks is None else V[landmarks]
+    affinities = tsne_affinities(laid, perplexity)
+    start = principal_start(laid, n_components, rng)
+    drawn = lay_out(affinities, start, phases_of(EARLY_ITER, N_ITER), n_jobs=n_jobs)
+    return drawn if landmarks is None else with_placed(V, landmarks, drawn, affinities, n_jobs=n_jobs)

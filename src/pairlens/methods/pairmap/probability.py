@@ -1,0 +1,163 @@
+"""How probable it is that two rows belong together: distances in the spaces and evidence, calibrated by held-out pairs.
+
+Three folds, over the pairs; over the *rows* if there are more than two pairs for each constrained row, for then pairs
+imply one another. A fold over rows trains on the pairs that touch none of its rows and holds out all others, so a pair
+may be held out twice. Spaces and evidence are fitted again for each fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens.engines import IntArray
+from pairlens.judging import PairFolds
+from pairlens.judging.calibration import (
+    MISTAKES,
+    PairModel,
+    fit_pair_model,
+    fit_with_mistakes,
+    probability_wrong,
+)
+from pairlens.supervision import Constraints
+
+__all__ = ["HeldOutPairs", "Judgement", "drawn_folds", "enough_pairs", "judged", "pair_distances"]
+
+Float64 = NDArray[np.float64]
+
+FOLDS = 3
+PAIRS_PER_ROW = 2
+FEWEST_OF_A_KIND = 3
+FEWEST_HELD_OUT = 5
+
+
+def enough_pairs(known: Constraints) -> bool:
+    """Whether there are at least three pairs of each kind, without which nothing is held out."""
+    return min(known.n_must_link, known.n_cannot_link) >= FEWEST_OF_A_KIND
+
+
+def drawn_folds(known: Constraints, rng: np.random.Generator) -> PairFolds:
+    """Three folds over the pairs, or over the rows where pairs imply one another."""
+    draw = PairFolds.draw if known.n_pairs <= PAIRS_PER_ROW * len(known.rows) else PairFolds.draw_rows
+    return draw(known, FOLDS, rng)
+
+
+def pair_distances(left: tuple[Float64, ...], right: tuple[Float64, ...], evidence: Float64) -> Float64:
+    r"""Columns: distances in spaces of total variance 1, over :math:`\sqrt 2`, and one minus the evidence.
+
+    Parameters
+    ----------
+    left, right : tuples of arrays of shape (n_pairs, n_columns)
+        Both rows of each pair in each space.
+    evidence : array of shape (n_pairs,)
+    """
+    lengths = [np.sqrt(np.einsum("ij,ij->i", a - b, a - b) / 2) for a, b in zip(left, right)]
+    return np.column_stack([*lengths, 1 - evidence])
+
+
+@dataclass(frozen=True)
+class HeldOutPairs:
+    """Held-out pairs with their distances in spaces that did not see them; a pair may occur in two folds.
+
+    Attributes
+    ----------
+    pairs : array of shape (n, 2)
+    same : bool array of shape (n,)
+    weight : array of shape (n,)
+    distances : array of shape (n, n_spaces)
+    fold : int array of shape (n,)
+    """
+
+    pairs: IntArray
+    same: NDArray[np.bool_]
+    weight: Float64
+    distances: Float64
+    fold: IntArray
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What held-out pairs say.
+
+    Attributes
+    ----------
+    model : PairModel
+        The probability that two rows belong together, from their distances.
+    prior : float
+        Share of must-links among the held-out pairs, (x + 1) / (N + 2).
+    pairs, same, together, wrong : arrays
+        Every pair once: its answer, the probability that it belongs together and the probability that the answer is
+        wrong, both by models fitted without it.
+    mistakes : float
+        Estimated share of wrong answers.
+    """
+
+    model: PairModel
+    prior: float
+    pairs: IntArray
+    same: NDArray[np.bool_]
+    together: Float64
+    wrong: Float64
+    mistakes: float
+
+
+def held_out_pairs(
+    known: Constraints, measure: Callable[[Constraints, IntArray], Float64], rng: np.random.Generator
+) -> HeldOutPairs:
+    """Measure each fold's pairs in what was learned from the others.
+
+    Parameters
+    ----------
+    known : Constraints
+    measure : callable
+        ``measure(train, pairs)`` gives the distances of the pairs after learning from `train`.
+    rng : Generator
+    """
+    parts = []
+    for number, (train, rest) in enumerate(drawn_folds(known, rng)):
+        pairs = np.concatenate([rest.must_link, rest.cannot_link])
+        same = np.repeat([True, False], [rest.n_must_link, rest.n_cannot_link])
+        weight = np.concatenate([rest.must_link_weight, rest.cannot_link_weight])
+        parts.append((pairs, same, weight, measure(train, pairs), np.full(len(pairs), number)))
+    return HeldOutPairs(*(np.concatenate(part) for part in zip(*parts)))
+
+
+def judged(
+    known: Constraints, measure: Callable[[Constraints, IntArray], Float64], rng: np.random.Generator
+) -> Judgement | None:
+    """Calibrate probabilities by held-out pairs; None if there are too few. Parameters as :func:`held_out_pairs`."""
+    if not enough_pairs(known):
+        return None
+    held_out = held_out_pairs(known, measure, rng)
+    count = len(held_out.pairs)
+    if count < FEWEST_HELD_OUT:
+        return None
+    effective = min(known.n_pairs, 2 * len(known.rows))
+    weight = held_out.weight * min(1.0, effective / count)
+    model = fit_pair_model(held_out.distances, held_out.same, weight)
+    _, probable = fit_with_mistakes(held_out.distances, held_out.same, weight)
+    together, wrong = np.empty(count), np.zeros(count)
+    for number in range(FOLDS):
+        inside = held_out.fold == number
+        # Not only the spaces: the probability too comes from other pairs than those it is of.
+        part = held_out.distances[~inside], held_out.same[~inside], weight[~inside]
+        tested, answers = held_out.distances[inside], held_out.same[inside]
+        together[inside] = fit_pair_model(*part)(tested)
+        for share, chance, truth in zip(MISTAKES, probable, fit_with_mistakes(*part)[0]):
+            wrong[inside] += chance * probability_wrong(truth(tested), answers, float(share))
+    # Two answers about one pair may contradict each other: both are listed.
+    said = np.column_stack([held_out.pairs, held_out.same])
+    _, first, back, times = np.unique(said, axis=0, return_index=True, return_inverse=True, return_counts=True)
+    back = back.ravel()
+    return Judgement(
+        model=model,
+        prior=(np.count_nonzero(held_out.same) + 1) / (count + 2),
+        pairs=held_out.pairs[first],
+        same=held_out.same[first],
+        together=np.bincount(back, together) / times,
+        wrong=np.bincount(back, wrong) / times,
+        mistakes=float(probable @ MISTAKES),
+    )

@@ -1,0 +1,197 @@
+"""The spaces in which PairMap measures rows: as they are, and as pairs have taught methods to see them.
+
+Every space is centred on the training rows and has total variance 1 there, so that distances in different spaces can be
+compared and added. What depends on the rows alone is prepared once (:class:`Prepared`) and serves the pairs of all
+folds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pairlens.engines import Rows
+from pairlens.kernels.features import KernelFeatures
+from pairlens.methods.pairlens import (
+    FirstStage,
+    Rival,
+    SecondStage,
+    SecondView,
+    Standardiser,
+    exact_means,
+    principal_rows,
+)
+from pairlens.spectral.rowspace import RowSpace
+from pairlens.supervision import Constraints
+
+if TYPE_CHECKING:
+    from sklearn.decomposition import PCA
+
+__all__ = ["LensSpaces", "Prepared", "RawSpace", "Seen", "Spaces", "Unit", "local_metric"]
+
+Float64 = NDArray[np.float64]
+Seen = tuple[Float64, Float64, Float64, Float64]
+"""Rows as they are, and in the spaces of LinearPairLens, PairLens and KernelBWDR."""
+
+LINEAR_COLUMNS = 15
+WIDEST_SPARSE = 2000
+"""Columns up to which sparse rows are made dense; wider ones are reduced to their leading principal components."""
+SPARSE_COMPONENTS = 200
+
+
+def local_metric(seen: Seen) -> Float64:
+    """V: the rows as they are beside the spaces of LinearPairLens and PairLens."""
+    return np.hstack(seen[:3])
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Centres rows and scales them by one number, so that the training rows have total variance 1."""
+
+    mean: Float64
+    size: float
+
+    @classmethod
+    def of(cls, rows: Float64) -> Unit:
+        mean = rows.mean(axis=0)
+        centred = rows - mean
+        size = float(np.sqrt(np.einsum("ij,ij->", centred, centred) / len(rows)))
+        # Rows that are equal up to rounding stay equal.
+        return cls(mean, size if size > 1e-12 * float(np.abs(mean).max(initial=0.0)) else float("inf"))
+
+    def __call__(self, rows: Float64) -> Float64:
+        return np.asarray((rows - self.mean) / self.size)
+
+
+@dataclass(frozen=True)
+class RawSpace:
+    """The rows as they are: z-scores, of wide sparse rows in their leading principal components."""
+
+    standardiser: Standardiser
+    principal: PCA | None
+    unit: Unit
+
+    @classmethod
+    def of(cls, X: Rows) -> RawSpace:
+        """z-scores by the statistics of these rows."""
+        standardiser = Standardiser.of(X, exact_means(X))
+        scores = standardiser(X)
+        principal = None
+        if sparse.issparse(X) and X.shape[1] > WIDEST_SPARSE:
+            from sklearn.decomposition import PCA
+
+            kept = min(SPARSE_COMPONENTS, X.shape[0] - 1)
+            principal = PCA(kept, svd_solver="arpack", random_state=0).fit(scores)
+        return cls(standardiser, principal, Unit.of(_dense(scores, principal)))
+
+    def __call__(self, X: Rows) -> Float64:
+        return self.unit(_dense(self.standardiser(X), self.principal))
+
+
+def _dense(scores: Rows, principal: PCA | None) -> Float64:
+    if principal is not None:
+        return np.asarray(principal.transform(scores))
+    return np.asarray(scores.toarray() if sparse.issparse(scores) else scores)
+
+
+@dataclass(frozen=True)
+class LensSpaces:
+    """The spaces that pairs have taught.
+
+    Attributes
+    ----------
+    components : array of shape (n_directions, n_features)
+        15 columns of LinearPairLens, or all.
+    second : SecondView
+        Two columns of PairLens, from diffusion coordinates of these.
+    kernel : KernelFeatures or None
+        Kernel principal components of the z-scores; None where no probability is asked for.
+    directions : array of shape (n_kernel_features, 2)
+        Two columns of KernelBWDR there.
+    units : tuple of Unit
+        Of the three spaces.
+    """
+
+    components: Float64
+    second: SecondView
+    kernel: KernelFeatures | None
+    directions: Float64
+    units: tuple[Unit, Unit, Unit]
+
+    def __call__(self, X: Rows, standardiser: Standardiser) -> tuple[Float64, Float64, Float64]:
+        """Rows in the three spaces."""
+        linear = np.asarray(X @ self.components.T) - standardiser.mean @ self.components.T
+        lens = self.second.embed(linear)
+        kernel = np.zeros((X.shape[0], 0)) if self.kernel is None else self.kernel(standardiser(X)) @ self.directions
+        return self.units[0](linear), self.units[1](lens), self.units[2](kernel)
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """All four spaces; rows without variation have the first only."""
+
+    raw: RawSpace
+    learned: LensSpaces | None
+
+    def __call__(self, X: Rows) -> Seen:
+        rows = X.astype(np.float64)
+        if self.learned is None:
+            nothing = np.zeros((X.shape[0], 0))
+            return self.raw(rows), nothing, nothing, nothing
+        return (self.raw(rows), *self.learned(rows, self.raw.standardiser))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the spaces need of the rows alone.
+
+    Attributes
+    ----------
+    raw : RawSpace
+    plain : array of shape (n_rows, n_columns)
+        The rows there.
+    space : RowSpace
+        The coordinates of the first stage.
+    first : FirstStage or None
+        None for rows without variation.
+    rival : Rival or None
+        None where no probability is asked for.
+    """
+
+    raw: RawSpace
+    plain: Float64
+    space: RowSpace
+    first: FirstStage | None
+    rival: Rival | None
+
+    @classmethod
+    def of(cls, X: Rows, known: Constraints, *, kernel: bool) -> Prepared:
+        """Prepare rows in float64; those in pairs are spanned where not all can be."""
+        raw = RawSpace.of(X)
+        space = principal_rows(X, raw.standardiser.mean, anchors=known.rows)
+        first = FirstStage.of(space.rows) if space.dim else None
+        rival = Rival.of(raw.standardiser(X), 2) if kernel and space.dim else None
+        return cls(raw, raw(X), space, first, rival)
+
+    def learn(self, known: Constraints, seed: int) -> tuple[Spaces, Seen]:
+        """The spaces that these pairs teach, and the rows in them."""
+        nothing = np.zeros((len(self.plain), 0))
+        if self.first is None:
+            return Spaces(self.raw, None), (self.plain, nothing, nothing, nothing)
+        fit = self.first.fit(known, random_state=seed)
+        directions = fit.directions(LINEAR_COLUMNS)[1]
+        linear = self.first.problem.rows @ directions
+        second, lens = SecondStage.of(linear, diffuse=True).fit(known, strength=fit.strength, n_components=2)
+        kernel, turned = nothing, np.zeros((0, 2))
+        if self.rival is not None:
+            turned = self.rival.directions(known)
+            kernel = np.asarray(self.rival.space.rows @ turned)
+        units = (Unit.of(linear), Unit.of(lens), Unit.of(kernel))
+        learned = LensSpaces(
+            self.space.lift(directions), second, None if self.rival is None else self.rival.features, turned, units
+        )
+        return Spaces(self.raw, learned), (self.plain, units[0](linear), units[1](lens), units[2](kernel))
