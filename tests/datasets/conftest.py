@@ -14,3 +14,9 @@ def folder() -> Path:
     if place is None:
         pytest.skip("set PAIRLENS_DATA to the folder of the data sets to run this test")
     return Path(place)
+
+
+@pytest.fixture
+def unbundled(monkeypatch):
+    """As if no set came with the package."""
+    monkeypatch.setattr("pairlens.datasets.loader.names_bundled", frozenset)

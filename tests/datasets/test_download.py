@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pairlens.datasets import DamagedDatasetError, MissingDatasetError, load, registry
-from pairlens.datasets.derived import BUNDLED, DERIVED
+from pairlens.datasets.derived import DERIVED, FROM_SKLEARN
 from pairlens.datasets.files import array_digest, rows_digest
 from pairlens.datasets.openml import OpenML
 from pairlens.datasets.registry import DataSet
@@ -22,7 +22,7 @@ LETTERS = ["a", "b"]
 
 
 @pytest.fixture(autouse=True)
-def quiet_and_apart(monkeypatch, tmp_path, request):
+def quiet_and_apart(monkeypatch, tmp_path, request, unbundled):
     if "folder" in request.fixturenames:
         request.getfixturevalue("folder")  # before its variable is taken away
     monkeypatch.delenv("PAIRLENS_DATA", raising=False)
@@ -300,4 +300,4 @@ def test_kdd_cup_through_scikit_learn(tmp_path, monkeypatch, known):
     assert bunch.target_names == ["back", "normal", "smurf"]
     assert bunch.categories_service.tolist() == ["dns", "http"]
     assert [path.name for path in tmp_path.iterdir()] == ["kddcup99_10pct.npz"]
-    assert BUNDLED.keys().isdisjoint({"kddcup99_10pct"})
+    assert FROM_SKLEARN.keys().isdisjoint({"kddcup99_10pct"})
