@@ -4,10 +4,10 @@
     python -m benchmarks.league --full     # every labelled set, 80 minutes
     python -m benchmarks.league --sets wine seeds --methods PCA PairLens --only-print
 
-They write docs/league.md and its picture. The data are those that come
-with pairlens, and those in the folder that the environment variable ``PAIRLENS_DATA`` names.
-Every split with one draw of pairs has a file in ``benchmarks/results`` as soon as it is done, so a run that was stopped
-goes on where it was. Results of a method that has changed are computed again after ``--again METHOD``.
+They write docs/league.md and its picture. The data are those that come with pairlens, and those in the folder that the
+environment variable ``PAIRLENS_DATA`` names. Every split with one draw of pairs has a file in ``benchmarks/results`` as
+soon as it is done, so a run that was stopped goes on where it was. Results of a method that has changed are computed
+again after ``--again METHOD``.
 
 Protocol. Of sets with more rows than the profile takes, only that many are drawn, in proportion to their classes;
 classes with fewer than five rows are left out, and missing cells take the mean of the column in the training rows.
@@ -37,7 +37,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -206,6 +206,7 @@ def labelled_sets(names: Iterable[str] = ()) -> list[str]:
     return sorted(found)
 
 
+@lru_cache(maxsize=2)
 def load(name: str, max_rows: int) -> tuple[Array, Codes]:
     """Rows and classes, the draw of the rows fixed by the name of the set."""
     X, y = datasets.load(name, download=False, return_X_y=True)
