@@ -8,7 +8,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENV := $(ONE_THREAD) SCIPY_ARRAY_API=1
 
-.PHONY: help demo test test-oldest test-newest coverage dist lint format bench league league-full reproduce reproduce-full docs clean
+.PHONY: help demo test test-oldest test-newest coverage dist lint format bench history league league-full reproduce reproduce-full docs clean
 
 help:
 	@echo "make demo    the tour: digits, 60 answered pairs, a report in demo/"
@@ -19,6 +19,7 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make bench   measure against peers, as ratios in one run"
+	@echo "make history  time and quality of the last commits, as curves (airspeed velocity)"
 	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: 80 minutes)"
 	@echo "make reproduce  the experiments of the papers, quickly (reproduce-full: as printed; writes docs/reproduction.md)"
 	@echo "make docs    the pages of docs/ and the API as HTML, in build/docs"
@@ -81,6 +82,12 @@ format: $(VENV)/.lint
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# Of the last ten commits, in environments of their own; open .asv/html/index.html for the curves.
+history: $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check asv virtualenv
+	$(BIN)/asv run --steps 10 --skip-existing HEAD~10..HEAD
+	$(BIN)/asv publish
 
 league: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.league $(ARGS)
