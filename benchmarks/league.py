@@ -1,6 +1,6 @@
 """The league: how good is the view of each method, from few pairs and from noisy ones?
 
-    python -m benchmarks.league            # some sets, at most 10 minutes on two cores
+    python -m benchmarks.league            # 27 sets that come with pairlens, about 15 minutes on two cores
     python -m benchmarks.league --full     # every labelled set, 80 minutes
     python -m benchmarks.league --sets wine seeds --methods PCA PairLens --only-print
 
