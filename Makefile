@@ -86,6 +86,7 @@ bench: $(VENV)/.bench
 # Of the last ten commits, in environments of their own; open .asv/html/index.html for the curves.
 history: $(VENV)/.made
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check asv virtualenv
+	$(BIN)/asv machine --yes
 	$(BIN)/asv run --steps 10 --skip-existing HEAD~10..HEAD
 	$(BIN)/asv publish
 
