@@ -8,14 +8,18 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENV := $(ONE_THREAD) SCIPY_ARRAY_API=1
 
-.PHONY: help demo test lint format bench league league-full reproduce reproduce-full docs clean
+.PHONY: help demo test test-oldest test-newest coverage dist lint format bench history league league-full reproduce reproduce-full docs clean
 
 help:
 	@echo "make demo    the tour: digits, 60 answered pairs, a report in demo/"
 	@echo "make test    the whole test suite"
+	@echo "make test-oldest, make test-newest  the same with the oldest and the newest dependencies that are supported"
+	@echo "make coverage  the same with every optional package, and the share of the code that it runs"
+	@echo "make dist    wheel and sdist, checked, and the wheel tried in an empty environment"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make bench   measure against peers, as ratios in one run"
+	@echo "make history  time and quality of the last commits, as curves (airspeed velocity)"
 	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: 80 minutes; ARGS=\"--maps\": maps, docs/maps.md)"
 	@echo "make reproduce  the experiments of the papers, quickly (reproduce-full: as printed; writes docs/reproduction.md)"
 	@echo "make docs    the pages of docs/ and the API as HTML, in build/docs"
@@ -33,7 +37,7 @@ $(VENV)/.papers: $(VENV)/.made pyproject.toml requirements.lock
 	$(PIP) -e ".[cli,report,boost]"
 	@touch $@
 
-$(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.docs: $(VENV)/.%: $(VENV)/.made pyproject.toml requirements.lock
+$(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.docs $(VENV)/.dist: $(VENV)/.%: $(VENV)/.made pyproject.toml requirements.lock
 	$(PIP) -e ".[$*]"
 	@touch $@
 
@@ -42,6 +46,30 @@ demo: $(VENV)/.tour
 
 test: $(VENV)/.test
 	$(TEST_ENV) $(BIN)/python -m pytest -n auto -q $(ARGS)
+
+# Environments of their own; nothing is taken from requirements.lock.
+test-oldest test-newest: test-%: .venv-%/.test
+	$(TEST_ENV) .venv-$*/bin/python -m pytest -n auto -q $(ARGS)
+
+.venv-oldest/.test: pyproject.toml requirements-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c requirements-oldest.txt -e ".[test]"
+	@touch $@
+
+.venv-newest/.test: pyproject.toml
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e ".[test]"
+	@touch $@
+
+coverage: $(VENV)/.test
+	$(PIP) -e ".[ci,dask,ann,io,datasets]"
+	$(TEST_ENV) $(BIN)/python -m pytest -n auto -q --cov --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
+
+dist: $(VENV)/.dist
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) tools/try_wheel.py dist
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
@@ -54,6 +82,13 @@ format: $(VENV)/.lint
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# Of the last ten commits, in environments of their own; open .asv/html/index.html for the curves.
+history: $(VENV)/.made
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check asv virtualenv
+	$(BIN)/asv machine --yes
+	$(BIN)/asv run --steps 10 --skip-existing HEAD~10..HEAD
+	$(BIN)/asv publish
 
 league: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.league $(ARGS)
@@ -72,4 +107,4 @@ docs: $(VENV)/.docs
 	@echo "open build/docs/index.html"
 
 clean:
-	rm -rf $(VENV) build dist docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-newest build dist docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis

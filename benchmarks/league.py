@@ -1,13 +1,14 @@
 """The league: how good is the view of each method, from few pairs and from noisy ones?
 
-    python -m benchmarks.league            # some sets, at most 10 minutes on two cores
+    python -m benchmarks.league            # 27 sets that come with pairlens, about 15 minutes on two cores
     python -m benchmarks.league --full     # every labelled set, 80 minutes
     python -m benchmarks.league --maps     # pictures in two dimensions: benchmarks/maps.py
     python -m benchmarks.league --sets wine seeds --methods PCA PairLens --only-print
 
-They write docs/league.md and its picture. Data come from the folder in the environment variable ``PAIRLENS_DATA``.
-Every split with one draw of pairs has a file in ``benchmarks/results`` as soon as it is done, so a run that was stopped
-goes on where it was. Results of a method that has changed are computed again after ``--again METHOD``.
+They write docs/league.md and its picture. The data are those that come with pairlens, and those in the folder that the
+environment variable ``PAIRLENS_DATA`` names. Every split with one draw of pairs has a file in ``benchmarks/results`` as
+soon as it is done, so a run that was stopped goes on where it was. Results of a method that has changed are computed
+again after ``--again METHOD``.
 
 Protocol. Of sets with more rows than the profile takes, only that many are drawn, in proportion to their classes;
 classes with fewer than five rows are left out, and missing cells take the mean of the column in the training rows.
@@ -32,13 +33,12 @@ import argparse
 import gc
 import importlib
 import inspect
-import os
 import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ from sklearn.utils import check_array
 
 import pairlens
 from benchmarks.league_table import Record, page, scores_by_dim
-from pairlens import Constraints
+from pairlens import Constraints, datasets
 from pairlens.experiments import Store, work
 from pairlens.experiments.progress import progress
 from pairlens.metrics import pairwise_f_score
@@ -91,8 +91,9 @@ QUICK = Profile(
     n_pairs=(60, 200, 1000),
     noise=(0.0, 0.2),
     sets=(
-        *("balance", "breast", "climate", "glass", "heart", "ionosphere", "iris", "letter_abcd", "mfeat_zer", "monks1"),
-        *("pendigits", "seeds", "segmentation_test", "sonar", "vehicle", "wdbc", "wine"),
+        *("balance", "breast", "climate", "cnae9", "digits", "glass", "heart", "hepatitis", "hill_valley_noise"),
+        *("ionosphere", "iris", "kddcup99_subset", "krvskp", "labor", "letter_abcd", "mfeat_kar", "mfeat_zer"),
+        *("monks1", "monks3", "pendigits", "seeds", "segmentation_test", "semeion", "sonar", "vehicle", "wdbc", "wine"),
     ),
 )
 FULL = Profile("full", max_rows=1000, n_splits=3, n_pairs=(20, 60, 200, 1000), noise=(0.0, 0.1, 0.2))
@@ -190,34 +191,29 @@ if find_spec("metric_learn") is not None and "force_all_finite" in inspect.signa
 # --------------------------------------------------------------------------------------------------------------- data
 
 
-def data_folder() -> Path:
-    """The folder of the data sets."""
-    folder = os.environ.get("PAIRLENS_DATA")
-    if folder is None:
-        raise SystemExit("set PAIRLENS_DATA to the folder of the data sets")
-    return Path(folder)
-
-
 def labelled_sets(names: Iterable[str] = ()) -> list[str]:
-    """The sets with rows X, whole numbers y, and not more features than are taken; of those named, or of all."""
+    """The sets on this machine with rows X, whole numbers y, and not more features than are taken; or those named."""
     found = []
-    for path in sorted(data_folder().glob("*.npz")):
-        if names and path.stem not in names:
+    for name in names or datasets.names(available=True):
+        try:
+            X, y = datasets.load(name, download=False, return_X_y=True)
+        except (OSError, ValueError):
             continue
-        with np.load(path, allow_pickle=False) as arrays:
-            if "X" not in arrays or "y" not in arrays or arrays["y"].dtype.kind not in "iu":
-                continue
-            if arrays["X"].shape[1] <= MOST_FEATURES:
-                found.append(path.stem)
+        if y.dtype.kind in "iu" and X.shape[1] <= MOST_FEATURES:
+            found.append(name)
     if missing := set(names) - set(found):
-        raise SystemExit(f"no labelled set of at most {MOST_FEATURES} features in PAIRLENS_DATA: {sorted(missing)}")
-    return found
+        raise SystemExit(
+            f"no labelled sets of at most {MOST_FEATURES} features on this machine: {sorted(missing)}. PAIRLENS_DATA "
+            "names the folder of those that do not come with pairlens."
+        )
+    return sorted(found)
 
 
+@lru_cache(maxsize=2)
 def load(name: str, max_rows: int) -> tuple[Array, Codes]:
     """Rows and classes, the draw of the rows fixed by the name of the set."""
-    with np.load(data_folder() / f"{name}.npz", allow_pickle=False) as arrays:
-        X, y = arrays["X"], np.unique(arrays["y"], return_inverse=True)[1]
+    X, y = datasets.load(name, download=False, return_X_y=True)
+    y = np.unique(y, return_inverse=True)[1]
     rows = np.arange(len(y))
     if len(y) > max_rows:
         rng = np.random.default_rng(zlib.crc32(name.encode()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,13 +41,14 @@ Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 @pytest.fixture(scope="session")
 def real_data() -> Callable[[str], Table]:
-    """Load ``X, y`` of a real data set by name from the folder PAIRLENS_DATA, or skip."""
-    folder = os.environ.get("PAIRLENS_DATA")
+    """Load ``X, y`` of a real data set by name, or skip if it is neither in the package nor in PAIRLENS_DATA."""
+    from pairlens.datasets import MissingDatasetError, load
 
-    def load(name: str) -> Table:
-        if folder is None:
-            pytest.skip("set PAIRLENS_DATA to the folder of the data sets to run this test")
-        with np.load(Path(folder) / f"{name}.npz", allow_pickle=False) as arrays:
-            return arrays["X"].astype(np.float64), arrays["y"]
+    def load_or_skip(name: str) -> Table:
+        try:
+            X, y = load(name, download=False, return_X_y=True)
+        except MissingDatasetError:
+            pytest.skip(f"{name} does not come with pairlens: set PAIRLENS_DATA to a folder with {name}.npz")
+        return X.astype(np.float64), y
 
-    return load
+    return load_or_skip

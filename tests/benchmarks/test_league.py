@@ -34,6 +34,7 @@ def data(tmp_path, monkeypatch):
     np.savez(folder / "scores.npz", X=np.ones((9, 2)), y=np.linspace(0, 1, 9))
     np.savez(folder / "unlabelled.npz", X=np.ones((9, 2)))
     monkeypatch.setenv("PAIRLENS_DATA", str(folder))
+    monkeypatch.setattr(league.datasets, "names", lambda **_: sorted(path.stem for path in folder.glob("*.npz")))
     return folder
 
 
@@ -66,6 +67,13 @@ def test_sets_that_count(data):
     assert league.labelled_sets() == ["blobs", "ring_one", "ring_two"]
     with pytest.raises(SystemExit, match="nothing"):
         league.labelled_sets(["nothing"])
+
+
+def test_the_quick_sets_come_with_the_package(monkeypatch):
+    monkeypatch.delenv("PAIRLENS_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/nowhere")
+    assert set(league.QUICK.sets) <= set(league.datasets.names(available=True))
+    assert len(league.QUICK.sets) >= 25
 
 
 def test_rows_are_drawn_in_proportion_and_small_classes_left_out(data):

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from pairlens.datasets import DamagedDatasetError, MissingDatasetError, load, registry
-from pairlens.datasets.derived import BUNDLED, DERIVED
+from pairlens.datasets.derived import DERIVED, FROM_SKLEARN
 from pairlens.datasets.files import array_digest, rows_digest
+from pairlens.datasets.loader import _bunch
 from pairlens.datasets.openml import OpenML
 from pairlens.datasets.registry import DataSet
 from tests.datasets.openml_server import Upload, serve
@@ -22,9 +23,9 @@ LETTERS = ["a", "b"]
 
 
 @pytest.fixture(autouse=True)
-def quiet_and_apart(monkeypatch, tmp_path, request):
-    if "folder" in request.fixturenames:
-        request.getfixturevalue("folder")  # before its variable is taken away
+def quiet_and_apart(monkeypatch, tmp_path, request, unbundled):
+    if "stored" in request.fixturenames:
+        request.getfixturevalue("stored")  # before its variable is taken away
     monkeypatch.delenv("PAIRLENS_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("time.sleep", lambda seconds: None)
@@ -128,9 +129,9 @@ def test_whole_numbers_are_read_alike_with_and_without_pandas(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("name", ["vehicle", "hepatitis", "labor", "breast", "triazines", "monks1", "krvskp", "glass"])
-def test_real_sets_come_back_bit_by_bit(name, folder, tmp_path, monkeypatch):
+def test_real_sets_come_back_bit_by_bit(name, stored, tmp_path, monkeypatch):
     """What OpenML would send for a set, written from our file, becomes that file again."""
-    stored = load(name, data_home=folder)
+    stored = _bunch(name, stored(name), "file", None)
     upload = registry.REGISTRY[name].openml
     table = stored.X.astype(np.float64) - upload.offset
     words: dict[int, list[str]] = {}
@@ -240,13 +241,13 @@ def test_interrupted_download_leaves_nothing(tmp_path, monkeypatch, known, where
     assert not list(tmp_path.iterdir())
 
 
-def test_parents_are_downloaded_for_a_derived_set(folder, tmp_path, monkeypatch):
+def test_parents_are_downloaded_for_a_derived_set(stored, tmp_path, monkeypatch):
     """letter_abcd from a downloaded letter, both of which must pass their checksums."""
-    stored, letter = load("letter_abcd", data_home=folder), load("letter", data_home=folder)
-    monkeypatch.setattr("pairlens.datasets.loader.openml.fetch", lambda entry: {"X": letter.X, "y": letter.y})
+    expected, letter = stored("letter_abcd"), stored("letter")
+    monkeypatch.setattr("pairlens.datasets.loader.openml.fetch", lambda entry: {"X": letter["X"], "y": letter["y"]})
     bunch = load("letter_abcd", data_home=tmp_path)
-    np.testing.assert_array_equal(bunch.X, stored.X)
-    np.testing.assert_array_equal(bunch.row_index, stored.row_index)
+    np.testing.assert_array_equal(bunch.X, expected["X"])
+    np.testing.assert_array_equal(bunch.row_index, expected["row_index"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["letter.npz", "letter_abcd.npz"]
     assert DERIVED["letter_abcd"].parents == ("letter",)
 
@@ -300,4 +301,4 @@ def test_kdd_cup_through_scikit_learn(tmp_path, monkeypatch, known):
     assert bunch.target_names == ["back", "normal", "smurf"]
     assert bunch.categories_service.tolist() == ["dns", "http"]
     assert [path.name for path in tmp_path.iterdir()] == ["kddcup99_10pct.npz"]
-    assert BUNDLED.keys().isdisjoint({"kddcup99_10pct"})
+    assert FROM_SKLEARN.keys().isdisjoint({"kddcup99_10pct"})

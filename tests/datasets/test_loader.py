@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import warnings
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +13,13 @@ import pytest
 from sklearn import datasets as sklearn_datasets
 
 from pairlens.datasets import DamagedDatasetError, MissingDatasetError, load, names
-from pairlens.datasets.derived import BUNDLED, DERIVED
+from pairlens.datasets.bundled import decode, encode, load_bundled, names_bundled
+from pairlens.datasets.derived import DERIVED, FROM_SKLEARN
 from pairlens.datasets.files import array_digest, rows_digest, write
 from pairlens.datasets.registry import REGISTRY, digests
 
-BUNDLED_NAMES = ["digits", "iris", "wdbc", "wine"]
+SKLEARN_NAMES = ["digits", "iris", "wdbc", "wine"]
+LOCAL_NAMES = sorted({*SKLEARN_NAMES, *names_bundled(), "letter_abcd", "mfeat"})
 
 
 @pytest.fixture(autouse=True)
@@ -38,14 +40,14 @@ def bare(monkeypatch):
 
 
 @pytest.fixture
-def alone(tmp_path, folder):
+def alone(tmp_path, stored):
     """A folder with copies of some sets and nothing else."""
 
     def make(*wanted: str) -> Path:
         place = tmp_path / "alone"
         place.mkdir()
         for name in wanted:
-            shutil.copy(folder / f"{name}.npz", place)
+            write(place / f"{name}.npz", stored(name))
         return place
 
     return make
@@ -60,13 +62,13 @@ def test_every_set_has_checksums_and_a_description():
         assert {"X", "y", "rows"} <= set(digests()[name]) or {"user", "item", "rating"} <= set(digests()[name])
         assert str(entry.shape[0]) in entry.describe()
         assert name in entry.how_to_get()
-    assert set(BUNDLED) | set(DERIVED) <= set(REGISTRY)
+    assert names_bundled() | set(FROM_SKLEARN) | set(DERIVED) <= set(REGISTRY)
     for derivation in DERIVED.values():
         assert set(derivation.parents) <= set(REGISTRY)
 
 
 def test_names_of_a_machine_without_files(bare):
-    assert names(available=True) == BUNDLED_NAMES
+    assert names(available=True) == LOCAL_NAMES
     assert set(names()) == set(REGISTRY)
 
 
@@ -81,7 +83,7 @@ def test_names_leave_out_what_cannot_be_made_here(tmp_path, bare, monkeypatch):
 def test_names_count_files_and_what_can_be_made_of_them(tmp_path, bare):
     for name in ("letter", "my_own", ".hidden"):
         write(tmp_path / f"{name}.npz", {"X": np.zeros((2, 2)), "y": np.zeros(2)})
-    assert names(available=True, data_home=tmp_path) == sorted([*BUNDLED_NAMES, "letter", "letter_abcd", "my_own"])
+    assert names(available=True, data_home=tmp_path) == sorted([*LOCAL_NAMES, "my_own"])
     assert "my_own" in names(data_home=tmp_path)
 
 
@@ -103,19 +105,74 @@ def test_every_file_of_the_folder_is_known_and_whole(folder):
             np.testing.assert_array_equal(np.unique(bunch.y), np.arange(entry.n_classes))
 
 
-def test_extra_arrays_and_missing_cells_come_as_they_are(folder):
+def test_extra_arrays_come_as_they_are(folder):
     assert load("mnist").is_train.sum() == 60000
     assert set(np.unique(load("isolet1").y_halves)) == {0, 1}
     assert load("bookcrossing").R.shape == (88, 131)
+
+
+def test_missing_cells_come_as_they_are():
+    assert load("monks1").is_train.sum() == 124
     assert np.isnan(load("hepatitis").X).sum() == 167
     assert np.isnan(load("labor", return_X_y=True)[0]).sum() == 326
+
+
+# --- in this package -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(names_bundled()))
+def test_sets_of_this_package_need_no_file(name, bare):
+    """With the checksums of the files that the experiments were run on."""
+    bunch = load(name, download=False)
+    assert (bunch.X.shape, bunch.origin, bunch.filename) == (REGISTRY[name].shape, "pairlens", None)
+    assert (array_digest(bunch.X), array_digest(bunch.y)) == (digests()[name]["X"], digests()[name]["y"])
+    assert bunch.X.flags.c_contiguous
+
+
+def test_sets_of_this_package_are_the_files_bit_by_bit(folder):
+    for name in names_bundled():
+        with np.load(folder / f"{name}.npz", allow_pickle=False) as stored:
+            made = load_bundled(name)
+            assert set(made) == set(stored.files)
+            for key, array in made.items():
+                assert array.dtype == stored[key].dtype
+                np.testing.assert_array_equal(array, stored[key])
+
+
+def test_the_compact_form_gives_back_every_bit():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 300, 20)
+    for X in (
+        rng.integers(-3, 4, (20, 2)).astype(np.float32),
+        np.column_stack([rng.random(20).round(7), rng.integers(0, 2**40, 20)]),
+        rng.random((20, 3)),
+        np.array([[0.1, np.nan]] * 20),
+    ):
+        stored = encode({"X": X, "y": y})
+        assert stored["y"].dtype == np.uint16
+        made = decode(stored)
+        assert (made["X"].dtype, made["y"].dtype) == (X.dtype, np.int64)
+        np.testing.assert_array_equal(made["X"], X)
+        np.testing.assert_array_equal(made["y"], y)
+
+
+def test_every_set_of_this_package_has_a_source_and_terms():
+    text = files("pairlens.datasets").joinpath("CREDITS.md").read_text()
+    shipped, _, others = text.partition("## Sets that do not come")
+    rows = [line.split("|")[1:-1] for line in shipped.splitlines() if line.startswith("| `")]
+    credited = {name.strip("` ") for row in rows for name in row[0].split(",")}
+    assert credited == names_bundled()
+    assert all(cell.strip() for row in rows for cell in row)
+    assert all("CC BY 4.0" in row[-1] for row in rows)
+    assert all(f"`{name}`" in text for name in REGISTRY), "each of the others has a reason"
+    assert not [name for name in names_bundled() if f"`{name}`" in others]
 
 
 # --- scikit-learn's own ----------------------------------------------------------------------------------------------
 
 
 def test_bundled_sets_need_no_file(bare):
-    for name in BUNDLED_NAMES:
+    for name in SKLEARN_NAMES:
         bunch = load(name, download=False)
         assert (bunch.X.shape, bunch.origin, bunch.filename) == (REGISTRY[name].shape, "scikit-learn", None)
     np.testing.assert_array_equal(load("wdbc").X, sklearn_datasets.load_breast_cancer().data)
@@ -130,7 +187,7 @@ def test_iris_is_the_uci_file_and_says_so(bare):
 
 def test_bundled_sets_are_the_files_bit_by_bit(folder):
     for name in ("iris", "wine", "wdbc"):
-        made, stored = BUNDLED[name](), load(name, data_home=folder)
+        made, stored = FROM_SKLEARN[name](), load(name, data_home=folder)
         np.testing.assert_array_equal(made["X"], stored.X)
         np.testing.assert_array_equal(made["y"], stored.y)
 
@@ -139,25 +196,27 @@ def test_bundled_sets_are_the_files_bit_by_bit(folder):
 
 
 @pytest.mark.parametrize("name", sorted(set(DERIVED) - {"mfeat"}))
-def test_derived_sets_are_the_files_bit_by_bit(name, alone, folder):
+def test_derived_sets_are_the_files_bit_by_bit(name, alone, stored, unbundled):
     if name == "coil20":
         pytest.importorskip("PIL")
     made = load(name, data_home=alone(*DERIVED[name].parents), download=False)
-    stored = load(name, data_home=folder)
+    expected = stored(name)
     assert made.origin == f"made from {', '.join(DERIVED[name].parents)}"
-    for key, value in stored.items():
-        if isinstance(value, np.ndarray):
-            np.testing.assert_array_equal(made[key], value, err_msg=key)
-            assert made[key].dtype == value.dtype, key
-    assert made.target_names == stored.target_names
+    for key, array in expected.items():
+        if key in made and key != "feature_names":
+            np.testing.assert_array_equal(made[key], array, err_msg=key)
+            assert made[key].dtype == array.dtype, key
+    for key in ("X", "y"):
+        assert array_digest(made[key]) == digests()[name][key]
+    assert made.target_names == expected["class_names"].tolist()
 
 
-def test_mfeat_is_made_from_its_blocks_and_never_in_a_circle(alone, folder):
+def test_mfeat_is_made_from_its_blocks_and_never_in_a_circle(alone, stored, unbundled):
     place = alone(*DERIVED["mfeat"].parents)
-    made, stored = load("mfeat", data_home=place, download=False), load("mfeat", data_home=folder)
-    np.testing.assert_array_equal(made.X, stored.X)
-    np.testing.assert_array_equal(made.view_start, stored.view_start)
-    assert made.feature_names == stored.feature_names
+    made, expected = load("mfeat", data_home=place, download=False), stored("mfeat")
+    np.testing.assert_array_equal(made.X, expected["X"])
+    np.testing.assert_array_equal(made.view_start, expected["view_start"])
+    assert made.feature_names == expected["feature_names"].tolist()
     (place / "mfeat_mor.npz").unlink()
     with pytest.raises(MissingDatasetError, match="mfeat"):
         load("mfeat", data_home=place, download=False)
@@ -174,7 +233,7 @@ def test_part_of_isolet_needs_to_know_the_parts(alone, folder, tmp_path):
 
 
 def _wine_file(place: Path, **changes) -> Path:
-    arrays = {**BUNDLED["wine"](), **changes}
+    arrays = {**FROM_SKLEARN["wine"](), **changes}
     write(place / "wine.npz", {name: array for name, array in arrays.items() if array is not None})
     return place / "wine.npz"
 
@@ -216,7 +275,7 @@ def test_not_an_archive_and_pickled_objects_are_refused(tmp_path):
 
 
 def test_changed_value_is_refused_unless_told_otherwise(tmp_path):
-    X = BUNDLED["wine"]()["X"].copy()
+    X = FROM_SKLEARN["wine"]()["X"].copy()
     X[17, 3] += 1e-9
     _wine_file(tmp_path, X=X)
     with pytest.raises(DamagedDatasetError, match=r"wine\.npz is not wine: the checksum of X.*verify=False"):
@@ -234,7 +293,7 @@ def test_changed_value_is_refused_unless_told_otherwise(tmp_path):
         ({"X": None}, "no array X"),
         ({"feature_names": np.array(["a"])}, "13 columns"),
         ({"y": np.ones(178, dtype=np.int64)}, "checksum of y"),
-        ({"X": BUNDLED["wine"]()["X"].astype(np.float32)}, "checksum of X"),
+        ({"X": FROM_SKLEARN["wine"]()["X"].astype(np.float32)}, "checksum of X"),
         ({"y": np.zeros(178, dtype="datetime64[s]")}, "numbers or strings"),
     ],
 )
@@ -245,7 +304,7 @@ def test_wrong_arrays_are_refused(tmp_path, changes, message):
 
 
 def test_same_rows_in_another_order_are_taken_with_a_warning(tmp_path):
-    arrays, order = BUNDLED["wine"](), np.random.default_rng(0).permutation(178)
+    arrays, order = FROM_SKLEARN["wine"](), np.random.default_rng(0).permutation(178)
     _wine_file(tmp_path, X=arrays["X"][order], y=arrays["y"][order])
     with pytest.warns(UserWarning, match="another order"):
         load("wine", data_home=tmp_path)
@@ -286,7 +345,7 @@ def test_a_name_is_no_path(name):
         load(name)
 
 
-def test_missing_set_says_how_to_get_it(bare, tmp_path):
+def test_missing_set_says_how_to_get_it(bare, tmp_path, unbundled):
     with pytest.raises(MissingDatasetError, match=r"usps\.npz.*data_home or PAIRLENS_DATA.*usps\.h5"):
         load("usps")
     with pytest.raises(MissingDatasetError, match=r"OpenML as 'vehicle', version 1"):

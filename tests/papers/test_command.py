@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from pairlens.papers import catalogue, command, markdown
+from pairlens.papers import DataSet, Quick, catalogue, command, markdown
 from pairlens.papers.__main__ import main
 from pairlens.papers.command import chosen, reproduce
 from tests.papers import tiny
@@ -67,6 +69,15 @@ def test_run_and_page(tmp_path, capsys, monkeypatch):
     written = (tmp_path / "reproduction.md").read_text()
     assert "## A tiny experiment" in written
     assert "## Not run" not in written
+
+
+def test_missing_sets_are_named_with_their_experiments(tmp_path, monkeypatch):
+    monkeypatch.setenv("PAIRLENS_DATA", str(tmp_path))
+    missing = replace(tiny.experiment(), sets=(*tiny.experiment().sets, DataSet("no_such_set")), quick=Quick(runs=1))
+    monkeypatch.setattr(command, "experiments", lambda names=None: [missing, replace(missing, name="tiny-2")])
+    shown: list[str] = []
+    assert reproduce(["all"], out=tmp_path, quiet=True, say=shown.append) == 0
+    assert shown[-1] == "not run, because the data are not on this machine: no_such_set (tiny, tiny-2)"
 
 
 @pytest.mark.usefixtures("only_tiny")

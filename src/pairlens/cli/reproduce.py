@@ -41,8 +41,8 @@ def reproduce(
 ) -> None:
     """Run the experiments of the papers, and compare with the numbers that they print.
 
-    What is finished is stored, so a run that was stopped goes on where it was. Data come from the folder in the
-    environment variable PAIRLENS_DATA, or are downloaded.
+    What is finished is stored, so a run that was stopped goes on where it was. Most data come with pairlens; others are
+    looked for in the folder that the environment variable PAIRLENS_DATA names, and downloaded where that is possible.
     """
     from pairlens.papers.command import reproduce as run
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pairlens.datasets.files import Arrays
 
-__all__ = ["BUNDLED", "DERIVED", "Derivation"]
+__all__ = ["DERIVED", "FROM_SKLEARN", "Derivation"]
 
 MFEAT_VIEWS = {"fou": 76, "fac": 216, "kar": 64, "pix": 240, "zer": 47, "mor": 6}
 """The blocks of mfeat and their widths, in the order of its columns."""
@@ -165,7 +165,7 @@ def _kddcup99_subset(whole: Arrays) -> Arrays:
 
 
 def _draw(rng: np.random.Generator, groups: Sequence[NDArray[np.bool_]], count: int) -> NDArray[np.int64]:
-    """So many rows of each group, in order inside it; all rows of a group that has no more."""
+    """`count` rows of each group, in order inside it; all rows of a group that has no more."""
     chosen = []
     for group in groups:
         rows = np.flatnonzero(group)
@@ -189,7 +189,7 @@ def _keep(arrays: Arrays, *names: str) -> Arrays:
     return {name: arrays[name] for name in names if name in arrays}
 
 
-BUNDLED: dict[str, Callable[[], Arrays]] = {"wine": _wine, "wdbc": _wdbc, "iris": _iris, "digits": _digits}
+FROM_SKLEARN: dict[str, Callable[[], Arrays]] = {"wine": _wine, "wdbc": _wdbc, "iris": _iris, "digits": _digits}
 """Sets that come with scikit-learn."""
 
 DERIVED: dict[str, Derivation] = {

@@ -1,4 +1,4 @@
-"""Data sets by name: from a folder, from scikit-learn, made from other sets, or downloaded."""
+"""Data sets by name: from a folder, from this package, from scikit-learn, made from other sets, or downloaded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from pairlens.datasets import openml
-from pairlens.datasets.derived import BUNDLED, DERIVED
+from pairlens.datasets.bundled import load_bundled, names_bundled
+from pairlens.datasets.derived import DERIVED, FROM_SKLEARN
 from pairlens.datasets.files import (
     NUMERIC,
     Arrays,
@@ -45,8 +46,8 @@ def names(*, available: bool = False, data_home: str | os.PathLike[str] | None =
     Parameters
     ----------
     available : bool, default=False
-        Only those that load here without a network: files that are there, sets that come with scikit-learn, and sets
-        made from either. The files are not read.
+        Only those that load here without a network: files that are there, sets that come with this package or with
+        scikit-learn, and sets made from those. The files are not read.
     data_home : path or None, default=None
         The folder of the files. None takes the environment variable ``PAIRLENS_DATA``.
 
@@ -64,7 +65,7 @@ def names(*, available: bool = False, data_home: str | os.PathLike[str] | None =
     own = {path.stem for folder in _folders(data_home) if folder.is_dir() for path in folder.glob("[!.]*.npz")}
     if not available:
         return sorted({*REGISTRY, *own})
-    present = {*own, *BUNDLED}
+    present = {*own, *names_bundled(), *FROM_SKLEARN}
     derivable = {
         name for name, derivation in DERIVED.items() if derivation.possible and present.issuperset(derivation.parents)
     }
@@ -82,7 +83,9 @@ def load(
     """Load a data set by name.
 
     It is looked for, in this order: as ``NAME.npz`` in the folder, in the cache of earlier downloads, among the sets
-    that come with scikit-learn, as something that can be made from a set found so, and on OpenML. A download is checked
+    that come with this package or with scikit-learn, as something that can be made from a set found so, and on OpenML.
+    Most of the papers' smaller sets come with the package (CREDITS.md in its folder ``datasets`` names their authors,
+    sources and terms), so that they load without a network. A download is checked
     and kept as one .npz file in the cache (``$XDG_CACHE_HOME/pairlens`` or ``~/.cache/pairlens``). If ``data_home`` is
     given, it is the folder and the cache in one.
 
@@ -103,9 +106,9 @@ def load(
     -------
     data : Bunch
         ``X`` (also ``data``), ``y`` (also ``target``), ``feature_names``, ``target_names``, ``DESCR``, ``source``,
-        ``origin`` ("file", "scikit-learn", "made from ..." or "download"), ``filename`` (or None), and the other arrays
-        of the set by their names, such as ``is_train``. Sets of ratings have ``user``, ``item`` and ``rating`` instead
-        of ``X`` and ``y``. Values are raw: nothing is scaled, a missing cell is NaN.
+        ``origin`` ("file", "pairlens", "scikit-learn", "made from ..." or "download"), ``filename`` (or None), and the
+        other arrays of the set by their names, such as ``is_train``. Sets of ratings have ``user``, ``item`` and
+        ``rating`` instead of ``X`` and ``y``. Values are raw: nothing is scaled, a missing cell is NaN.
 
     Raises
     ------
@@ -172,10 +175,14 @@ def _local(
             if entry is not None and verify:
                 _check_known(entry, arrays, str(path), advice(path))
             return arrays, "file", path
-    if name in BUNDLED:
-        arrays = BUNDLED[name]()
-        _check_known(REGISTRY[name], arrays, f"scikit-learn's {name}")
-        return arrays, "scikit-learn", None
+    for origin, found_in, make in (
+        ("pairlens", names_bundled(), lambda: load_bundled(name)),
+        ("scikit-learn", FROM_SKLEARN, lambda: FROM_SKLEARN[name]()),
+    ):
+        if name in found_in:
+            arrays = make()
+            _check_known(REGISTRY[name], arrays, f"the {name} of {origin}")
+            return arrays, origin, None
     if name not in DERIVED:
         return None
     parents: list[Arrays] = []

@@ -31,7 +31,7 @@ class OpenML:
         OpenML's class labels in the order of our codes; "appearance" numbers them as they first come in the file
         (for labels that are only codes themselves); None for a target that is a number.
     skip_columns : int
-        So many features at the start are not ours.
+        Number of features at the start that are not ours.
     rows : pair of int or None
         The first row to keep and the one after the last; None for all of them.
     drop_missing : bool
@@ -41,7 +41,7 @@ class OpenML:
     dtype : str
         The type of our X.
     n_train : int
-        So many rows at the start are the training part.
+        Number of rows at the start that are the training part.
     """
 
     name: str

@@ -153,9 +153,20 @@ def _run_and_write(
         say(f"{entry.section.name}: {_summary(entry.section)}{remark}")
     write_report(folder, written, profile=profile)
     say(f"{outcome.computed} units computed, {outcome.found} were there already; output in {folder}")
+    if missing := _missing(outcome):
+        say(f"not run, because the data are not on this machine: {missing}")
     for name, errors in outcome.failed.items():
         say(f"{name}: {len(errors)} units failed, the first: {errors[0]}")
     return bool(outcome.failed)
+
+
+def _missing(outcome: Outcome) -> str:
+    """The sets that are missing, each with the experiments that want it."""
+    wanted_by: dict[str, list[str]] = {}
+    for experiment, sets in outcome.missing.items():
+        for data in sets:
+            wanted_by.setdefault(data, []).append(experiment)
+    return "; ".join(f"{data} ({', '.join(names)})" for data, names in sorted(wanted_by.items()))
 
 
 def write_output(experiment: Experiment, store: Store, folder: Path, *, missing: Iterable[str] = ()) -> Entry:

@@ -1,0 +1,50 @@
+"""Install the wheel of a folder into an empty environment, and try what a user tries first.
+
+python tools/try_wheel.py dist
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+from pathlib import Path
+
+LARGEST = 6_000_000
+LOAD_ALL = """
+from pairlens import datasets
+for name in datasets.names(available=True):
+    print(name, datasets.load(name, download=False).X.shape)
+"""
+
+
+def main(folder: Path) -> None:
+    """Fail if the wheel is too large, or anything that comes with it does not work."""
+    (wheel,) = folder.glob("*.whl")
+    size = wheel.stat().st_size
+    print(f"{wheel.name}: {size:,} bytes")
+    if size >= LARGEST:
+        raise SystemExit(f"the wheel must be smaller than {LARGEST:,} bytes")
+    with tempfile.TemporaryDirectory() as place:
+        home = Path(place, "env")
+        venv.create(home, with_pip=True)
+        binaries = home / ("Scripts" if os.name == "nt" else "bin")
+        environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PAIRLENS_DATA")}
+
+        def run(*command: str | Path) -> None:
+            subprocess.run([str(part) for part in command], check=True, cwd=place, env=environment)
+
+        run(binaries / "python", "-m", "pip", "install", "--quiet", f"{wheel.resolve()}[cli,report]")
+        run(binaries / "python", "-c", LOAD_ALL)
+        run(binaries / "pairlens", "demo", "--out", "demo")
+        run(binaries / "pairlens", "reproduce", "sodrpac-toy", "--runs", "1", "--out", "toy")
+        for page in ("demo/report.html", "toy/report.html"):
+            if Path(place, page).stat().st_size < 10_000:
+                raise SystemExit(f"{page} is too small")
+    print("the wheel works")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
