@@ -1,0 +1,64 @@
+"""A Sphinx extension: runs the guide for its pictures and writes a page for each method.
+
+Both kinds of output are made when they are older than what they are made from, and are not kept in the repository.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt
+
+HERE = Path(__file__).parent
+GUIDE = HERE / "guide"
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PICTURE = re.compile(r"!\[[^\]]*\]\(pictures/([a-z_]+-\d+\.png)\)")
+
+
+def code_blocks(text: str) -> list[str]:
+    """The Python blocks of a Markdown page, each after as many empty lines as stand before it on the page."""
+    return ["\n" * text.count("\n", 0, found.start(1)) + found.group(1) for found in BLOCK.finditer(text)]
+
+
+def run_page(page: Path) -> list[Any]:
+    """Run the blocks of a page in order in one namespace and an empty folder; the figures that they draw."""
+    plt.close("all")
+    blocks = code_blocks(page.read_text("utf-8"))
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        for block in blocks:
+            exec(compile(block, os.fspath(page), "exec"), namespace)
+    return [plt.figure(number) for number in plt.get_fignums()]
+
+
+def draw_guide(*_: Any) -> None:
+    """Write the pictures of all pages of the guide that name one."""
+    for page in sorted(GUIDE.glob("*.md")):
+        targets = [GUIDE / "pictures" / name for name in PICTURE.findall(page.read_text("utf-8"))]
+        if all(target.exists() and target.stat().st_mtime > page.stat().st_mtime for target in targets):
+            continue
+        figures = run_page(page)
+        if len(figures) != len(targets):
+            raise RuntimeError(f"{page.name} draws {len(figures)} figures and shows {len(targets)} pictures")
+        for target, figure in zip(targets, figures, strict=True):
+            target.parent.mkdir(exist_ok=True)
+            figure.savefig(target, dpi=110, metadata={"Software": None})
+        plt.close("all")
+
+
+def setup(app: Any) -> dict[str, Any]:
+    from method_pages import write_method_pages
+
+    app.connect("builder-inited", draw_guide)
+    app.connect("builder-inited", write_method_pages, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
