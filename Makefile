@@ -18,7 +18,7 @@ help:
 	@echo "make bench   measure against peers, as ratios in one run"
 	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: 80 minutes)"
 	@echo "make reproduce  the experiments of the papers, quickly (reproduce-full: as printed; writes docs/reproduction.md)"
-	@echo "make docs    the pages of docs/ and the API as HTML, in build/docs"
+	@echo "make docs    the site: guide, gallery, methods and API, in build/docs/index.html"
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -68,8 +68,8 @@ reproduce-full: $(VENV)/.papers
 	$(BIN)/pairlens reproduce all --profile full --out reproduction/full --page docs/reproduction.md $(ARGS)
 
 docs: $(VENV)/.docs
-	$(BIN)/sphinx-build -q -W --keep-going -b html -d build/doctrees docs build/docs
+	$(ONE_THREAD) $(BIN)/sphinx-build -q -W --keep-going -b html -d build/doctrees docs build/docs
 	@echo "open build/docs/index.html"
 
 clean:
-	rm -rf $(VENV) build dist docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/generated docs/gallery docs/methods docs/guide/pictures .mypy_cache .pytest_cache .ruff_cache .hypothesis
