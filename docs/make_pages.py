@@ -18,6 +18,7 @@ import matplotlib
 matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
+import sklearn
 
 HERE = Path(__file__).parent
 GUIDE = HERE / "guide"
@@ -35,7 +36,12 @@ def run_page(page: Path) -> list[Any]:
     plt.close("all")
     blocks = code_blocks(page.read_text("utf-8"))
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(io.StringIO()),
+        sklearn.config_context(),
+    ):
         for block in blocks:
             exec(compile(block, os.fspath(page), "exec"), namespace)
     return [plt.figure(number) for number in plt.get_fignums()]

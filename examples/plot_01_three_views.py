@@ -1,6 +1,6 @@
 """
-Thirty answers change the picture
-=================================
+One table, three views
+======================
 
 Handwritten digits by PCA, by t-SNE, and by PairLens from 30 answered questions. PCA and t-SNE see no answers. The colours
 are the true digits; the number is the share of rows whose nearest neighbour in the picture is the same digit.
@@ -23,7 +23,7 @@ pairs = Constraints.from_labels(y, n_pairs=30, random_state=0)
 print(pairs)
 
 # %%
-# t-SNE draws clear groups as well, but it cannot place a new row. PairLens can.
+# t-SNE draws the clearest islands here. It cannot use answers, and it cannot place a new row; PairLens does both.
 views = {
     "PCA": PCA(2).fit_transform(X),
     "t-SNE": TSNE(random_state=0, init="pca").fit_transform(X),

@@ -14,7 +14,7 @@ from pairlens import Constraints, PairLens
 
 digits = load_digits()
 X, y = digits.data[:600], digits.target[:600]
-answers = Constraints.from_labels(y, per_class=10, random_state=0).explicit.flip(0.1, random_state=0)
+answers = Constraints.from_labels(y, per_class=10, random_state=0).flip(0.1, random_state=0)
 
 suspects = PairLens(random_state=0).fit(X, constraints=answers).suspicious_pairs()
 same = y[suspects.pairs[:, 0]] == y[suspects.pairs[:, 1]]

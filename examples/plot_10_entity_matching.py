@@ -18,7 +18,7 @@ entity = np.repeat(np.arange(60), 5)
 X = np.hstack([rng.standard_normal((60, 10))[entity], np.zeros((300, 10))])
 X += rng.standard_normal((300, 20)) * np.r_[np.full(10, 0.4), np.full(10, 3.0)]
 
-every = Constraints.from_labels(entity).explicit
+every = Constraints.from_labels(entity)
 
 
 def some(pairs, start, stop):
@@ -35,7 +35,7 @@ spaces = {"all columns": X, "RCA, 80 answers": model.transform(X)}
 
 def distances(Z, pairs):
     both = np.vstack([pairs.must_link, pairs.cannot_link])
-    return np.linalg.norm(Z[both[:, 0]] - Z[both[:, 1]], axis=1), np.arange(len(both)) < pairs.n_must_link
+    return np.linalg.norm(Z[both[:, 0]] - Z[both[:, 1]], axis=1)[:, None], np.arange(len(both)) < pairs.n_must_link
 
 
 # %%
@@ -43,9 +43,9 @@ def distances(Z, pairs):
 figure, row = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
 for axes, (title, Z) in zip(row, spaces.items()):
     length, match = distances(Z, test)
-    logistic = LogisticRegression().fit(*(lambda d, m: (d[:, None], m))(*distances(Z, calibrate)))
+    logistic = LogisticRegression().fit(*distances(Z, calibrate))
     bins = np.linspace(0, length.max(), 40)
-    axes.hist([length[match], length[~match]], bins, label=["match", "no match"], color=["#2f6db5", "#d9662b"])
+    axes.hist([length[match, 0], length[~match, 0]], bins, label=["match", "no match"], color=["#2f6db5", "#d9662b"])
     probability = axes.twinx()
     probability.plot(bins, logistic.predict_proba(bins[:, None])[:, 1], color="0.2")
     probability.set(ylim=(0, 1.05), ylabel="probability of a match")

@@ -13,7 +13,7 @@ pytest.importorskip("matplotlib")
 DOCS = Path(__file__).parents[2] / "docs"
 if not (DOCS / "make_pages.py").exists():
     pytest.skip("the pages are not in this distribution", allow_module_level=True)
-PAGES = sorted((DOCS / "guide").glob("*.md"))
+PAGES = [*sorted((DOCS / "guide").glob("*.md")), DOCS / "scikit_learn.md", DOCS / "sodrpac.md", DOCS / "report.md"]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def make_pages():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_the_blocks_of_a_page_run(page, make_pages):
     if page.stem == "report":
         pytest.importorskip("plotly")
