@@ -69,6 +69,7 @@ reproduce-full: $(VENV)/.papers
 
 docs: $(VENV)/.docs
 	$(ONE_THREAD) $(BIN)/sphinx-build -q -W --keep-going -b html -d build/doctrees docs build/docs
+	$(BIN)/python docs/check_site.py build/docs
 	@echo "open build/docs/index.html"
 
 clean:

@@ -153,7 +153,16 @@ def write_page(name: str, toys: list[Toy]) -> str:
     told = {True: "150 preferences", False: "60 to 80 pairs"}[name in FROM_PREFERENCES]
     told = "the labels of a quarter of the rows" if name in FROM_LABELS else told
     more = [page for page, names in PAGES.items() if name in names]
-    lines = [name, "=" * len(name), "", ".. currentmodule:: pairlens", "", *doc["Summary"], "", *doc["Extended Summary"]]
+    lines = [
+        name,
+        "=" * len(name),
+        "",
+        ".. currentmodule:: pairlens",
+        "",
+        *doc["Summary"],
+        "",
+        *doc["Extended Summary"],
+    ]
     lines += ["", "On three toys", "-------------", "", f"Learned from {told}. {verdict(toys, found)}", ""]
     lines += [f".. image:: {name}.png", f"   :alt: Three toys and the view of {name}", ""]
     lines += [f"All parameters and attributes: :class:`{name}`."]
@@ -172,7 +181,12 @@ def write_method_pages(*_: Any) -> None:
         return
     FOLDER.mkdir(exist_ok=True)
     classes, scores = class_toys(), score_toys()
-    text = ["Methods", "=======", "", "One page for each method: the objective, when to choose it, three toys, the paper."]
+    text = [
+        "Methods",
+        "=======",
+        "",
+        "One page for each method: the objective, when to choose it, three toys, the paper.",
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # toys are where methods fail; the page says so
         for family, names in FAMILIES.items():
@@ -180,7 +194,14 @@ def write_method_pages(*_: Any) -> None:
             for name in names:
                 summary = write_page(name, scores if name in FROM_PREFERENCES else classes)
                 text += [f"   * - :doc:`{name}`", f"     - {summary}"]
-    text += ["", "In depth", "--------", "", "These pages hold definitions, choices and measurements beyond the docstrings.", ""]
+    text += [
+        "",
+        "In depth",
+        "--------",
+        "",
+        "These pages hold definitions, choices and measurements beyond the docstrings.",
+        "",
+    ]
     text += [".. toctree::", "   :maxdepth: 1", "", *(f"   ../{page}" for page in PAGES)]
     text += ["", ".. toctree::", "   :hidden:", "   :caption: Methods", ""]
     text += [f"   {name}" for names in FAMILIES.values() for name in names]

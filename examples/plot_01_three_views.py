@@ -2,8 +2,8 @@
 One table, three views
 ======================
 
-Handwritten digits by PCA, by t-SNE, and by PairLens from 30 answered questions. PCA and t-SNE see no answers. The colours
-are the true digits; the number is the share of rows whose nearest neighbour in the picture is the same digit.
+Handwritten digits by PCA, by t-SNE, and by PairLens from 30 answered questions. PCA and t-SNE see no answers. The
+colours are the true digits; the number is the share of rows whose nearest neighbour in the picture is the same digit.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 How many answers are enough?
 ============================
 
-The AUC with which distance tells pairs of *new* rows apart, against the number of answers, on wine. The bars are the standard
-deviation over five draws of the answers.
+The AUC with which distance tells pairs of *new* rows apart, against the number of answers, on wine. The bars are the
+standard deviation over five draws of the answers.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 DSP against LPP
 ===============
 
-LPP keeps neighbours together and knows nothing else. DSP makes must-linked rows one point in a kernel before it looks for
-neighbours, and keeps far rows far. Ten answers per class show in the view.
+LPP keeps neighbours together and knows nothing else. DSP makes must-linked rows one point in a kernel before it looks
+for neighbours, and keeps far rows far. Ten answers per class show in the view.
 """
 
 import matplotlib.pyplot as plt

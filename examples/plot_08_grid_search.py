@@ -2,8 +2,8 @@
 A pipeline with grid search
 ===========================
 
-Pairs travel through scikit-learn's pipelines and searches, sliced to the rows of each fold. Here a search chooses the number
-of directions and the shrinkage of WBDR by the AUC of held-out pairs. No label is needed.
+Pairs travel through scikit-learn's pipelines and searches, sliced to the rows of each fold. Here a search chooses the
+number of directions and the shrinkage of WBDR by the AUC of held-out pairs. No label is needed.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ X, y = load_breast_cancer(return_X_y=True)
 pairs = Constraints.from_labels(y, n_pairs=1500, random_state=0)
 
 # %%
-# Metadata routing hands the pairs to the step that asks for them, for fitting and for scoring. Scoring a pipeline this way
-# needs scikit-learn 1.8.
+# Metadata routing hands the pairs to the step that asks for them, for fitting and for scoring. Scoring a pipeline
+# this way needs scikit-learn 1.8.
 directions, shrinkages = [1, 2, 4, 8], [0.0, 0.1, 0.3, 0.6, 0.9]
 with sklearn.config_context(enable_metadata_routing=True):
     view = WBDR().set_fit_request(constraints=True).set_score_request(constraints=True)

@@ -2,8 +2,9 @@
 Entity matching
 ===============
 
-Do two records describe the same thing? Records are noisy copies of 60 entities, and half of the columns are noise. Learn a
-distance from 80 answered pairs, then turn distance into a probability with a logistic regression on held-out answers.
+Do two records describe the same thing? Records are noisy copies of 60 entities, and half of the columns are noise.
+Learn a distance from 80 answered pairs, then turn distance into a probability with a logistic regression on held-out
+answers.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Labels for some rows
 ====================
 
-Three labels per class and 1,000 unlabelled digits. Linear discriminant analysis can only use the 30 labelled rows; PairLens
-and SDA use the others too. All are judged on rows that they have not seen.
+Three labels per class and 1,000 unlabelled digits. Linear discriminant analysis can only use the 30 labelled rows;
+PairLens and SDA use the others too. All are judged on rows that they have not seen.
 """
 
 import warnings

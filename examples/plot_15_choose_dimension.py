@@ -2,8 +2,8 @@
 How many directions?
 ====================
 
-``n_components="auto"`` takes the fewest directions whose AUC of held-out pairs is within one standard error of the best. The
-curve shows what it chooses from.
+``n_components="auto"`` takes the fewest directions whose AUC of held-out pairs is within one standard error of the
+best. The curve shows what it chooses from.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,9 @@ scores = [held_out_auc(LinearPairLens(d, random_state=0), X, pairs) for d in dir
 
 # %%
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
-axes.standard_errorbar(directions, [s.mean for s in scores], yerr=[s.standard_error for s in scores], marker="o", capsize=4)
+axes.standard_errorbar(
+    directions, [s.mean for s in scores], yerr=[s.standard_error for s in scores], marker="o", capsize=4
+)
 axes.axvline(chosen, color="#d9662b", linestyle="--", label=f'"auto" chooses {chosen}')
 axes.set(xlabel="directions", ylabel="AUC of held-out pairs", title="Wine, 100 answers")
 axes.legend(frameon=False)

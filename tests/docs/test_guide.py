@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -45,5 +46,5 @@ def test_a_failing_block_names_its_line(tmp_path, make_pages):
 
 def test_the_guide_teaches_in_order():
     order = (DOCS / "guide" / "index.md").read_text("utf-8").split("```{toctree}")[1].split("```")[0].split()[2:]
-    for page, following in zip(order, order[1:]):
+    for page, following in pairwise(order):
         assert f"({following}.md)" in (DOCS / "guide" / f"{page}.md").read_text("utf-8").rsplit("Next:", 1)[-1]
