@@ -1,4 +1,4 @@
-"""Checks the built pages: links, anchors and pictures exist, nothing is loaded from a network, examples are notebooks too.
+"""Checks the built pages: links, anchors, pictures and notebooks exist, and nothing is loaded from a network.
 
 ``make docs`` runs it after the build: ``python docs/check_site.py build/docs``.
 """

@@ -1,4 +1,4 @@
-"""The check of the built site finds what is broken; the site passes it where it is built; examples keep to their limits."""
+"""The check of the built site finds what is broken, and the site passes it; examples are numbered and short."""
 
 from __future__ import annotations
 
