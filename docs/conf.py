@@ -71,8 +71,6 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "abort_on_example_error": True,
     "plot_gallery": "True",
-    "reference_url": {"pairlens": None},
-    "doc_module": ("pairlens",),
     "backreferences_dir": None,
     "image_scrapers": ("matplotlib",),
     "remove_config_comments": True,

@@ -6,6 +6,9 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from sklearn.base import BaseEstimator
+
+import pairlens
 
 ROOT = Path(__file__).parents[2]
 if not (ROOT / "docs" / "check_site.py").exists():
@@ -57,3 +60,14 @@ def test_examples_are_numbered_and_short():
     assert [path.name[5:7] for path in examples] == [f"{number:02}" for number in range(1, len(examples) + 1)]
     assert len(examples) >= 15
     assert all(len(path.read_text("utf-8").splitlines()) <= 60 for path in examples)
+
+
+def test_every_method_has_a_page():
+    """A method that is exported belongs to a family of docs/method_pages.py."""
+    source = (ROOT / "docs" / "method_pages.py").read_text("utf-8")
+    methods = [
+        name
+        for name in pairlens.__all__
+        if isinstance(cls := getattr(pairlens, name), type) and issubclass(cls, BaseEstimator)
+    ]
+    assert [name for name in methods if f'"{name}"' not in source] == []
