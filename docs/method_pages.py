@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -146,6 +147,11 @@ def verdict(toys: list[Toy], found: list[float]) -> str:
     return " ".join(f"{words} {names}." for words, names in parts if names)
 
 
+def listed_papers(references: list[str]) -> list[str]:
+    """Footnotes as items of a list, for nothing on the page refers to them."""
+    return [re.sub(r"^\.\. \[(\d+)\] ", r"\1. ", line) for line in references]
+
+
 def write_page(name: str, toys: list[Toy]) -> str:
     """Write the page of a method and return its summary."""
     doc = NumpyDocString(inspect.getdoc(getattr(pairlens, name)) or "")
@@ -163,12 +169,13 @@ def write_page(name: str, toys: list[Toy]) -> str:
         "",
         *doc["Extended Summary"],
     ]
-    lines += ["", "On three toys", "-------------", "", f"Learned from {told}. {verdict(toys, found)}", ""]
+    lines += ["", "On three toys", "-------------", ""]
+    lines += [f"Learned from {told} with default parameters, in one direction. {verdict(toys, found)}", ""]
     lines += [f".. image:: {name}.png", f"   :alt: Three toys and the view of {name}", ""]
     lines += [f"All parameters and attributes: :class:`{name}`."]
     lines += [f"Definition and measurements: :doc:`../{page}`." for page in more]
     if doc["References"]:
-        lines += ["", "The paper", "---------", "", *doc["References"]]
+        lines += ["", "The paper", "---------", "", *listed_papers(doc["References"])]
     (FOLDER / f"{name}.rst").write_text("\n".join(lines) + "\n", "utf-8")
     return " ".join(doc["Summary"])
 
