@@ -57,7 +57,7 @@ def missing(page: Path, address: str) -> bool:
 def problems(site: Path, examples: Path | None = None) -> list[str]:
     """Everything that is wrong with the pages below a folder, one line each."""
     found = []
-    pages = sorted(site.rglob("*.html"))
+    pages = [page for page in sorted(site.rglob("*.html")) if page.parent.name != "_static"]  # templates of the theme
     if not pages:
         return [f"no pages in {site}"]
     for page in pages:

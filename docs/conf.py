@@ -74,7 +74,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": None,
     "image_scrapers": ("matplotlib",),
     "remove_config_comments": True,
-    "min_reported_time": 20,
+    "write_computation_times": False,  # its page would load scripts from a network
 }
 # Examples choose small numbers of steps for speed; a warning about it is no part of the lesson.
 warnings.filterwarnings("ignore", message="Matplotlib is currently using agg")

@@ -23,6 +23,7 @@ import sklearn
 HERE = Path(__file__).parent
 GUIDE = HERE / "guide"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+BACKLINK = re.compile(r'<a class="viewcode-back" href="[^"#]*#([^"]+)">.*?</a>')
 PICTURE = re.compile(r"!\[[^\]]*\]\(pictures/([a-z_]+-\d+\.png)\)")
 
 
@@ -62,9 +63,20 @@ def draw_guide(*_: Any) -> None:
         plt.close("all")
 
 
+def drop_lost_backlinks(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:  # noqa: ARG001
+    """Drop links from source to documentation that name an object by a module under which it is not documented.
+
+    viewcode assumes one public module for each source file; names here are public where users look for them.
+    """
+    if page.startswith("_modules/"):
+        known = app.env.domains.python_domain.objects
+        context["body"] = BACKLINK.sub(lambda found: found[0] if found[1] in known else "", context["body"])
+
+
 def setup(app: Any) -> dict[str, Any]:
     from method_pages import write_method_pages
 
     app.connect("builder-inited", draw_guide)
     app.connect("builder-inited", write_method_pages, priority=100)
+    app.connect("html-page-context", drop_lost_backlinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
