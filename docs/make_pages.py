@@ -10,6 +10,7 @@ import io
 import os
 import re
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,9 @@ def draw_guide(*_: Any) -> None:
         targets = [GUIDE / "pictures" / name for name in PICTURE.findall(page.read_text("utf-8"))]
         if all(target.exists() and target.stat().st_mtime > page.stat().st_mtime for target in targets):
             continue
-        figures = run_page(page)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # pages on noise and conflicts provoke them
+            figures = run_page(page)
         if len(figures) != len(targets):
             raise RuntimeError(f"{page.name} draws {len(figures)} figures and shows {len(targets)} pictures")
         for target, figure in zip(targets, figures, strict=True):

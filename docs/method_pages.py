@@ -167,7 +167,7 @@ def write_page(name: str, toys: list[Toy]) -> str:
         "",
         *doc["Summary"],
         "",
-        *doc["Extended Summary"],
+        *(re.sub(r"\[(\d+)\]_", r"[\1]", line) for line in doc["Extended Summary"]),
     ]
     lines += ["", "On three toys", "-------------", ""]
     lines += [f"Learned from {told} with default parameters, in one direction. {verdict(toys, found)}", ""]

@@ -68,7 +68,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     columns_ : list of ColumnSummary
         What was done with each column, in the order of the table.
-    feature_names_in_ : array of str of shape (n_features_in_,)
+    feature_names_in_ : array of str of shape (`n_features_in_`,)
         Names of the columns, if X had any. Those of an array are called x0, x1, ...
     n_features_in_ : int
         Number of columns.
