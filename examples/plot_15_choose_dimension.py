@@ -21,9 +21,7 @@ scores = [held_out_auc(LinearPairLens(d, random_state=0), X, pairs) for d in dir
 
 # %%
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
-axes.errorbar(
-    directions, [s.mean for s in scores], yerr=[s.standard_error for s in scores], marker="o", capsize=4
-)
+axes.errorbar(directions, [s.mean for s in scores], yerr=[s.standard_error for s in scores], marker="o", capsize=4)
 axes.axvline(chosen, color="#d9662b", linestyle="--", label=f'"auto" chooses {chosen}')
 axes.set(xlabel="directions", ylabel="AUC of held-out pairs", title="Wine, 100 answers")
 axes.legend(frameon=False)
