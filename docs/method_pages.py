@@ -141,7 +141,7 @@ def verdict(toys: list[Toy], found: list[float]) -> str:
 
     parts = (
         ("It solves", listed(GOOD, 2)),
-        ("It solves only in part", listed(POOR, GOOD)),
+        ("It partly solves", listed(POOR, GOOD)),
         ("It fails on", listed(-1, POOR)),
     )
     return " ".join(f"{words} {names}." for words, names in parts if names)
