@@ -80,15 +80,19 @@ def score_toys() -> list[Toy]:
     weak = X * (4, 0.5)
     scores = (X @ (0.8, 0.6), weak[:, 1], -np.linalg.norm(X, axis=1))
     toys = zip(("a line", "a weak feature", "a hill"), (X, weak, X), scores)
-    told = {"random_state": 0, "n_pairs": 150}
+    told = {"random_state": 0, "n_pairs": 1000}
     return [Toy(name, rows, y, {"preferences": Preferences.from_scores(y, **told)}) for name, rows, y in toys]
 
 
 def build(name: str) -> Any:
-    """The method with one direction, two clusters and a seed, where it has them."""
+    """The method with one direction (two for preferences), two clusters and a seed, where it has them."""
     cls = getattr(pairlens, name)
     known = inspect.signature(cls).parameters
-    chosen = {"n_components": 1, "n_clusters": 2 if name == "SKKMeans" else None, "random_state": 0}
+    chosen = {
+        "n_components": 2 if name in FROM_PREFERENCES else 1,
+        "n_clusters": 2 if name == "SKKMeans" else None,
+        "random_state": 0,
+    }
     return cls(**{key: value for key, value in chosen.items() if key in known and value is not None})
 
 
@@ -156,8 +160,11 @@ def write_page(name: str, toys: list[Toy]) -> str:
     """Write the page of a method and return its summary."""
     doc = NumpyDocString(inspect.getdoc(getattr(pairlens, name)) or "")
     found = draw(name, toys, FOLDER / f"{name}.png")
-    told = {True: "150 preferences", False: "60 to 80 pairs"}[name in FROM_PREFERENCES]
+    told = {True: "1,000 preferences", False: "60 to 80 pairs"}[name in FROM_PREFERENCES]
     told = "the labels of a quarter of the rows" if name in FROM_LABELS else told
+    space = {"SKKMeans": "two clusters", "RankSVM": "all features"}.get(
+        name, "two directions" if name in FROM_PREFERENCES else "one direction"
+    )
     more = [page for page, names in PAGES.items() if name in names]
     lines = [
         name,
@@ -170,7 +177,7 @@ def write_page(name: str, toys: list[Toy]) -> str:
         *(re.sub(r"\[(\d+)\]_", r"[\1]", line) for line in doc["Extended Summary"]),
     ]
     lines += ["", "On three toys", "-------------", ""]
-    lines += [f"Learned from {told} with default parameters, in one direction. {verdict(toys, found)}", ""]
+    lines += [f"Learned from {told} with default parameters, in {space}. {verdict(toys, found)}", ""]
     lines += [f".. image:: {name}.png", f"   :alt: Three toys and the view of {name}", ""]
     lines += [f"All parameters and attributes: :class:`{name}`."]
     lines += [f"Definition and measurements: :doc:`../{page}`." for page in more]
