@@ -22,7 +22,7 @@ help:
 	@echo "make history  time and quality of the last commits, as curves (airspeed velocity)"
 	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: 80 minutes; ARGS=\"--maps\": maps, docs/maps.md)"
 	@echo "make reproduce  the experiments of the papers, quickly (reproduce-full: as printed; writes docs/reproduction.md)"
-	@echo "make docs    the pages of docs/ and the API as HTML, in build/docs"
+	@echo "make docs    the site: guide, gallery, methods and API, in build/docs/index.html"
 
 $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
@@ -103,8 +103,10 @@ reproduce-full: $(VENV)/.papers
 	$(BIN)/pairlens reproduce all --profile full --out reproduction/full --page docs/reproduction.md $(ARGS)
 
 docs: $(VENV)/.docs
-	$(BIN)/sphinx-build -q -W --keep-going -b html -d build/doctrees docs build/docs
+	$(ONE_THREAD) $(BIN)/sphinx-build -q -W --keep-going -b html -d build/doctrees docs build/docs
+	$(BIN)/python docs/check_site.py build/docs
 	@echo "open build/docs/index.html"
 
 clean:
-	rm -rf $(VENV) .venv-oldest .venv-newest build dist docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest .venv-newest build dist docs/generated docs/gallery docs/methods docs/guide/pictures
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis

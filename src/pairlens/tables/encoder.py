@@ -68,7 +68,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     columns_ : list of ColumnSummary
         What was done with each column, in the order of the table.
-    feature_names_in_ : array of str of shape (n_features_in_,)
+    feature_names_in_ : array of str of shape (`n_features_in_`,)
         Names of the columns, if X had any. Those of an array are called x0, x1, ...
     n_features_in_ : int
         Number of columns.
@@ -90,12 +90,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     --------
     >>> import pandas as pd
     >>> from pairlens import TableEncoder
-    >>> table = pd.DataFrame({"mass": [3.1, 4.2, None, 5.0], "island": ["A", "B", "A", "C"]})
+    >>> table = pd.DataFrame({"mass": [3.1, 4.2, None, 5.0, 4.4, 3.9], "island": ["A", "B", "A", "C", "B", "C"]})
     >>> encoder = TableEncoder().fit(table)
     >>> encoder.get_feature_names_out().tolist()
     ['mass', 'mass=(missing)', 'island=A', 'island=B', 'island=C']
     >>> encoder.transform(table).shape
-    (4, 5)
+    (6, 5)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
