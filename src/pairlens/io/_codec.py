@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+from collections import UserList
 from collections.abc import Callable
 from typing import Any
 
@@ -45,8 +46,9 @@ class Encoder:
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"float": str(value)}
-        if type(value) is list:
-            return [self.encode(part, where) for part in value]
+        # scikit-learn 1.6 lists the columns of a ColumnTransformer in a UserList that warns when it is read.
+        if type(value) is list or isinstance(value, UserList):
+            return [self.encode(part, where) for part in getattr(value, "data", value)]
         if type(value) is tuple:
             return {"tuple": [self.encode(part, where) for part in value]}
         if type(value) is dict:
