@@ -9,7 +9,7 @@ import pytest
 from pairlens.cli import app as application
 from pairlens.selection.registry import method_class, view_methods
 
-COMPARE = ("compare", "data.csv", "--id", "id", "--drop", "class")
+COMPARE = ("compare", "data.csv", "--strict", "--id", "id", "--drop", "class")
 
 
 def test_all_methods_and_the_controls(table, cli):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
@@ -90,7 +91,7 @@ class Coordinates(NamedTuple):
     wanted: int
 
 
-class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """A linear map :math:`z = L x`, that is the metric :math:`M = L'L`, learnt by limited-memory BFGS.
 
     Attributes
@@ -117,6 +118,10 @@ class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
+
+    @abstractmethod
+    def fit(self, X: ArrayLike, y: Any = None, *args: Any, **kwargs: Any) -> Self:
+        """Learn the map."""
 
     def _read(self, X: ArrayLike, *, fitting: bool) -> Rows:
         rows: Rows = validate_data(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from sklearn.base import is_clusterer
@@ -35,6 +37,8 @@ def table():
 def supervision(cls, y):
     if issubclass(cls, PreferenceEstimator):
         return {"preferences": Preferences.from_scores(y, n_pairs=150, random_state=0)}
+    if "constraints" not in signature(cls.fit).parameters:
+        return {"y": y}
     return {"constraints": Constraints.from_labels(y, n_pairs=60, random_state=0)}
 
 
