@@ -78,6 +78,9 @@ class Visit:
         script = "(n) => document.querySelector('[data-testid=count]').textContent === String(n)"
         self.page.wait_for_function(script, arg=number)
 
+    def wait_chips(self, number: int) -> None:
+        self.page.wait_for_function("(n) => document.querySelectorAll('.chip').length === n", arg=number)
+
     def wait_map(self, answers: int) -> None:
         script = """(n) => { const map = document.querySelector('[data-testid=map]').dataset;
             return +map.points > 0 && +map.answers >= n; }"""
@@ -95,6 +98,8 @@ class Visit:
         self.act(lambda: self.page.keyboard.press(key))
 
     def click(self, answer: str) -> None:
+        # As a person does who reads the question first: what came before has settled then.
+        self.page.wait_for_timeout(300)
         self.act(lambda: self.page.click(f"#question [data-answer={answer}]"))
 
     def leave(self) -> None:

@@ -78,7 +78,7 @@ def test_answering(studio, table, enter):
     seen.click("different")
     seen.press(" ")
     seen.wait_count(5)
-    assert page.locator(".chip").count() == 5
+    seen.wait_chips(5)
 
     current = seen.id
     page.keyboard.press("Backspace")
@@ -86,7 +86,11 @@ def test_answering(studio, table, enter):
         "(id) => document.querySelector('[data-testid=question]').dataset.question !== id", arg=current
     )
     seen.wait_count(4)
+    current = seen.id
     page.keyboard.press("Control+z")
+    page.wait_for_function(
+        "(id) => document.querySelector('[data-testid=question]').dataset.question !== id", arg=current
+    )
     seen.wait_count(3)
     seen.click("different")
     seen.wait_count(4)
@@ -107,7 +111,7 @@ def test_answering(studio, table, enter):
     page.wait_for_selector("[data-testid=question][data-question]")
     assert seen.id == before
     seen.wait_count(3)
-    assert page.locator(".chip").count() == 3
+    seen.wait_chips(3)
 
     page.locator("[data-group]").first.click()
     page.fill("#group-name", HOSTILE[0])
@@ -217,7 +221,7 @@ def test_two_people(studio, table, enter):
         ben.click("different")
     for each in (ann, ben):
         each.wait_count(8)
-        assert each.page.locator(".chip").count() == 4
+        each.wait_chips(4)
     ann.page.click("[data-panel=people]")
     ann.page.get_by_text("ben").first.wait_for()
     ann.page.fill("#person", "cleo")
@@ -281,7 +285,7 @@ def test_pictures_long_texts_and_hostile_texts(studio, hostile, enter):
             (frame) => frame.querySelector('img')?.complete || frame.textContent)""")
         for frame in page.locator("#question .picture").all():
             text = frame.inner_text()
-            assert frame.locator("img").count() or "missing" in text or "no picture" in text
+            assert frame.locator("img").count() or "picture" in text.lower()
         assert page.locator("#question .text.folded").count() == 2
         assert "A long story." in page.locator("#question .text").first.inner_text()
         assert page.locator("#question .cells th", has_text="<b onclick=alert(1)>").count() == 1
@@ -297,6 +301,8 @@ def test_pictures_long_texts_and_hostile_texts(studio, hostile, enter):
     assert page.locator("iframe, object, embed, svg[onload], #question script").count() == 0
     handlers = """() => [...document.querySelectorAll("*")].flatMap((element) => [...element.attributes])
         .filter((attribute) => attribute.name.startsWith("on")).length"""
+    # A picture that is not there is asked for, and the browser says so too.
+    seen.troubles = [each for each in seen.troubles if "404 (Not Found)" not in each]
     assert page.evaluate(handlers) == 0
     seen.troubles = [each for each in seen.troubles if "404" not in each]
 
