@@ -46,7 +46,7 @@ PAGES = {
     "dsp": ("DSP", "SKKMeans", "KernelNullSpace"),
     "sodrpac": ("SODRPaC",),
     "preference": (*FROM_PREFERENCES, "LMCA"),
-    "comparisons": FAMILIES["Whole metrics"],
+    "comparisons": (*FAMILIES["Whole metrics"],),
 }
 """Pages with measurements and proofs beyond the docstring."""
 GOOD, POOR = 0.9, 0.7
