@@ -24,6 +24,14 @@ from pairlens.preference.pairs import Pairs
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "metric_learn.npz"
 RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def _own_random_numbers(monkeypatch):
+    """Each test draws the same numbers, whichever tests ran before it."""
+    monkeypatch.setitem(globals(), "RNG", np.random.default_rng(0))
+
+
 Z = RNG.standard_normal((12, 3))
 Y = np.array([0, 1, 2] * 4)
 
