@@ -30,7 +30,7 @@ $(VENV)/.made:
 
 # Each stamp installs one extra, again only when what it depends on has changed.
 $(VENV)/.tour: $(VENV)/.made pyproject.toml requirements.lock
-	$(PIP) -e ".[cli,report]"
+	$(PIP) -e ".[cli,report,studio]"
 	@touch $@
 
 $(VENV)/.papers: $(VENV)/.made pyproject.toml requirements.lock
