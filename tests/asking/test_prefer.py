@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from pairlens import RankSVM
-from pairlens.asking import PreferenceAsker
+from pairlens.asking import Asker, PreferenceAsker
 from pairlens.asking.ranking import Ranking, information, laplace
 from tests.asking.people import answer_all
 
@@ -105,3 +105,12 @@ def test_odd_tables(rows):
     answer_all(asker, np.arange(len(rows)), 50)
     assert asker.ask() is None
     assert np.isfinite(asker.scores_).all()
+
+
+def test_two_kinds_in_one_log_share_no_id():
+    """A studio may be started with another kind of question on the same store; both askers count from one."""
+    X = np.random.default_rng(0).standard_normal((5, 3))
+    pairs = Asker(X, random_state=0, audit=0.99).ask_many(4)
+    preferences = PreferenceAsker(X, random_state=0, audit=0.99).ask_many(4)
+    assert [q.rows for q in pairs] == [q.rows for q in preferences]
+    assert {q.id for q in pairs}.isdisjoint(q.id for q in preferences)

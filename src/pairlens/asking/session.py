@@ -169,7 +169,8 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
             if draft is None:
                 return None
             self._n_asked += 1
-            name = "-".join(map(str, (self._n_asked, *draft.rows)))
+            # The kind is part of it: a log may hold several kinds, each counted by an asker of its own.
+            name = "-".join(map(str, (self._n_asked, draft.kind, *draft.rows)))
             answers = {
                 "same": PAIR_ANSWERS,
                 "prefer": PREFER_ANSWERS,
