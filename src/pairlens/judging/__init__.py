@@ -1,9 +1,10 @@
-"""Judging a view by pairs that it did not see: folds, the AUC of distances with its standard error, suspicion."""
+"""Distances of pairs in a view, and judging it by pairs that it did not see: folds, AUC, probabilities, suspicion."""
 
 from pairlens.judging.folds import PairFolds
 from pairlens.judging.held_out import HeldOutDistances, held_out_distances
 from pairlens.judging.scores import HeldOutScore, auc, auc_standard_error, pair_auc, share_standard_error
 from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
+from pairlens.judging.views import pair_distance
 
 __all__ = [
     "HeldOutDistances",
@@ -14,6 +15,7 @@ __all__ = [
     "auc_standard_error",
     "held_out_distances",
     "pair_auc",
+    "pair_distance",
     "share_standard_error",
     "suspicious_pairs",
 ]

@@ -29,6 +29,7 @@ from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import EngineRows, IntArray, Placement, Rows, column_means, engine_rows, project, read_ahead
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import pair_auc
+from pairlens.judging.views import LinearView, PairView
 from pairlens.methods._memory import into_memory
 from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
 from pairlens.spectral.rowspace import RowSpace, row_space
@@ -39,7 +40,7 @@ from pairlens.supervision.combined import combine
 __all__ = ["LinearPairTransformer", "PairTransformer", "SpectralPairTransformer", "finite"]
 
 
-class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """The contract of all methods: what goes into `fit`, how rows are checked, what `score` means.
 
     A method says in :meth:`_learn` what it makes of rows and pairs, and in :meth:`transform` where rows go.
@@ -232,7 +233,7 @@ class SpectralPairTransformer(PairTransformer):
             raise ValueError(f"n_components={self.n_components} must be at most the number of features, {X.shape[1]}.")
 
 
-class LinearPairTransformer(SpectralPairTransformer):
+class LinearPairTransformer(LinearView, SpectralPairTransformer):
     """Base of the methods whose directions are weights of the features.
 
     Attributes

@@ -22,6 +22,7 @@ from pairlens._sklearn import (
 from pairlens._warnings import warn_user
 from pairlens.engines import IntArray, Rows, column_means
 from pairlens.exceptions import SupervisionWarning
+from pairlens.judging.views import PairView
 from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference.objective import Objective, draw_shifts
 from pairlens.preference.pairs import Floats, Pairs, largest_differences
@@ -99,7 +100,7 @@ class PreferenceEstimator(BaseEstimator, ABC):
         return pairwise_accuracy(scores, known)
 
 
-class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PreferenceEstimator):
+class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PreferenceEstimator):
     """A low-dimensional view that minimises the large-margin objective, and a linear ranking in it."""
 
     mean_: NDArray[Any]

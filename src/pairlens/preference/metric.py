@@ -23,6 +23,7 @@ from pairlens._threads import fitting_threads
 from pairlens._warnings import warn_fallback
 from pairlens.engines import IntArray, Rows, column_means, project
 from pairlens.judging import pair_auc
+from pairlens.judging.views import LinearView
 from pairlens.preference.linear import minimize
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.spectral.eigen import fix_signs, generalized, symmetric
@@ -91,7 +92,7 @@ class Coordinates(NamedTuple):
     wanted: int
 
 
-class MetricLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """A linear map :math:`z = L x`, that is the metric :math:`M = L'L`, learnt by limited-memory BFGS.
 
     Attributes

@@ -15,6 +15,7 @@ from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context
 from pairlens._threads import fitting_threads
 from pairlens._warnings import warn_user
 from pairlens.engines import Rows, engine_rows, project
+from pairlens.judging.views import LinearView
 from pairlens.preference._arrays import as_numpy, is_tensor, like
 from pairlens.preference._base import C_PATH, MarginTransformer
 from pairlens.preference.linear import LinearProblem, Solution, solve_admm, solve_lbfgs, starting_map
@@ -32,7 +33,7 @@ FLAT = 0.1
 """Disagreement of the two copies of alternating directions, and slope where they end, that are worth a warning."""
 
 
-class WSDR(MarginTransformer):
+class WSDR(LinearView, MarginTransformer):
     r"""Large-margin weakly supervised dimensionality reduction.
 
     A linear map :math:`z = L x` that minimises, over the preferences m = (i better than j) with
