@@ -45,17 +45,21 @@ def test_import_brings_no_extra():
     assert _python(code.format("from pairlens import *")) == _python(code.format("import sklearn.base"))
 
 
-@pytest.mark.parametrize("name", ["LMCA", "WSDR", "WBDR", "SODRPaC", "PairLens", "SKKMeans"])
-def test_a_method_works_as_the_first_thing_imported(name):
+def test_a_method_works_as_the_first_thing_imported():
     """What one module registers must not depend on another that some other method imports."""
+    names = ["LMCA", "WSDR", "WBDR", "SODRPaC", "PairLens", "SKKMeans"]
     code = f"""
-import numpy as np, warnings
+import importlib, sys, warnings
+import numpy as np
 warnings.simplefilter("ignore")
-from pairlens import {name}
 X = np.random.default_rng(0).random((30, 4))
-print(type({name}().fit(X, np.repeat([0, 1], 15))).__name__)
+for name in {names}:
+    for module in [module for module in sys.modules if module.partition(".")[0] == "pairlens"]:
+        del sys.modules[module]
+    method = getattr(importlib.import_module("pairlens"), name)
+    print(type(method().fit(X, np.repeat([0, 1], 15))).__name__)
 """
-    assert _python(code) == f"{name}\n"
+    assert _python(code).split() == names
 
 
 def test_import_costs_no_more_than_scikit_learns_decomposition():

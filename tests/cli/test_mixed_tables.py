@@ -101,7 +101,8 @@ def test_roles_of_messy_columns(answers, cli):
     roles = {}
     for columns in MESSY.values():
         write(answers / "data.csv", columns)
-        outcome = cli("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--out", "r", "--overwrite", "--json")
+        given = ("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--method", "bwdr", "--out", "r")
+        outcome = cli(*given, "--overwrite", "--json")
         roles |= {c["name"]: c["role"] for c in json.loads(outcome.out)["data"]["encoding"]}
     assert {name: roles[name] for name in ("mass", "island", "sex", "price", "share", "iso", "german", "mixed")} == {
         "mass": "number",
@@ -119,7 +120,8 @@ def test_roles_of_messy_columns(answers, cli):
 def test_columns_file(answers, cli):
     write(answers / "data.csv", MESSY["mixed types and missing cells"])
     (answers / "columns.csv").write_text("name,role,weight\nyear,category,\nsex,dropped,\nmass,,4\n", encoding="utf-8")
-    given = ("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--out", "r", "--json", "--overwrite")
+    given = ("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--method", "bwdr", "--out", "r", "--json")
+    given = (*given, "--overwrite")
     run = json.loads(cli(*given, "--columns", "columns.csv").out)
     found = {column["name"]: (column["role"], column["weight"]) for column in run["data"]["encoding"]}
     assert found["year"] == ("category", 1.0)

@@ -11,7 +11,7 @@ import pytest
 
 # Machines without a graphics card draw WebGL in software.
 ARGUMENTS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-PATIENCE = 120_000
+PATIENCE = 300_000
 NEXT = """(old) => {
   const id = document.querySelector("[data-testid=question]").dataset.question;
   return id !== undefined && id !== old;

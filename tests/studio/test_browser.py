@@ -307,20 +307,25 @@ def test_pictures_long_texts_and_hostile_texts(studio, hostile, enter):
     seen.troubles = [each for each in seen.troubles if "404" not in each]
 
 
-def test_no_webgl_and_reduced_motion(studio, tmp_path, enter):
+def test_no_webgl(studio, tmp_path, enter):
     rows = np.random.default_rng(0).standard_normal((6000, 3))
     np.save(tmp_path / "many.npy", rows)
-    seen = enter(link(studio(tmp_path / "many.npy", ids=None)), script=NO_WEBGL, reduced_motion="reduce")
+    seen = enter(link(studio(tmp_path / "many.npy", ids=None)), script=NO_WEBGL)
     seen.wait_map(0)
     assert "no WebGL: the map shows a sample of 5,000 of 6,000 rows" in seen.page.locator(".map-note").inner_text()
-    seen.click("same")
-    seen.wait_map(1)
-    assert seen.page.get_attribute("[data-testid=map]", "data-morph") == "0"
     colours = """() => {
         const canvas = document.querySelector(".points");
         return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
     }"""
     assert seen.page.evaluate(colours)
+
+
+def test_a_new_map_does_not_move_where_motion_is_reduced(studio, table, enter):
+    seen = enter(link(studio(table)), reduced_motion="reduce")
+    seen.wait_map(0)
+    seen.click("same")
+    seen.wait_map(1)
+    assert seen.page.get_attribute("[data-testid=map]", "data-morph") == "0"
 
 
 def test_a_new_fit_morphs_in_and_the_map_can_be_used(studio, table, enter):

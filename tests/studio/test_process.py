@@ -19,7 +19,7 @@ from pairlens.studio.replay import History
 from pairlens.studio.store import Store
 from tests.studio.conftest import Person, truth, write_table
 
-MOMENTS = int(os.environ.get("PAIRLENS_KILLS", "15"))
+MOMENTS = int(os.environ.get("PAIRLENS_KILLS", "6"))
 """How often the studio is killed; PAIRLENS_KILLS=100 pytest tests/studio/test_process.py -k killed takes minutes."""
 
 
