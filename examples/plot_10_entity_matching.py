@@ -3,8 +3,8 @@ Entity matching
 ===============
 
 Do two records describe the same thing? Records are noisy copies of 60 entities, and half of the columns are noise.
-Learn a distance from 80 answered pairs, then turn distance into a probability with a logistic regression on held-out
-answers.
+Learn a distance from 80 answered pairs, then turn it into a probability with a logistic regression on held-out
+answers. A probability is calibrated when, of the pairs with probability p, a share p are matches.
 """
 
 import matplotlib.pyplot as plt
@@ -40,11 +40,11 @@ def distances(Z, pairs):
 
 
 # %%
-# Distances of 800 new pairs in both spaces, and the probability that two records match.
-figure, row = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+# Distances of 800 new pairs in both spaces, the probability that two records match, and whether it is calibrated.
+figure, row = plt.subplots(1, 3, figsize=(15, 4), layout="constrained")
+row[2].plot([0, 1], [0, 1], "k:", label="calibrated")
 for axes, (title, Z) in zip(row, spaces.items()):
-    length, match = distances(Z, test)
-    logistic = LogisticRegression().fit(*distances(Z, calibrate))
+    (length, match), logistic = distances(Z, test), LogisticRegression().fit(*distances(Z, calibrate))
     bins = np.linspace(0, length.max(), 40)
     axes.hist([length[match, 0], length[~match, 0]], bins, label=["match", "no match"], color=["#2f6db5", "#d9662b"])
     probability = axes.twinx()
@@ -52,4 +52,9 @@ for axes, (title, Z) in zip(row, spaces.items()):
     probability.set(ylim=(0, 1.05), ylabel="probability of a match")
     axes.set(title=f"{title} (AUC {pair_auc(Z, test):.2f})", xlabel="distance", ylabel="pairs")
     axes.legend(frameon=False, loc="upper right", bbox_to_anchor=(1, 0.9))
+    predicted = logistic.predict_proba(length)[:, 1]
+    parts = np.array_split(np.argsort(predicted), 8)
+    row[2].plot([predicted[part].mean() for part in parts], [match[part].mean() for part in parts], "o-", label=title)
+row[2].set(xlabel="predicted probability", ylabel="share of matches", title="New pairs in eight groups")
+row[2].legend(frameon=False)
 plt.show()

@@ -1,9 +1,10 @@
 """
-One table, three views
-======================
+One table, four views
+=====================
 
-Handwritten digits by PCA, by t-SNE, and by PairLens from 30 answered questions. PCA and t-SNE see no answers. The
-colours are the true digits; the number is the share of rows whose nearest neighbour in the picture is the same digit.
+Handwritten digits by PCA, by t-SNE (a neighbour map, as UMAP is), and by PairLens and PairMap from 30 answered
+questions. PCA and t-SNE see no answers. The colours are the true digits; the number is the share of rows whose nearest
+neighbour in the picture is the same digit.
 """
 
 import matplotlib.pyplot as plt
@@ -11,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 
-from pairlens import Constraints, PairLens
+from pairlens import Constraints, PairLens, PairMap
 from pairlens.metrics import cumulative_purity
 
 X, y = load_digits(return_X_y=True)
@@ -23,14 +24,16 @@ pairs = Constraints.from_labels(y, n_pairs=30, random_state=0)
 print(pairs)
 
 # %%
-# t-SNE draws the clearest islands here. It cannot use answers, and it cannot place a new row; PairLens does both.
+# t-SNE draws clear islands. It cannot use answers, and it cannot place a new row; PairLens and PairMap do both.
+# PairLens gives directions to compute with, PairMap a map to look at.
 views = {
     "PCA": PCA(2).fit_transform(X),
     "t-SNE": TSNE(random_state=0, init="pca").fit_transform(X),
     "PairLens, 30 answers": PairLens(2, random_state=0).fit_transform(X, constraints=pairs),
+    "PairMap, 30 answers": PairMap(random_state=0).fit_transform(X, constraints=pairs),
 }
 
-figure, row = plt.subplots(1, 3, figsize=(12, 4.2), layout="constrained")
+figure, row = plt.subplots(1, 4, figsize=(15, 4), layout="constrained")
 for axes, (title, Z) in zip(row, views.items()):
     points = axes.scatter(*Z.T, c=y, cmap="tab10", s=10)
     axes.set(title=f"{title} (1-NN {cumulative_purity(Z, y, 1)[0]:.2f})", xticks=[], yticks=[])
