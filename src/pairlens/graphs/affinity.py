@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray, Rows, neighbors
+from pairlens.engines import IntArray, Rows
 from pairlens.graphs.edges import edges_of, nearest_edges, shared_neighbors, weight_matrix
+from pairlens.graphs.nearest import nearest_rows
 from pairlens.graphs.weights import default_theta, heat
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import written_pairs
@@ -23,14 +24,14 @@ __all__ = [
 ]
 
 
-def nearest_graph(X: Rows, n_neighbors: int) -> sparse.csr_matrix:
+def nearest_graph(X: Rows, n_neighbors: int, *, search: str = "auto") -> sparse.csr_matrix:
     """Weight 1 between two rows of which one is among the nearest of the other."""
-    return weight_matrix(nearest_edges(X, n_neighbors), 1.0, X.shape[0])
+    return weight_matrix(nearest_edges(X, n_neighbors, search=search), 1.0, X.shape[0])
 
 
-def heat_graph(X: Rows, n_neighbors: int, theta: float | None = None) -> sparse.csr_matrix:
+def heat_graph(X: Rows, n_neighbors: int, theta: float | None = None, *, search: str = "auto") -> sparse.csr_matrix:
     """Heat weights between two rows of which one is among the nearest of the other."""
-    edges = nearest_edges(X, n_neighbors)
+    edges = nearest_edges(X, n_neighbors, search=search)
     return weight_matrix(edges, heat(X, edges, theta), X.shape[0])
 
 
@@ -47,7 +48,7 @@ def normalized_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
 
 
 def side_information_graphs(
-    X: Rows, known: Constraints, n_neighbors: int, theta: float | None
+    X: Rows, known: Constraints, n_neighbors: int, theta: float | None, *, search: str = "auto"
 ) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
     """Heat weights on must-links and on neighbours that are in no pair with each other; heat on cannot-links."""
     n = X.shape[0]
@@ -55,7 +56,7 @@ def side_information_graphs(
         theta = default_theta(X)
     known = written_pairs(known)
     must, cannot = known.must_link, known.cannot_link
-    near = nearest_edges(X, n_neighbors)
+    near = nearest_edges(X, n_neighbors, search=search)
     paired = np.concatenate([must, cannot])
     free = near[~np.isin(near @ [n, 1], paired @ [n, 1])]
     similar = weight_matrix(must, known.must_link_weight * heat(X, must, theta), n)
@@ -90,7 +91,7 @@ def _outside(matrix: sparse.csr_matrix, pattern: sparse.csr_matrix) -> sparse.cs
 
 
 def mutual_and_graph_edges(
-    X: Rows, n_neighbors: int, n_graph_neighbors: int, *, include_self: bool = False
+    X: Rows, n_neighbors: int, n_graph_neighbors: int, *, include_self: bool = False, search: str = "auto"
 ) -> tuple[IntArray, NDArray[np.float64], IntArray]:
     """The two graphs of SODRPaC from one search: mutual neighbours with what they share, and the manifold's edges.
 
@@ -103,6 +104,8 @@ def mutual_and_graph_edges(
         Neighbours of each row in the graph of the manifold.
     include_self : bool
         Count a row among its own neighbours when counting shared ones.
+    search : {"auto", "exact", "approx"}
+        As for :func:`~pairlens.graphs.nearest.nearest_rows`.
 
     Returns
     -------
@@ -113,8 +116,7 @@ def mutual_and_graph_edges(
     """
     most = X.shape[0] - 1
     k, g = min(n_neighbors, most), min(n_graph_neighbors, most)
-    nearest = neighbors(X, n_nearest=max(k, g)).nearest
-    assert nearest is not None
+    nearest, _ = nearest_rows(X, max(k, g), search=search)
     mutual = edges_of(nearest[:, :k], join="and")
     common = np.asarray(shared_neighbors(nearest[:, :k])[mutual[:, 0], mutual[:, 1]]).ravel()
     # Counted in their own lists, two rows that list each other have each other in common too.

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import FloatArray, IntArray, Rows, neighbors
+from pairlens.engines import FloatArray, IntArray, Rows
+from pairlens.graphs.nearest import nearest_rows
 
 __all__ = ["edges_of", "nearest_edges", "shared_neighbors", "weight_matrix"]
 
@@ -35,16 +36,10 @@ def edges_of(indices: IntArray, *, join: Join = "or") -> NDArray[np.int64]:
     return np.column_stack([key // n, key % n])
 
 
-def nearest_edges(X: Rows, n_neighbors: int, *, join: Join = "or") -> NDArray[np.int64]:
+def nearest_edges(X: Rows, n_neighbors: int, *, join: Join = "or", search: str = "auto") -> NDArray[np.int64]:
     """Edges between each row and its nearest rows; with fewer than n_neighbors + 1 rows, between all."""
     k = min(n_neighbors, X.shape[0] - 1)
-    return edges_of(_nearest(X, k), join=join)
-
-
-def _nearest(X: Rows, k: int) -> IntArray:
-    found = neighbors(X, n_nearest=k).nearest
-    assert found is not None
-    return found
+    return edges_of(nearest_rows(X, k, search=search)[0], join=join)
 
 
 def weight_matrix(

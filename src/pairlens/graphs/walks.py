@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray, neighbors, pair_squared_distances
+from pairlens.engines import IntArray, pair_squared_distances
 from pairlens.graphs.edges import edges_of, weight_matrix
+from pairlens.graphs.nearest import nearest_rows
 
 __all__ = ["NearGraph", "near_graph", "spread_over"]
 
@@ -30,15 +31,27 @@ class NearGraph:
     walk: sparse.csr_matrix
 
 
-def near_graph(rows: NDArray[np.float64], n_neighbors: int) -> NearGraph:
+def near_graph(rows: NDArray[np.float64], n_neighbors: int, *, search: str = "auto") -> NearGraph:
     r"""Nearest neighbours with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, :math:`s_i` the distance to the 7th."""
     n = len(rows)
     k = min(n_neighbors, n - 1)
-    found = neighbors(rows, n_nearest=max(k, min(SCALE_NEIGHBOR, n - 1)))
-    assert found.nearest is not None
-    assert found.nearest_distance is not None
-    scale = found.nearest_distance[:, min(SCALE_NEIGHBOR, n - 1) - 1]
-    edges = edges_of(found.nearest[:, :k])
+    nearest, distance = nearest_rows(rows, max(k, min(SCALE_NEIGHBOR, n - 1)), search=search)
+    return walked(rows, nearest[:, :k], distance[:, min(SCALE_NEIGHBOR, n - 1) - 1])
+
+
+def walked(rows: NDArray[np.float64], nearest: IntArray, scale: NDArray[np.float64]) -> NearGraph:
+    """The graph of known neighbours.
+
+    Parameters
+    ----------
+    rows : array of shape (n, p)
+    nearest : int array of shape (n, k)
+        Neighbours of each row.
+    scale : array of shape (n,)
+        The s.
+    """
+    n = len(rows)
+    edges = edges_of(nearest)
     squared = pair_squared_distances(rows, edges)
     local = scale[edges[:, 0]] * scale[edges[:, 1]]
     # Rows that repeat seven times have scale 0: full weight to each other, none to all others.
@@ -49,7 +62,7 @@ def near_graph(rows: NDArray[np.float64], n_neighbors: int) -> NearGraph:
     # A row whose weights all vanish walks to itself.
     graph = graph + sparse.diags(np.where(degree > 0, 0.0, 1.0))
     walk = sparse.diags(1 / np.where(degree > 0, degree, 1.0)) @ graph
-    return NearGraph(found.nearest[:, :k], graph.tocsr(), walk.tocsr())
+    return NearGraph(nearest, graph.tocsr(), walk.tocsr())
 
 
 def spread_over(walk: sparse.csr_matrix, start: NDArray[np.float64], a: float) -> NDArray[np.float64]:

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray, Rows, mean_norm, neighbors, pair_squared_distances, rebuilding_weights
+from pairlens.engines import IntArray, Rows, mean_norm, pair_squared_distances, rebuilding_weights
+from pairlens.graphs.nearest import nearest_rows
 
 __all__ = ["default_theta", "heat", "reconstruction_weights"]
 
@@ -27,7 +28,7 @@ def heat(X: Rows, edges: IntArray, theta: float | None = None) -> NDArray[np.flo
     return np.exp(-squared / theta) if theta > 0 else np.ones(len(edges))
 
 
-def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3) -> sparse.csr_matrix:
+def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3, *, search: str = "auto") -> sparse.csr_matrix:
     r"""Weights that rebuild each row from its neighbours, as in locally linear embedding.
 
     Each row of the result sums to 1 and minimises :math:`\|x_i - \sum_j R_{ij} x_j\|^2`, with the local Gram matrix
@@ -39,7 +40,6 @@ def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3) -> spar
     """
     n = X.shape[0]
     k = min(n_neighbors, n - 1)
-    indices = neighbors(X, n_nearest=k).nearest
-    assert indices is not None
+    indices, _ = nearest_rows(X, k, search=search)
     weight = rebuilding_weights(X, indices, reg)
     return sparse.csr_matrix((weight.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))

@@ -63,15 +63,18 @@ RENAMED: dict[str, dict[str, str]] = {}
 """By tag, what an attribute was called in earlier files, and its name now."""
 
 ADDED: dict[str, tuple[str, ...]] = {
-    "pairlens.CLPP": ("gamma",),
+    "pairlens.CLPP": ("gamma", "neighbors"),
     "pairlens.DSP": ("gamma",),
     "pairlens.KernelLPPSI": ("heat_gamma",),
     "pairlens.KernelNullSpace": ("gamma",),
-    "pairlens.LPP": ("gamma",),
-    "pairlens.LPPSI": ("gamma",),
-    "pairlens.NPSSDR": ("alpha",),
+    "pairlens.LPP": ("gamma", "neighbors"),
+    "pairlens.LPPSI": ("gamma", "neighbors"),
+    "pairlens.LinearPairLens": ("neighbors",),
+    "pairlens.NPSSDR": ("alpha", "neighbors"),
+    "pairlens.PairLens": ("neighbors",),
+    "pairlens.SDA": ("neighbors",),
     "pairlens.SKKMeans": ("gamma",),
-    "pairlens.SODRPaC": ("gamma",),
+    "pairlens.SODRPaC": ("gamma", "neighbors"),
 }
 """By tag, parameters that earlier files do not have; they take their defaults."""
 

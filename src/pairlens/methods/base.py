@@ -276,7 +276,9 @@ class LinearPairTransformer(LinearView, SpectralPairTransformer):
     @property
     def _rows_taken(self) -> Placement:
         """Where the rows may be as the parameters are."""
-        return self._rows_may_be
+        # An index of the rows, unlike an exact search, needs them in one memory.
+        searched = self._rows_may_be is Placement.ANYWHERE_SEARCHED
+        return Placement.DEVICE if searched and getattr(self, "neighbors", "auto") == "approx" else self._rows_may_be
 
     def _rows_used(self, known: Constraints) -> IntArray | None:
         """The rows that decide the solution, if not all do."""

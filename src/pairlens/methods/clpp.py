@@ -32,6 +32,10 @@ class CLPP(LocalityPreserving):
         The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
     theta : float, optional
         Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
+    neighbors : {"auto", "exact", "approx"}, default="auto"
+        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
+        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
+        25,000 dense rows in memory (docs/scaling.md).
 
     Attributes
     ----------
@@ -65,6 +69,6 @@ class CLPP(LocalityPreserving):
     """
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        neighbours = heat_graph(space.near_rows, self.n_neighbors, heat_width(self))
+        neighbours = heat_graph(space.near_rows, self.n_neighbors, heat_width(self), search=self.neighbors)
         changed = pass_on(neighbours, written_pairs(known).to_sparse())
         return graph_scatter(space.rows, changed), space.total_scatter(degrees(neighbours))

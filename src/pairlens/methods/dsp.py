@@ -184,11 +184,6 @@ class DSP(LinearPairTransformer):
         self.verbose = verbose
         self.delta = delta
 
-    @property
-    def _rows_taken(self) -> Placement:
-        # An index of the rows, unlike an exact search, needs them in one memory.
-        return Placement.DEVICE if self.neighbors == "approx" else self._rows_may_be
-
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         """A and B, equation 17 of [2]_."""
         if known.n_pairs == 0:

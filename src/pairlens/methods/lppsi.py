@@ -19,10 +19,10 @@ __all__ = ["LPPSI", "KernelLPPSI"]
 
 
 def side_information_scatters(
-    space: RowSpace, known: Constraints, *, n_neighbors: int, theta: float | None, beta: float
+    space: RowSpace, known: Constraints, *, n_neighbors: int, theta: float | None, beta: float, search: str = "auto"
 ) -> tuple[Matrix, Matrix]:
     """The matrices of both forms, which differ in their coordinates only."""
-    similar, dissimilar = side_information_graphs(space.near_rows, known, n_neighbors, theta)
+    similar, dissimilar = side_information_graphs(space.near_rows, known, n_neighbors, theta, search=search)
     attract = graph_scatter(space.rows, similar) - beta * graph_scatter(space.rows, dissimilar)
     return attract, space.total_scatter(degrees(similar))
 
@@ -51,6 +51,10 @@ class LPPSI(LocalityPreserving):
         Weight of the cannot-links.
     theta : float, optional
         Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
+    neighbors : {"auto", "exact", "approx"}, default="auto"
+        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
+        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
+        25,000 dense rows in memory (docs/scaling.md).
 
     Attributes
     ----------
@@ -94,13 +98,19 @@ class LPPSI(LocalityPreserving):
         gamma: float | str = "auto",
         beta: float = 1.0,
         theta: float | str | None = DEPRECATED,
+        neighbors: str = "auto",
     ) -> None:
-        super().__init__(n_components, n_neighbors=n_neighbors, gamma=gamma, theta=theta)
+        super().__init__(n_components, n_neighbors=n_neighbors, gamma=gamma, theta=theta, neighbors=neighbors)
         self.beta = beta
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         return side_information_scatters(
-            space, known, n_neighbors=self.n_neighbors, theta=heat_width(self), beta=self.beta
+            space,
+            known,
+            n_neighbors=self.n_neighbors,
+            theta=heat_width(self),
+            beta=self.beta,
+            search=self.neighbors,
         )
 
 

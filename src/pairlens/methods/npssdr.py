@@ -6,8 +6,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from pairlens._deprecation import DEPRECATED, NOT_GIVEN, former_parameter
-from pairlens._sklearn import Interval
+from pairlens._sklearn import Interval, StrOptions
 from pairlens.engines import Placement, residual_scatter
+from pairlens.graphs.nearest import SEARCHES
 from pairlens.graphs.weights import reconstruction_weights
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.methods.cmm import mean_differences
@@ -41,6 +42,10 @@ class NPSSDR(LinearPairTransformer):
         Regularisation of the local reconstruction, relative to the trace of the local Gram matrix.
     gamma : float, optional
         Former name of `alpha`. It still works, with a FutureWarning.
+    neighbors : {"auto", "exact", "approx"}, default="auto"
+        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
+        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
+        25,000 dense rows in memory (docs/scaling.md).
 
     Attributes
     ----------
@@ -79,6 +84,7 @@ class NPSSDR(LinearPairTransformer):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "reg": [Interval(Real, 0, None, closed="neither")],
         "gamma": [Interval(Real, 0, None, closed="left"), NOT_GIVEN],
+        "neighbors": [StrOptions(set(SEARCHES))],
     }
 
     def __init__(
@@ -89,16 +95,18 @@ class NPSSDR(LinearPairTransformer):
         alpha: float = 0.1,
         reg: float = 1e-3,
         gamma: float | str = DEPRECATED,
+        neighbors: str = "auto",
     ) -> None:
         super().__init__(n_components)
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.reg = reg
         self.gamma = gamma
+        self.neighbors = neighbors
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         together, apart = mean_differences(space, known)
-        rebuild = reconstruction_weights(space.rows, self.n_neighbors, self.reg)
+        rebuild = reconstruction_weights(space.rows, self.n_neighbors, self.reg, search=self.neighbors)
         broken = residual_scatter(space.rows, rebuild)
         former = former_parameter(self, "gamma", "alpha", "with the same meaning")
         alpha = self.alpha if former is None else former

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pairlens._sklearn import Interval
+from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_fallback
 from pairlens.engines import Placement, graph_scatter, group_scatter
 from pairlens.graphs.affinity import nearest_graph
+from pairlens.graphs.nearest import SEARCHES
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
@@ -44,6 +45,10 @@ class SDA(LinearPairTransformer):
         Weight of the neighbourhoods.
     beta : float, default=0.01
         Weight of the length of the direction.
+    neighbors : {"auto", "exact", "approx"}, default="auto"
+        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
+        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
+        25,000 dense rows in memory (docs/scaling.md).
 
     Attributes
     ----------
@@ -81,13 +86,23 @@ class SDA(LinearPairTransformer):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
+        "neighbors": [StrOptions(set(SEARCHES))],
     }
 
-    def __init__(self, n_components: int = 2, *, n_neighbors: int = 5, alpha: float = 0.1, beta: float = 0.01) -> None:
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_neighbors: int = 5,
+        alpha: float = 0.1,
+        beta: float = 0.01,
+        neighbors: str = "auto",
+    ) -> None:
         super().__init__(n_components)
         self.n_neighbors = n_neighbors
         self.alpha = alpha
         self.beta = beta
+        self.neighbors = neighbors
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
         codes = class_codes(known)
@@ -96,7 +111,7 @@ class SDA(LinearPairTransformer):
             return unsupervised(space)
         between = between_scatter(space, codes)
         total = between + group_scatter(space.rows, codes)
-        near = nearest_graph(space.near_rows, self.n_neighbors)
+        near = nearest_graph(space.near_rows, self.n_neighbors, search=self.neighbors)
         smooth = self.alpha * graph_scatter(space.rows, near) + self.beta * np.eye(space.dim)
         return total + smooth, between
 

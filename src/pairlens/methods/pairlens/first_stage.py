@@ -55,9 +55,16 @@ class FirstStage:
     nearest: IntArray
 
     @classmethod
-    def of(cls, rows: NDArray[np.float64], *, n_neighbors: int = N_NEIGHBORS, spread: float = SPREAD) -> FirstStage:
-        """Prepare rows in principal components."""
-        graph = near_graph(rows, n_neighbors)
+    def of(
+        cls,
+        rows: NDArray[np.float64],
+        *,
+        n_neighbors: int = N_NEIGHBORS,
+        spread: float = SPREAD,
+        search: str = "auto",
+    ) -> FirstStage:
+        """Prepare rows in principal components; `search` is the parameter `neighbors` of the methods."""
+        graph = near_graph(rows, n_neighbors, search=search)
         return cls(PairProblem.of(rows, graph, spread=spread, iota=IOTA), graph.indices)
 
     def view(self, known: Constraints, strength: float, k: int) -> NDArray[np.float64]:

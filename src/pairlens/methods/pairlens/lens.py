@@ -12,6 +12,7 @@ from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
 from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
+from pairlens.graphs.nearest import SEARCHES
 from pairlens.judging import PairFolds, held_out_distances
 from pairlens.methods.base import PairTransformer
 from pairlens.methods.kernel_bwdr import KernelBWDR
@@ -45,6 +46,10 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
         Number of directions. "auto" takes the number that :class:`LinearPairLens` finds from held-out pairs.
     guard : bool, default=True
         Whether to compare with :class:`KernelBWDR`.
+    neighbors : {"auto", "exact", "approx"}, default="auto"
+        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
+        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
+        25,000 dense rows in memory (docs/scaling.md).
     random_state : int, RandomState, Generator or None, default=None
         Makes the folds over the pairs repeatable.
 
@@ -99,14 +104,23 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "guard": ["boolean"],
+        "neighbors": [StrOptions(set(SEARCHES))],
         "random_state": ["random_state", np.random.Generator],
     }
 
     _fewest_judged = FEWEST_FOR_GUARD
 
-    def __init__(self, n_components: int | str = 2, *, guard: bool = True, random_state: Any = None) -> None:
+    def __init__(
+        self,
+        n_components: int | str = 2,
+        *,
+        guard: bool = True,
+        neighbors: str = "auto",
+        random_state: Any = None,
+    ) -> None:
         self.n_components = n_components
         self.guard = guard
+        self.neighbors = neighbors
         self.random_state = random_state
 
     def _check_n_components(self, X: Rows) -> None:
@@ -120,7 +134,7 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
         space = principal_rows(rows, self._mean, anchors=known.rows)
         if space.dim == 0:
             raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
-        first = FirstStage.of(space.rows).fit(known, random_state=self.random_state)
+        first = FirstStage.of(space.rows, search=self.neighbors).fit(known, random_state=self.random_state)
         self.purity_, self.prior_strength_ = first.purity, first.strength
         self.n_components_ = self._choose_dimension(first, len(space.rows))
         directions = first.directions(FIRST_STAGE_COLUMNS)[1]
@@ -146,7 +160,7 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
 
     def _second_stage(self, Z: NDArray[np.float64], known: Constraints) -> tuple[SecondView, NDArray[np.float64]]:
         """The second stage on the columns of the first."""
-        second = SecondStage.of(Z, diffuse=self.n_components_ == 2)
+        second = SecondStage.of(Z, diffuse=self.n_components_ == 2, search=self.neighbors)
         return second.fit(known, strength=self.prior_strength_, n_components=self.n_components_)
 
     def _ask_the_guard(self, rows: Rows, first: FirstFit, known: Constraints) -> None:

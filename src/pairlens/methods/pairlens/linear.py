@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens._sklearn import Interval, StrOptions
 from pairlens.engines import Rows
 from pairlens.exceptions import ConflictWarning
+from pairlens.graphs.nearest import SEARCHES
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.methods.pairlens.coordinates import LEAST_COORDINATES, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FEWEST_FOR_FOLDS, FirstStage
@@ -53,6 +54,10 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         How far pairs spread: the probability that a walk from the row of a pair goes on.
     prior : float or "auto", default="auto"
         Strength c of the local prior; "auto" is 2 / purity.
+    neighbors : {"auto", "exact", "approx"}, default="auto"
+        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
+        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
+        25,000 dense rows in memory (docs/scaling.md).
     random_state : int, RandomState, Generator or None, default=None
         Makes the folds over the pairs repeatable.
 
@@ -108,6 +113,7 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "spread": [Interval(Real, 0, 1, closed="left")],
         "prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "neighbors": [StrOptions(set(SEARCHES))],
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -122,12 +128,14 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         n_neighbors: int = 10,
         spread: float = 0.5,
         prior: float | str = "auto",
+        neighbors: str = "auto",
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
         self.spread = spread
         self.prior = prior
+        self.neighbors = neighbors
         self.random_state = random_state
 
     def fit(
@@ -190,7 +198,9 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         return space, known
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        stage = FirstStage.of(space.rows, n_neighbors=self.n_neighbors, spread=self.spread)
+        stage = FirstStage.of(
+            space.rows, n_neighbors=self.n_neighbors, spread=self.spread, search=self.neighbors
+        )
         first = stage.fit(known, prior=self.prior, random_state=self.random_state)
         self.purity_, self.prior_strength_ = first.purity, first.strength
         held_out = first.held_out(self.n_components_)

@@ -10,6 +10,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pairlens._threads import one_blas_thread
+from pairlens.graphs.nearest import nearest_among
 from pairlens.graphs.walks import NearGraph, near_graph
 from pairlens.kernels.features import KernelFeatures, kernel_features
 from pairlens.methods.pairlens.first_stage import N_NEIGHBORS, SPREAD
@@ -41,13 +42,8 @@ class Diffusion:
     values: NDArray[np.float64]
 
     def __call__(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        from sklearn.neighbors import NearestNeighbors
-
-        k = min(NEW_ROW_NEIGHBORS, len(self.rows))
-        # Trees do not pay in 15 dimensions; products of rows find the neighbours, differences their distances.
-        finder = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.rows)
-        index = finder.kneighbors(Z, return_distance=False)
-        squared = np.stack([np.einsum("ij,ij->i", Z - near, Z - near) for near in (self.rows[i] for i in index.T)], 1)
+        index, distance = nearest_among(self.rows, Z, min(NEW_ROW_NEIGHBORS, len(self.rows)))
+        squared = distance**2
         width = np.median(squared, axis=1, keepdims=True)
         weight = np.exp(-squared / np.where(width > 0, width, 1.0))
         # A training row takes its own place, and so does whatever coincides with it up to rounding.
@@ -116,10 +112,16 @@ class SecondStage:
 
     @classmethod
     def of(
-        cls, Z: NDArray[np.float64], *, diffuse: bool, n_neighbors: int = N_NEIGHBORS, spread: float = SPREAD
+        cls,
+        Z: NDArray[np.float64],
+        *,
+        diffuse: bool,
+        n_neighbors: int = N_NEIGHBORS,
+        spread: float = SPREAD,
+        search: str = "auto",
     ) -> SecondStage:
         """Prepare rows of the first stage: diffusion coordinates, or kernel principal components."""
-        graph = near_graph(Z, n_neighbors)
+        graph = near_graph(Z, n_neighbors, search=search)
         coordinates: Diffusion | KernelFeatures
         if diffuse:
             coordinates = diffusion(Z, graph)

@@ -35,10 +35,20 @@ class Terms:
     total: Matrix
 
     @classmethod
-    def of(cls, space: RowSpace, n_neighbors: int, n_graph_neighbors: int, *, include_self: bool = False) -> Terms:
+    def of(
+        cls,
+        space: RowSpace,
+        n_neighbors: int,
+        n_graph_neighbors: int,
+        *,
+        include_self: bool = False,
+        search: str = "auto",
+    ) -> Terms:
         """Find the neighbours, once for both graphs."""
         near = space.near_rows
-        mutual, shared, graph = mutual_and_graph_edges(near, n_neighbors, n_graph_neighbors, include_self=include_self)
+        mutual, shared, graph = mutual_and_graph_edges(
+            near, n_neighbors, n_graph_neighbors, include_self=include_self, search=search
+        )
         return cls(
             space=space,
             mutual=Mutual(mutual, pair_squared_distances(near, mutual)),

@@ -12,6 +12,7 @@ from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import Placement, Rows
 from pairlens.exceptions import SupervisionWarning
+from pairlens.graphs.nearest import SEARCHES
 from pairlens.graphs.weights import default_theta
 from pairlens.methods.base import LinearPairTransformer, finite
 from pairlens.methods.sodrpac.criterion import Terms
@@ -75,6 +76,10 @@ class SODRPaC(LinearPairTransformer):
         Makes the folds repeatable.
     theta : float, "auto" or "cv", optional
         Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
+    neighbors : {"auto", "exact", "approx"}, default="auto"
+        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
+        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
+        25,000 dense rows in memory (docs/scaling.md).
 
     Attributes
     ----------
@@ -140,6 +145,7 @@ class SODRPaC(LinearPairTransformer):
         "cv": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
         "theta": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "cv"}), NOT_GIVEN],
+        "neighbors": [StrOptions(set(SEARCHES))],
     }
 
     n_components: Any
@@ -159,6 +165,7 @@ class SODRPaC(LinearPairTransformer):
         cv: int = 5,
         random_state: Any = None,
         theta: float | str = DEPRECATED,
+        neighbors: str = "auto",
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -170,6 +177,7 @@ class SODRPaC(LinearPairTransformer):
         self.cv = cv
         self.random_state = random_state
         self.theta = theta
+        self.neighbors = neighbors
 
     @property
     def _n_wanted(self) -> int:
@@ -203,7 +211,13 @@ class SODRPaC(LinearPairTransformer):
             self._settle(space, self._asked_theta())
             warn_fallback(self, "no pairs were given")
             return np.zeros((space.dim, space.dim)), space.covariance()
-        terms = Terms.of(space, self.n_neighbors, self.n_graph_neighbors, include_self=self.include_self)
+        terms = Terms.of(
+            space,
+            self.n_neighbors,
+            self.n_graph_neighbors,
+            include_self=self.include_self,
+            search=self.neighbors,
+        )
         unit = 1.0 if self.scale == "raw_m" else float(space.n_rows)
         theta = self._choose(terms, known, unit)
         if known.n_cannot_link == 0:
