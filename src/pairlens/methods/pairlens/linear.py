@@ -198,9 +198,7 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         return space, known
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        stage = FirstStage.of(
-            space.rows, n_neighbors=self.n_neighbors, spread=self.spread, search=self.neighbors
-        )
+        stage = FirstStage.of(space.rows, n_neighbors=self.n_neighbors, spread=self.spread, search=self.neighbors)
         first = stage.fit(known, prior=self.prior, random_state=self.random_state)
         self.purity_, self.prior_strength_ = first.purity, first.strength
         held_out = first.held_out(self.n_components_)
