@@ -228,7 +228,7 @@ def pair_weights(
     asked : int
         Distinct pairs of rows of different groups that were asked about.
     most : int
-        Of more pairs of a kind, so many are drawn; they weigh as much as all.
+        Most pairs of a kind; of more, this many are drawn, with the total weight of all.
     """
     inside = [(a, a, 1 / max(len(rows), 1)) for a, rows in enumerate(members)]
     different = 1 / (1 + np.exp(odds))

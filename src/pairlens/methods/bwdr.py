@@ -143,7 +143,7 @@ class BWDR(IncrementalPairTransformer):
 
     Choose it when directions along which different things hardly differ are noise: it leaves them out. Standardise the
     features first: on raw data one large feature can hold more than the `threshold` of all between-class difference,
-    and then the must-links have no say (a warning tells).
+    and then the must-links have no influence, with a warning.
 
     Parameters
     ----------

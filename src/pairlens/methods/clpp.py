@@ -20,7 +20,7 @@ class CLPP(LocalityPreserving):
     neighbours of the constrained rows with their heat weight as factor. Directions minimise
     :math:`w' X' L X w / w' X' D X w` with L the Laplacian of the changed affinity and D the degrees of the unchanged.
 
-    Choose it when pairs are few and a neighbour of a constrained row most likely shares its fate.
+    Choose it when pairs are few and a neighbour of a constrained row most likely belongs to the same class.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class CLPP(LocalityPreserving):
 
     Notes
     -----
-    The method is uncertain in the literature at hand; this reading was settled by experiment. A pair that is itself
+    The available papers define this method incompletely; this form was chosen by experiment. A pair that is itself
     constrained, or joins two neighbours already, receives nothing; what several pairs pass on adds up. Without pairs
     this is :class:`LPP`.
 

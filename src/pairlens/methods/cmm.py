@@ -44,7 +44,7 @@ class CMM(IncrementalPairTransformer):
 
     Notes
     -----
-    The method is uncertain in the literature at hand; this reading was settled by experiment. The solution lies in the
+    The available papers define this method incompletely; this form was chosen by experiment. The solution lies in the
     span of the rows in pairs. Without cannot-links, the mean difference over all pairs of rows,
     :math:`2\,\mathrm{cov}(X)`, stands in for theirs; without any pairs the result is therefore PCA, with a warning.
 

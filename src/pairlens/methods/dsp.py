@@ -115,8 +115,8 @@ class DSP(LinearPairTransformer):
     same result, and weights of pairs are not used. Rows of one group, and identical rows, are equally near to any other
     row; of them those nearer in the input are neighbours, then those with the smaller index.
 
-    A group of c rows that the kernel finds unlike has :math:`\hat K(x, x)` near 1/c, so that it is nearer to everybody
-    than any free row: its rows become hubs. A warning says so if :math:`\hat K(x, x)` of the linked rows is on
+    A group of c rows that the kernel finds unlike has :math:`\hat K(x, x)` near 1/c, so that it is nearer to all
+    rows than any free row: its rows become hubs. A warning says so if :math:`\hat K(x, x)` of the linked rows is on
     average less than half that of the others.
 
     No n x n array is formed. Beyond X the exact search takes 8 bytes a row for each must-linked row (of more than 2,000

@@ -142,7 +142,7 @@ class SLPP(LinearPairTransformer):
 
     Notes
     -----
-    The method is uncertain in the literature at hand; this reading reproduces the column of the DSP paper best.
+    The available papers define this method incompletely; this form reproduces the column of the DSP paper best.
     Cannot-links are not used. Eigenvalues below 1e-12 of the largest are raised to that before dividing. Without
     must-links the result is that of PCA, with a warning.
 

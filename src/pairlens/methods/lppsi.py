@@ -69,7 +69,7 @@ class LPPSI(LocalityPreserving):
 
     Notes
     -----
-    The objective of the original is not in the literature at hand; this reading is ours. The LPPSI column of the DSP
+    The original objective was not available; this form is our own. The LPPSI column of the DSP
     paper does not reproduce with it, nor with any other reading tried: do not quote results as those of the original.
 
     References

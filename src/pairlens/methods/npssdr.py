@@ -60,7 +60,7 @@ class NPSSDR(LinearPairTransformer):
 
     Notes
     -----
-    The method is uncertain in the literature at hand; this reading was settled by experiment. Without cannot-links the
+    The available papers define this method incompletely; this form was chosen by experiment. Without cannot-links the
     mean difference over all pairs of rows, :math:`2\,\mathrm{cov}(X)`, stands in for theirs.
 
     References

@@ -47,7 +47,7 @@ class RankSVM(PreferenceEstimator):
     max_pairs : int, default=200000
         If `y` implies more preferences, this many are drawn.
     tol : float, default=1e-6
-        Stop when the gradient is so small relative to that of the zero ranking.
+        Stop when the norm of the gradient, relative to that of the zero ranking, is below this.
     max_iter : int, default=100
         Most Newton steps.
     random_state : int, RandomState instance or None, default=None

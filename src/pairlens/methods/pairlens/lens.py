@@ -30,7 +30,7 @@ FIRST_STAGE_COLUMNS = 15
 
 
 class PairLens(JudgedByHeldOutPairs, PairTransformer):
-    r"""A view from few and noisy pairs that needs no choice.
+    r"""A non-linear view from few and noisy pairs, without tuning.
 
     First a :class:`LinearPairLens` with 15 directions, then a second pair problem in non-linear coordinates of its
     result: two directions come from diffusion coordinates :math:`\lambda_j^4 \psi_j` of the neighbour graph, other
@@ -84,7 +84,7 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
     exact up to 2,000 rows and those of 2,000 evenly spaced anchors beyond (Nystroem). Comparing on held-out pairs fits
     both views three times more.
 
-    Honest limits: with no pairs at all the view already profits from local structure, and 20 pairs add little; up
+    Limits: with no pairs at all the view already profits from local structure, and 20 pairs add little; up
     to 60 pairs with a fifth of them wrong add next to nothing; for 1-NN all features stay the best space.
 
     References

@@ -74,7 +74,7 @@ class PairMap(PairTransformer):
     init : array of shape (n_samples, n_components), PairMap or None, default=None
         A former map to start from: the rows stay near where they were, without early exaggeration and with a fifth of
         `n_iter`. Of a fitted PairMap, the places that it gives to the rows; one that is not fitted, as
-        :func:`sklearn.base.clone` leaves it, is no start.
+        :func:`sklearn.base.clone` leaves it, is not used.
     n_jobs : int or None, default=1
         Threads of the layout. With one, the map is the same every time.
     verbose : int, default=0
@@ -87,7 +87,7 @@ class PairMap(PairTransformer):
     embedding_ : array of shape (n_samples, n_components)
         The map.
     long_range_ : float
-        What the answers weighed: the share of all attraction that is long-range, from 0 to 0.75.
+        Influence of the answers: the share of all attraction that is long-range, from 0 to 0.75.
     auc_, auc_error_ : float
         AUC with which P tells held-out pairs apart, and its standard error; NaN with fewer than three pairs of a kind.
     mistakes_ : float
