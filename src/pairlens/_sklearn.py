@@ -1,15 +1,10 @@
 """The one module that knows which private names of scikit-learn we use, and where its versions keep them."""
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
-from sklearn.utils.validation import check_is_fitted
-from sklearn.utils.validation import validate_data as _validate_data
-
-from pairlens.engines import collected
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 __all__ = [
     "DTYPES",
@@ -30,8 +25,3 @@ fit_context = _fit_context
 
 DTYPES = [np.float64, np.float32]
 """The types that rows keep; others become the first."""
-
-
-def validate_data(estimator: Any, X: Any, **checks: Any) -> Any:
-    """Check X as scikit-learn does; a dask array or data frame is collected first, up to a bound."""
-    return _validate_data(estimator, collected(X, type(estimator).__name__), **checks)

@@ -14,18 +14,16 @@ from sklearn.base import ClusterMixin
 from pairlens._deprecation import DEPRECATED, NOT_GIVEN, RenamedAttribute, former_parameter
 from pairlens._random import as_generator
 from pairlens._sklearn import (
-    DTYPES,
     BaseEstimator,
     Interval,
     StrOptions,
     check_is_fitted,
     fit_context,
-    validate_data,
 )
 from pairlens._warnings import warn_user
 from pairlens.cluster.lloyd import assign, weighted_kmeans
 from pairlens.cluster.points import WeightedPoints
-from pairlens.engines import Rows, column_means, group_means
+from pairlens.engines import Rows, checked_rows, column_means, group_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.kernels.features import ANCHORS, kernel_features
 from pairlens.kernels.nullspace import delta_to_gamma, feature_null_space, gamma_to_delta, resolved_gamma
@@ -164,7 +162,7 @@ class SKKMeans(ClusterMixin, BaseEstimator):
         -------
         self : object
         """
-        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr")
+        rows = checked_rows(self, X, fitting=True, least=1)
         n = rows.shape[0]
         if self.n_clusters > n:
             raise ValueError(f"n_clusters={self.n_clusters} must be at most the number of rows, {n}.")
@@ -236,7 +234,7 @@ class SKKMeans(ClusterMixin, BaseEstimator):
             for certain.
         """
         check_is_fitted(self)
-        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        rows = checked_rows(self, X, fitting=False)
         features = self._features(self._seen(rows))
         self._project(features)
         labels, _ = assign(features, self._centers, self._scale)

@@ -6,7 +6,7 @@ here, and from the latter two what is particular to these.
 """
 
 from pairlens.engines.config import Settings, config_context, settings
-from pairlens.engines.conversion import collected, engine_rows, is_dask
+from pairlens.engines.conversion import checked_rows, collected, engine_rows, is_dask
 from pairlens.engines.interface import (
     EngineRows,
     Float64,
@@ -59,6 +59,7 @@ __all__ = [
     "Settings",
     "Span",
     "centred_product",
+    "checked_rows",
     "collected",
     "column_means",
     "combine_rows",

@@ -1,4 +1,4 @@
-"""What users pass as X, turned into the rows of an engine; nothing is imported to find out which."""
+"""What users pass as X, checked and turned into the rows of an engine; nothing is imported to find out which."""
 
 from __future__ import annotations
 
@@ -6,10 +6,51 @@ from typing import Any
 
 import numpy as np
 
+from pairlens._sklearn import DTYPES, validate_data
 from pairlens.engines.config import settings
-from pairlens.engines.interface import EngineRows
+from pairlens.engines.interface import EngineRows, Rows
 
-__all__ = ["collected", "engine_rows", "is_dask"]
+__all__ = ["checked_rows", "collected", "engine_rows", "is_dask"]
+
+
+def checked_rows(
+    estimator: Any, X: Any, *, fitting: bool, least: int = 2, accept_sparse: bool = True, in_memory: bool = True
+) -> Rows:
+    """Check X as scikit-learn does, where an estimator takes it from a user.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its number and names of features are set when fitting, and compared otherwise.
+    X : any
+        What a user passed.
+    fitting : bool
+    least : int
+        The fewest rows to fit.
+    accept_sparse : bool
+        Whether sparse rows are taken; they become CSR.
+    in_memory : bool
+        Whether dask arrays and data frames are collected first, up to the setting `gather_bytes`, and tensors become
+        arrays; otherwise both stay where they are.
+    """
+    rows = None if in_memory else engine_rows(X, fitting=fitting)
+    least = least if fitting else 1
+    if rows is None:
+        return validate_data(
+            estimator,
+            collected(X, type(estimator).__name__),
+            dtype=DTYPES,
+            accept_sparse="csr" if accept_sparse else False,
+            reset=fitting,
+            ensure_min_samples=least,
+        )
+    if fitting and rows.shape[0] < least:
+        raise ValueError(
+            f"{type(estimator).__name__} needs at least {least} rows. Found array with {rows.shape[0]} sample(s) "
+            f"(shape={rows.shape}) while a minimum of {least} is required."
+        )
+    validate_data(estimator, rows.header, reset=fitting, skip_check_array=True)
+    return rows
 
 
 def engine_rows(X: Any, *, fitting: bool) -> EngineRows | None:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens.engines import IntArray, pair_squared_distances
-from pairlens.graphs.edges import edges_of, weight_matrix
 from pairlens.graphs.nearest import nearest_rows
 
 __all__ = ["NearGraph", "near_graph", "spread_over"]
@@ -50,14 +49,15 @@ def walked(rows: NDArray[np.float64], nearest: IntArray, scale: NDArray[np.float
     scale : array of shape (n,)
         The s.
     """
-    n = len(rows)
-    edges = edges_of(nearest)
-    squared = pair_squared_distances(rows, edges)
-    local = scale[edges[:, 0]] * scale[edges[:, 1]]
+    n, k = nearest.shape
+    source, target = np.repeat(np.arange(n), k), nearest.ravel()
+    squared = pair_squared_distances(rows, np.column_stack([source, target]))
+    local = scale[source] * scale[target]
     # Rows that repeat seven times have scale 0: full weight to each other, none to all others.
     weight = np.where(local > 0, np.exp(-squared / np.where(local > 0, local, 1.0)), squared == 0)
     weight[weight < NEGLIGIBLE] = 0.0
-    graph = weight_matrix(edges, weight, n)
+    listed = sparse.csr_matrix((weight, (source, target)), shape=(n, n))
+    graph = listed.maximum(listed.T)
     degree = np.asarray(graph.sum(axis=1)).ravel()
     # A row whose weights all vanish walks to itself.
     graph = graph + sparse.diags(np.where(degree > 0, 0.0, 1.0))

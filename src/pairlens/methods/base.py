@@ -15,18 +15,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import (
-    DTYPES,
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
     TransformerMixin,
     check_is_fitted,
     fit_context,
-    validate_data,
 )
 from pairlens._threads import threads_for
 from pairlens._warnings import warn_fallback, warn_user
-from pairlens.engines import EngineRows, IntArray, Placement, Rows, column_means, engine_rows, project, read_ahead
+from pairlens.engines import (
+    EngineRows,
+    IntArray,
+    Placement,
+    Rows,
+    checked_rows,
+    column_means,
+    engine_rows,
+    project,
+    read_ahead,
+)
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import pair_auc
 from pairlens.judging.views import LinearView, PairView
@@ -85,9 +93,7 @@ class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
-        return validate_data(
-            self, X, dtype=DTYPES, accept_sparse="csr", reset=fitting, ensure_min_samples=2 if fitting else 1
-        )
+        return checked_rows(self, X, fitting=fitting)
 
     @abstractmethod
     def _check_n_components(self, X: Rows) -> None:
@@ -253,16 +259,7 @@ class LinearPairTransformer(LinearView, SpectralPairTransformer):
     _rows_may_be: ClassVar[Placement] = Placement.MEMORY
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
-        rows = engine_rows(X, fitting=fitting)
-        if rows is None:
-            return super()._read(X, fitting=fitting)
-        if fitting and rows.shape[0] < 2:
-            raise ValueError(
-                f"Found array with {rows.shape[0]} sample(s) (shape={rows.shape}) while a minimum of 2 is required by "
-                f"{type(self).__name__}."
-            )
-        validate_data(self, rows.header, reset=fitting, skip_check_array=True)
-        return rows
+        return checked_rows(self, X, fitting=fitting, in_memory=False)
 
     def _learn(self, rows: Rows, known: Constraints) -> None:
         if not isinstance(rows, EngineRows):

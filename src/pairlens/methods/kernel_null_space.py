@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._deprecation import DEPRECATED, NOT_GIVEN, RenamedAttribute, former_parameter
 from pairlens._sklearn import (
-    DTYPES,
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
@@ -18,9 +17,8 @@ from pairlens._sklearn import (
     TransformerMixin,
     check_is_fitted,
     fit_context,
-    validate_data,
 )
-from pairlens.engines import Rows
+from pairlens.engines import checked_rows
 from pairlens.kernels.nullspace import (
     TOLERANCE,
     delta_to_gamma,
@@ -137,7 +135,7 @@ class KernelNullSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         -------
         self : object
         """
-        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", copy=True)
+        rows = checked_rows(self, X, fitting=True, least=1).copy()
         chunklets = combine(y, constraints, rows.shape[0]).chunklets()
         delta = former_parameter(self, "delta", "gamma", "gamma = 1 / (2 delta^2)")
         self.gamma_ = resolved_gamma(rows, self.gamma, delta)
@@ -159,7 +157,7 @@ class KernelNullSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         K : array of shape (n_samples, n_samples_fit)
         """
         check_is_fitted(self)
-        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        rows = checked_rows(self, X, fitting=False)
         return projected_kernel(rows, self.X_fit_, self._space, self._coordinates).astype(rows.dtype, copy=False)
 
     @property

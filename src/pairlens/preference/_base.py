@@ -17,10 +17,9 @@ from pairlens._sklearn import (
     StrOptions,
     TransformerMixin,
     check_is_fitted,
-    validate_data,
 )
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows, column_means
+from pairlens.engines import IntArray, Rows, checked_rows, column_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging.views import PairView
 from pairlens.preference._arrays import as_numpy, like
@@ -154,14 +153,7 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def _read(self, X: Any, *, fitting: bool, accept_sparse: bool) -> Rows:
         """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
-        return validate_data(
-            self,
-            X,
-            dtype=DTYPES,
-            accept_sparse="csr" if accept_sparse else False,
-            reset=fitting,
-            ensure_min_samples=2 if fitting else 1,
-        )
+        return checked_rows(self, X, fitting=fitting, accept_sparse=accept_sparse)
 
     def _start(self, X: Rows, known: Preferences) -> tuple[RowSpace, Floats]:
         """The coordinates to work in, and the leading principal directions in them (in rows)."""

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context
 from pairlens._threads import fitting_threads
-from pairlens.engines import Rows, collected, column_means, is_dask, take_rows
+from pairlens.engines import Rows, checked_rows, column_means, is_dask, take_rows
 from pairlens.engines.dask import DaskRows
 from pairlens.exceptions import MissingExtraError
 from pairlens.preference._base import MarginTransformer
@@ -292,15 +292,8 @@ class GBWSDR(MarginTransformer):
         return objective, boosting
 
     def _read(self, X: Any, *, fitting: bool, accept_sparse: bool) -> Rows:
-        if not is_dask(X):
-            return super()._read(X, fitting=fitting, accept_sparse=accept_sparse)
-        if fitting and not self._grows_on_cluster():
-            return super()._read(collected(X, "GBWSDR"), fitting=fitting, accept_sparse=accept_sparse)
-        rows = DaskRows.of(X, fitting=fitting)
-        if fitting and rows.shape[0] < 2:
-            raise ValueError(f"GBWSDR needs at least 2 rows, but this dask array has shape {rows.shape}.")
-        validate_data(self, rows.header, reset=fitting, skip_check_array=True)
-        return rows
+        stays = is_dask(X) and (not fitting or self._grows_on_cluster())
+        return checked_rows(self, X, fitting=fitting, accept_sparse=accept_sparse, in_memory=not stays)
 
     def _grows_on_cluster(self) -> bool:
         from pairlens.preference.dask_trees import active_client

@@ -11,17 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import (
-    DTYPES,
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
     TransformerMixin,
     check_is_fitted,
-    validate_data,
 )
 from pairlens._threads import fitting_threads
 from pairlens._warnings import warn_fallback
-from pairlens.engines import IntArray, Rows, column_means, project
+from pairlens.engines import IntArray, Rows, checked_rows, column_means, project
 from pairlens.judging import pair_auc
 from pairlens.judging.views import LinearView
 from pairlens.preference.linear import minimize
@@ -125,9 +123,7 @@ class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """Learn the map."""
 
     def _read(self, X: ArrayLike, *, fitting: bool) -> Rows:
-        rows: Rows = validate_data(
-            self, X, dtype=DTYPES, accept_sparse="csr", reset=fitting, ensure_min_samples=2 if fitting else 1
-        )
+        rows = checked_rows(self, X, fitting=fitting)
         if fitting and self.n_components is not None and self.n_components > rows.shape[1]:
             raise ValueError(
                 f"n_components={self.n_components} must be at most the number of features, {rows.shape[1]}."

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._random import as_generator
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context
 from pairlens._threads import fitting_threads
-from pairlens.engines import IntArray, Rows
-from pairlens.preference._base import DTYPES, PreferenceEstimator
+from pairlens.engines import IntArray, Rows, checked_rows
+from pairlens.preference._base import PreferenceEstimator
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.preference.ranking import folds, rank_svm, select
 from pairlens.supervision import Preferences
@@ -143,7 +143,7 @@ class RankSVM(PreferenceEstimator):
         -------
         self : object
         """
-        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", ensure_min_samples=2)
+        rows = checked_rows(self, X, fitting=True)
         if y is None and preferences is None:
             raise ValueError(
                 "RankSVM requires y to be passed, but the target y is None, and so is preferences: give ordinal "
@@ -193,7 +193,7 @@ class RankSVM(PreferenceEstimator):
         scores : array of shape (n_samples,)
         """
         check_is_fitted(self)
-        rows: Rows = validate_data(self, X, dtype=DTYPES, accept_sparse="csr", reset=False)
+        rows = checked_rows(self, X, fitting=False)
         return np.asarray(rows @ self.coef_)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

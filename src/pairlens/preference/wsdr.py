@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context, validate_data
+from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context
 from pairlens._threads import fitting_threads
 from pairlens._warnings import warn_user
-from pairlens.engines import Rows, engine_rows, project
+from pairlens.engines import Rows, checked_rows, project
 from pairlens.judging.views import LinearView
 from pairlens.preference._arrays import as_numpy, is_tensor, like
 from pairlens.preference._base import C_PATH, MarginTransformer
@@ -280,13 +280,7 @@ class WSDR(LinearView, MarginTransformer):
         return inside[used].double(), objective
 
     def _read(self, X: Any, *, fitting: bool, accept_sparse: bool) -> Rows:
-        rows = engine_rows(X, fitting=fitting) if is_tensor(X) else None
-        if rows is None:
-            return super()._read(X, fitting=fitting, accept_sparse=accept_sparse)
-        if fitting and rows.shape[0] < 2:
-            raise ValueError(f"WSDR needs at least 2 rows, but this tensor has shape {rows.shape}.")
-        validate_data(self, rows.header, reset=fitting, skip_check_array=True)
-        return rows
+        return checked_rows(self, X, fitting=fitting, accept_sparse=accept_sparse, in_memory=not is_tensor(X))
 
     def _solve(self, problem: LinearProblem, start: Floats) -> Solution:
         if self.solver == "admm":

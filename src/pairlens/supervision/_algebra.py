@@ -1,8 +1,7 @@
-"""Operations on whole tables of pairs: graphs, closure, folds, sets."""
+"""Operations on whole tables of pairs: graphs, closure, sets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,8 @@ from pairlens.supervision._pairs import (
     pairs_between,
     pairs_within,
 )
-from pairlens.supervision._sampling import check_count
 
-__all__ = ["close_cannot", "close_must", "folds", "symmetric", "table_of"]
+__all__ = ["close_cannot", "close_must", "symmetric", "table_of"]
 
 
 def symmetric(table: PairTable, n_rows: int) -> sparse.csr_array:
@@ -110,18 +108,3 @@ def _with_weights_of(given: PairTable, keys: IntArray) -> PairTable:
         return from_keys(keys)
     weight = given.weight_at(keys)
     return from_keys(keys, np.where(weight > 0, weight, 1.0))
-
-
-def folds(sizes: tuple[int, ...], n_splits: int, rng: np.random.Generator) -> Iterator[tuple[NDArray[np.bool_], ...]]:
-    """For every fold and every table of pairs, the mask of what is held out: each spread evenly."""
-    offsets = np.cumsum((0, *sizes))
-    # The next table goes on where the last one ended, so that the folds differ by one pair at most.
-    fold_of = [(rng.permutation(size) + offset) % n_splits for size, offset in zip(sizes, offsets)]
-    return (tuple(fold == k for fold in fold_of) for k in range(n_splits))
-
-
-def check_n_splits(n_splits: Any, n_pairs: int) -> int:
-    number = check_count(n_splits, name="n_splits", least=2)
-    if number > n_pairs:
-        raise ValueError(f"n_splits={number} folds need at least as many pairs; there are {n_pairs}")
-    return number

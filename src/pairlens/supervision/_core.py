@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from pairlens.supervision._algebra import symmetric
-from pairlens.supervision._answer_set import AnswerSet
 from pairlens.supervision._chains import component_ids
 from pairlens.supervision._conflicts import OnConflict, settle
 from pairlens.supervision._inputs import PairsLike
@@ -29,9 +28,10 @@ from pairlens.supervision._pairs import (
     pairs_across,
     pairs_within,
     parse_pairs,
+    renumber,
     take_rows,
 )
-from pairlens.supervision.labels import renumber
+from pairlens.supervision._tabular import TabularAnswers
 
 __all__ = ["WEIGHT_NAME", "StoredPairs"]
 
@@ -39,7 +39,7 @@ __all__ = ["WEIGHT_NAME", "StoredPairs"]
 WEIGHT_NAME = {True: "must_link_weight", False: "cannot_link_weight"}
 
 
-class StoredPairs(AnswerSet):
+class StoredPairs(TabularAnswers):
     """Must-links and cannot-links: what is stored, counted and cut to fewer rows.
 
     Pairs that labels imply stay implicit: ``_codes`` holds the labels, and a pair weighs what the labels give it

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens.supervision._inputs import regular_array
-from pairlens.supervision._pairs import IntArray, canonical, check_not_too_many, group_rows
-from pairlens.supervision._sampling import check_count, draw_distinct, triangle
+from pairlens.supervision._pairs import IntArray, canonical, check_count, check_not_too_many, group_rows
+from pairlens.supervision._sampling import draw_distinct, triangle
 
 __all__ = ["answered", "draw_quadruplets", "draw_triplets", "quadruplets_of_labels", "triplets_of_labels"]
 

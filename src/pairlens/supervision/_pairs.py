@@ -24,6 +24,7 @@ __all__ = [
     "as_n_samples",
     "as_rows",
     "canonical",
+    "check_count",
     "check_fits",
     "check_not_too_many",
     "check_sums",
@@ -42,6 +43,7 @@ __all__ = [
     "pairs_within",
     "parse_pairs",
     "ranges",
+    "renumber",
     "row_array",
     "take_rows",
     "weight_array",
@@ -330,6 +332,16 @@ def as_n_samples(n_samples: Any) -> int | None:
     return number
 
 
+def check_count(count: Any, *, name: str, least: int = 1) -> int:
+    try:
+        number = operator.index(count)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {count!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
+    return number
+
+
 def as_rows(index: Any, n_samples: int) -> IntArray:
     """Turn what may stand in ``[...]`` into row numbers from 0 to n_samples - 1."""
     if isinstance(index, tuple):
@@ -440,3 +452,18 @@ def pairs_between(order: IntArray, start: IntArray, size: IntArray, left: IntArr
 def check_not_too_many(n_pairs: int, *, what: str, remedy: str) -> None:
     if n_pairs > MAX_MATERIALISED:
         raise ValueError(f"{what} has {n_pairs:,} pairs, more than the {MAX_MATERIALISED:,} kept as a list; {remedy}")
+
+
+def renumber(codes: IntArray) -> IntArray:
+    """The same grouping with codes 0, 1, ... in order of first appearance, -1 as it is."""
+    labelled = codes >= 0
+    if not labelled.any():
+        return np.full(len(codes), -1, dtype=np.int64)
+    backwards = np.flatnonzero(labelled)[::-1]
+    first = np.full(int(codes.max()) + 1, len(codes), dtype=np.int64)
+    # Of repeated targets the last assignment stays, which from behind is the first row.
+    first[codes[backwards]] = backwards
+    present = np.flatnonzero(first < len(codes))
+    new = np.full(len(first), -1, dtype=np.int64)
+    new[present[np.argsort(first[present])]] = np.arange(len(present))
+    return np.where(labelled, new[codes], -1)

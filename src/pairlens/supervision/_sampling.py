@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import operator
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy.sparse import csgraph
 
 from pairlens.supervision._pairs import IntArray, canonical, contains, distinct, group_rows
 
-__all__ = ["check_count", "check_fraction", "draw_distinct", "draw_per_class", "triangle"]
+__all__ = ["check_fraction", "draw_distinct", "draw_per_class", "triangle"]
 
 
 def check_fraction(fraction: Any, *, zero: bool = False) -> float:
@@ -23,16 +22,6 @@ def check_fraction(fraction: Any, *, zero: bool = False) -> float:
     if not (0 <= value <= 1) or (value == 0 and not zero):
         raise ValueError(f"fraction must lie in {low}, 1], got {fraction!r}")
     return value
-
-
-def check_count(count: Any, *, name: str, least: int = 1) -> int:
-    try:
-        number = operator.index(count)
-    except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {count!r}") from None
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number}")
-    return number
 
 
 def draw_distinct(population: int, count: int, rng: np.random.Generator) -> IntArray:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens.supervision._aligned import RowAligned
+from pairlens.supervision._answer_set import AnswerSet
 from pairlens.supervision._conflicts import OnConflict
 from pairlens.supervision._tables import Source, read_file, read_frame, to_dataframe, write_file
 
@@ -28,7 +28,7 @@ class Reading(NamedTuple):
         return self.renamed.get(column, column)
 
 
-class TabularAnswers(RowAligned):
+class TabularAnswers(AnswerSet):
     """Answers that are read from and written to tables with one answer per row."""
 
     __slots__ = ()

@@ -12,7 +12,7 @@ from pairlens._random import as_generator
 from pairlens._warnings import warn_user
 from pairlens.exceptions import ConflictWarning
 from pairlens.supervision._algebra import close_cannot, close_must
-from pairlens.supervision._aligned import common_n_samples
+from pairlens.supervision._answer_set import common_n_samples
 from pairlens.supervision._conflicts import Conflicts, OnConflict, counted, find_conflicts, settle
 from pairlens.supervision._core import WEIGHT_NAME, same_codes
 from pairlens.supervision._exchange import ExchangedPairs
@@ -21,6 +21,7 @@ from pairlens.supervision._pairs import (
     IntArray,
     PairTable,
     as_n_samples,
+    check_count,
     check_fits,
     check_not_too_many,
     check_sums,
@@ -33,7 +34,6 @@ from pairlens.supervision._pairs import (
     row_array,
 )
 from pairlens.supervision._sampling import (
-    check_count,
     check_fraction,
     draw_distinct,
     draw_per_class,

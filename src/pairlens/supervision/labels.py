@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens.supervision._inputs import regular_array
-from pairlens.supervision._pairs import IntArray, freeze
+from pairlens.supervision._pairs import IntArray, freeze, renumber
 
-__all__ = ["encode_labels", "factorise", "one_per_row", "renumber"]
+__all__ = ["encode_labels", "factorise", "one_per_row"]
 
 
 def encode_labels(y: ArrayLike) -> IntArray:
@@ -103,18 +103,3 @@ def _check_discrete(values: NDArray[Any]) -> None:
                 f"y holds the number {number!r}, which looks like a measurement and not like a class; "
                 "give class labels, or bin y first (Preferences.from_scores takes scores as they are)"
             )
-
-
-def renumber(codes: IntArray) -> IntArray:
-    """The same grouping with codes 0, 1, ... in order of first appearance, -1 as it is."""
-    labelled = codes >= 0
-    if not labelled.any():
-        return np.full(len(codes), -1, dtype=np.int64)
-    backwards = np.flatnonzero(labelled)[::-1]
-    first = np.full(int(codes.max()) + 1, len(codes), dtype=np.int64)
-    # Of repeated targets the last assignment stays, which from behind is the first row.
-    first[codes[backwards]] = backwards
-    present = np.flatnonzero(first < len(codes))
-    new = np.full(len(first), -1, dtype=np.int64)
-    new[present[np.argsort(first[present])]] = np.arange(len(present))
-    return np.where(labelled, new[codes], -1)

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._random import as_generator
 from pairlens.exceptions import AnswerError
-from pairlens.supervision._answer_set import AnswerSet
 from pairlens.supervision._conflicts import OnConflict, check_policy, counted, raise_or_warn
 from pairlens.supervision._cycles import find_cycles
 from pairlens.supervision._entries import KIND_COLUMNS, name_rows, read_kinds, read_rows, read_weights
@@ -19,6 +18,7 @@ from pairlens.supervision._pairs import (
     IntArray,
     PairTable,
     as_n_samples,
+    check_count,
     check_fits,
     check_not_too_many,
     combine,
@@ -29,15 +29,15 @@ from pairlens.supervision._pairs import (
     parse_pairs,
     take_rows,
 )
-from pairlens.supervision._sampling import check_count, draw_distinct
+from pairlens.supervision._sampling import draw_distinct
 from pairlens.supervision._tables import Source
-from pairlens.supervision._tabular import Reading
+from pairlens.supervision._tabular import Reading, TabularAnswers
 from pairlens.supervision.labels import factorise, one_per_row
 
 __all__ = ["Preferences"]
 
 
-class Preferences(AnswerSet):
+class Preferences(TabularAnswers):
     """Pairs of rows of which the first is better than the second.
 
     Immutable. The order of the pairs does not matter; a pair that is given more than once is kept once, and its

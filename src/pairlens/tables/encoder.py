@@ -22,6 +22,7 @@ from pairlens._sklearn import (
     fit_context,
     validate_data,
 )
+from pairlens.engines import collected
 from pairlens.tables.cells import distinct_names, is_missing
 from pairlens.tables.columns import ColumnBlock
 from pairlens.tables.roles import MAX_CATEGORIES, ColumnSummary, Role, role_of
@@ -240,7 +241,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 )
         else:
             values = validate_data(
-                self, X, dtype=None, ensure_all_finite="allow-nan", reset=fitting, ensure_min_samples=1 + fitting
+                self,
+                collected(X, "TableEncoder"),
+                dtype=None,
+                ensure_all_finite="allow-nan",
+                reset=fitting,
+                ensure_min_samples=1 + fitting,
             )
             frame = pandas.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
             if values.dtype == object:

@@ -12,9 +12,9 @@ from scipy import sparse
 
 from pairlens._optional import require
 from pairlens._random import as_generator
-from pairlens._sklearn import DTYPES, Interval, check_is_fitted, validate_data
+from pairlens._sklearn import Interval, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows
+from pairlens.engines import IntArray, Rows, checked_rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.walks import near_graph
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
@@ -157,9 +157,7 @@ class PairMap(PairTransformer):
         self.random_state = random_state
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
-        return validate_data(
-            self, X, dtype=DTYPES, accept_sparse="csr", reset=fitting, ensure_min_samples=3 if fitting else 1
-        )
+        return checked_rows(self, X, fitting=fitting, least=3)
 
     def _check_n_components(self, X: Rows) -> None:
         """Any rows have a map."""
