@@ -9,6 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pairlens
+from pairlens._docs import complete_docstring
 from tests.estimators import all_estimators
 
 ESTIMATORS = all_estimators()
@@ -36,6 +37,54 @@ def test_docstring_gives_equation_reference_and_example(cls):
     assert cls.__doc__ is not None
     for part in (":math:", "Choose it", "Parameters", "Attributes", "References", "Examples"):
         assert part in cls.__doc__ or (part == ":math:" and ".. math::" in cls.__doc__), f"{cls.__name__} lacks {part}"
+
+
+def test_docstring_is_completed_by_those_of_the_base_classes():
+    """The nearest that says something; parameters in the order of the signature, own attributes first."""
+
+    class Base:
+        """Base.
+
+        Parameters
+        ----------
+        first, second : int
+            Two numbers.
+        third : int
+            Another one.
+
+        Attributes
+        ----------
+        learnt_ : int
+            What was learnt.
+        """
+
+        def __init__(self, first, second, third): ...
+
+    class Derived(Base):
+        """Derived.
+
+        Parameters
+        ----------
+        second : int
+            Its own.
+
+        Attributes
+        ----------
+        more_ : int
+            What more was learnt.
+
+        Notes
+        -----
+        A note.
+        """
+
+        def __init__(self, second, first): ...
+
+    Base.__module__ = "pairlens.anything"
+    complete_docstring(Derived)
+    parts = ["Derived.", "Parameters\n----------\nsecond : int\n    Its own.\nfirst, second : int\n    Two numbers."]
+    parts += ["Attributes\n----------\nmore_ : int\n    What more was learnt.\nlearnt_ : int\n    What was learnt."]
+    assert Derived.__doc__ == "\n\n".join([*parts, "Notes\n-----\nA note."])
 
 
 @pytest.mark.parametrize("cls", ESTIMATORS)

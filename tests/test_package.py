@@ -151,6 +151,7 @@ FLOORS = [
     {"papers", "report", "studio", "cli"},
 ]
 
+
 def test_nothing_below_imports_anything_above():
     level = {room: i for i, rooms in enumerate(FLOORS) for room in rooms}
     rooms = {path.stem for path in Path(pairlens.__path__[0]).iterdir() if not path.stem.startswith("_")}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from pairlens.datasets import kdd
 from pairlens.datasets.derived import DERIVED
@@ -105,13 +106,10 @@ def _read() -> dict[str, DataSet]:
     stored = tomllib.loads(files("pairlens.datasets").joinpath("sets.toml").read_text(encoding="utf-8"))
     sets = {}
     for name, entry in stored.items():
-        upload = entry.pop("openml", None)
-        if upload is not None:
-            upload = OpenML(
-                **{key: tuple(value) if isinstance(value, list) else value for key, value in upload.items()}
-            )
-        shape = tuple(entry.pop("shape"))
-        sets[name] = DataSet(name, shape, **entry, openml=upload, download=DOWNLOADERS.get(name))
+        upload: dict[str, Any] = entry.pop("openml", {})
+        upload = {key: tuple(value) if isinstance(value, list) else value for key, value in upload.items()}
+        entry["openml"] = OpenML(**upload) if upload else None
+        sets[name] = DataSet(name, tuple(entry.pop("shape")), download=DOWNLOADERS.get(name), **entry)
     return sets
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens._docs import complete_docstring
 from pairlens._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -58,13 +59,26 @@ class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     __metadata_request__fit: ClassVar = {"constraints": True}
     __metadata_request__score: ClassVar = {"constraints": True}
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        complete_docstring(cls)
+
     @abstractmethod
     def _learn(self, rows: Rows, known: Constraints) -> None:
         """Learn from checked rows and all that is known about them, and set the attributes."""
 
     @abstractmethod
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Project rows."""
+        """Project rows, those of :meth:`fit` or new ones.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+        """
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:

@@ -147,8 +147,6 @@ class BWDR(IncrementalPairTransformer):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of directions to keep.
     threshold : float in (0, 1], default=0.95
         Share :math:`t_0` of the between-class difference that the stretched directions hold: the largest i with
         :math:`\sum_{j \le i} \lambda_j \le t_0 \sum_j \lambda_j`, at least `n_components`. With 1.0 and regular
@@ -167,12 +165,6 @@ class BWDR(IncrementalPairTransformer):
         The directions, scaled so that :math:`A' S_B A = \lambda_1 I`.
     eigenvalues_ : array of shape (n_components,)
         Within-class difference in each direction after stretching, smallest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
-    n_samples_seen_ : int
-        Number of rows seen by fit, or by partial_fit in all batches.
 
     See Also
     --------
@@ -248,16 +240,12 @@ class WBDR(BWDR):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of directions to keep.
     threshold : float in (0, 1], default=1.0
         Share :math:`t_0` of the within-class difference that the compressed directions hold; the others keep their
         scale.
     shrinkage : float in [0, 1] or "auto", default="auto"
         How far :math:`S_W` moves towards the identity and :math:`S_B` towards the total scatter of all rows; see
         :class:`BWDR`. 0.0 is the method of the paper, for which only the rows in pairs count.
-    shrinkage_factor : float, default=1.0
-        Factor c of p in "auto". 1 to 3 suits clean pairs, 10 and more noisy ones.
 
     Attributes
     ----------
@@ -265,12 +253,6 @@ class WBDR(BWDR):
         The directions; at threshold 1, :math:`A' S_W A` is a multiple of the identity.
     eigenvalues_ : array of shape (n_components,)
         Between-class difference in each direction after compression, largest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
-    n_samples_seen_ : int
-        Number of rows seen by fit, or by partial_fit in all batches.
 
     See Also
     --------

@@ -27,23 +27,12 @@ class RCA(IncrementalPairTransformer):
 
     Choose it when there are only must-links, clean ones: one wrong link joins two chunklets for good.
 
-    Parameters
-    ----------
-    n_components : int, default=2
-        Number of directions to keep.
-
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         Directions that whiten the chunklets.
     eigenvalues_ : array of shape (n_components,)
         Ratio of all variance to the variance inside chunklets, largest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
-    n_samples_seen_ : int
-        Number of rows seen by fit, or by partial_fit in all batches.
 
     See Also
     --------
@@ -89,23 +78,10 @@ class CFLD(RCA):
 
     Choose it when the scale of the directions should stay that of the features; :class:`RCA` whitens the same ones.
 
-    Parameters
-    ----------
-    n_components : int, default=2
-        Number of directions to keep.
-
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         Directions of unit length, not orthogonal in general.
-    eigenvalues_ : array of shape (n_components,)
-        Ratio of all variance to the variance inside chunklets, largest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
-    n_samples_seen_ : int
-        Number of rows seen by fit, or by partial_fit in all batches.
 
     See Also
     --------

@@ -22,31 +22,12 @@ class CLPP(LocalityPreserving):
 
     Choose it when pairs are few and a neighbour of a constrained row most likely belongs to the same class.
 
-    Parameters
-    ----------
-    n_components : int, default=2
-        Number of directions to keep.
-    n_neighbors : int, default=5
-        Neighbours of each row; all rows if there are fewer.
-    gamma : float or "auto", default="auto"
-        The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
-    theta : float, optional
-        Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
-    neighbors : {"auto", "exact", "approx"}, default="auto"
-        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
-        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-        25,000 dense rows in memory (docs/scaling.md).
-
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         Directions with :math:`W X' D X W' = I`.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, smallest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     Notes
     -----

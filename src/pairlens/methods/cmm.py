@@ -24,23 +24,12 @@ class CMM(IncrementalPairTransformer):
     Choose it when there are pairs of both kinds, more of them than features, and the variance of the unlabelled rows
     is no guide.
 
-    Parameters
-    ----------
-    n_components : int, default=2
-        Number of directions to keep.
-
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         Orthonormal directions.
     eigenvalues_ : array of shape (n_components,)
         Margin in each direction, largest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
-    n_samples_seen_ : int
-        Number of rows seen by fit, or by partial_fit in all batches.
 
     Notes
     -----

@@ -27,23 +27,12 @@ class DCA(IncrementalPairTransformer):
     Choose it for chunklets with many cannot-links between them. It gives at most as many directions as the joined
     chunklets differ in, and a single wrong must-link can merge two classes.
 
-    Parameters
-    ----------
-    n_components : int, default=2
-        Number of directions to keep.
-
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         Directions that whiten the chunklets.
     eigenvalues_ : array of shape (n_components,)
         Variance inside chunklets relative to that between them, smallest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
-    n_samples_seen_ : int
-        Number of rows seen by fit, or by partial_fit in all batches.
 
     Notes
     -----

@@ -59,8 +59,6 @@ class DSP(LinearPairTransformer):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of directions to keep.
     n_neighbors : int, default=5
         Nearest and farthest rows of each row; all rows if there are fewer.
     gamma : float, "median" or "search", default="median"
@@ -99,10 +97,6 @@ class DSP(LinearPairTransformer):
     gamma_scores_ : dict of arrays
         "gamma", its "delta", and "separated", the share of cannot-links that the clustering separates; only after a
         search.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

@@ -26,7 +26,7 @@ class IncrementalPairTransformer(LinearPairTransformer):
     Attributes
     ----------
     n_samples_seen_ : int
-        Number of rows seen by :meth:`partial_fit`, or by :meth:`fit`.
+        Number of rows seen by :meth:`fit`, or by :meth:`partial_fit` in all batches.
     """
 
     __metadata_request__partial_fit: ClassVar = {"constraints": True}

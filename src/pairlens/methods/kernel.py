@@ -25,7 +25,27 @@ KERNELS = {"additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "po
 
 
 class KernelPairTransformer(SpectralPairTransformer):
-    """Base of the methods whose directions are combinations of kernel functions at rows."""
+    """Base of the methods whose directions are combinations of kernel functions at rows.
+
+    Parameters
+    ----------
+    kernel : str or callable, default="rbf"
+        A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
+    gamma : float or "median", default="median"
+        Width of the kernel; "median" is one over the median squared distance of up to 1,000 evenly spaced rows.
+    rank : int, optional
+        Number of leading kernel features to work in; all by default. The kernel is exact up to 2,000 rows; of more,
+        2,000 evenly spaced ones span the solution (Nystroem), and memory is n x rank.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_kernel_features)
+        Directions in the coordinates of the kernel.
+    n_features_in_ : int
+        Number of features seen in :meth:`fit`.
+    feature_names_in_ : array of str
+        Names of the features, if X had any.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SpectralPairTransformer._parameter_constraints,
@@ -66,16 +86,6 @@ class KernelPairTransformer(SpectralPairTransformer):
         self._offset = self.components_ @ space.offset
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Project rows, those of :meth:`fit` or new ones.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Z : array of shape (n_samples, n_components)
-        """
         check_is_fitted(self)
         rows = self._read(X, fitting=False)
         return (self._features(rows) @ self.components_.T - self._offset).astype(rows.dtype, copy=False)

@@ -33,12 +33,6 @@ class KernelBWDR(KernelPairTransformer):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of directions to keep.
-    kernel : str or callable, default="rbf"
-        A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
-    gamma : float or "median", default="median"
-        Width of the kernel; "median" is one over the median squared distance of up to 1,000 evenly spaced rows.
     rank : int or None, default=150
         Number of leading kernel principal components to work in. All of them (None) overfit. The kernel is exact up to
         2,000 rows; of more, 2,000 evenly spaced ones span the solution (Nystroem).
@@ -55,8 +49,6 @@ class KernelBWDR(KernelPairTransformer):
         Directions in kernel principal components.
     eigenvalues_ : array of shape (n_components,)
         Within-class difference in each direction after stretching, smallest first.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------
@@ -119,30 +111,13 @@ class KernelWBDR(KernelBWDR):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of directions to keep.
-    kernel : str or callable, default="rbf"
-        A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
-    gamma : float or "median", default="median"
-        Width of the kernel; "median" is one over the median squared distance of up to 1,000 evenly spaced rows.
-    rank : int or None, default=150
-        Number of leading kernel principal components to work in. All of them (None) overfit. The kernel is exact up to
-        2,000 rows; of more, 2,000 evenly spaced ones span the solution (Nystroem).
     threshold : float in (0, 1], default=1.0
         Share of the within-class difference that the compressed directions hold; see :class:`WBDR`.
-    shrinkage : float in [0, 1] or "auto", default="auto"
-        How far the scatters move towards the identity and the total scatter; see :class:`BWDR`.
-    shrinkage_factor : float, default=1.0
-        Factor of the number of coordinates in "auto".
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_kernel_features)
-        Directions in kernel principal components.
     eigenvalues_ : array of shape (n_components,)
         Between-class difference in each direction after compression, largest first.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

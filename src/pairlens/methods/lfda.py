@@ -35,8 +35,6 @@ class LFDA(LinearPairTransformer):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of directions to keep.
     n_neighbors : int, default=7
         Neighbour in the class whose distance is the local scale; the last one in smaller classes.
 
@@ -46,10 +44,6 @@ class LFDA(LinearPairTransformer):
         The directions.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, largest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     Notes
     -----

@@ -32,7 +32,21 @@ def heat_width(method: Any, name: str = "gamma") -> float | None:
 
 
 class LocalityPreserving(LinearPairTransformer):
-    """Parameters of the methods that start from a heat-weighted graph of nearest neighbours."""
+    r"""Base of the methods that start from a heat-weighted graph of nearest neighbours.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Neighbours of each row; all rows if there are fewer.
+    gamma : float or "auto", default="auto"
+        The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
+    theta : float, optional
+        Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
+    neighbors : {"auto", "exact", "approx"}, default="auto"
+        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
+        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
+        25,000 dense rows in memory (docs/scaling.md).
+    """
 
     _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -72,31 +86,12 @@ class LPP(LocalityPreserving):
     Choose it when nothing is known about pairs and neighbourhoods matter more than variance. It uses no supervision:
     `y` and `constraints` are accepted and ignored.
 
-    Parameters
-    ----------
-    n_components : int, default=2
-        Number of directions to keep.
-    n_neighbors : int, default=5
-        Neighbours of each row; all rows if there are fewer.
-    gamma : float or "auto", default="auto"
-        The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
-    theta : float, optional
-        Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
-    neighbors : {"auto", "exact", "approx"}, default="auto"
-        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
-        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-        25,000 dense rows in memory (docs/scaling.md).
-
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         Directions with :math:`W X' D X W' = I`.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, smallest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     References
     ----------
@@ -124,21 +119,12 @@ class SLPP(LinearPairTransformer):
 
     Choose it for many clean must-links and no use of the unlabelled rows.
 
-    Parameters
-    ----------
-    n_components : int, default=2
-        Number of directions to keep.
-
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         Directions with :math:`W A W' = I`.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, smallest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     Notes
     -----

@@ -41,20 +41,8 @@ class LPPSI(LocalityPreserving):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of directions to keep.
-    n_neighbors : int, default=5
-        Neighbours of each row; all rows if there are fewer.
-    gamma : float or "auto", default="auto"
-        The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
     beta : float, default=1.0
         Weight of the cannot-links.
-    theta : float, optional
-        Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
-    neighbors : {"auto", "exact", "approx"}, default="auto"
-        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
-        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-        25,000 dense rows in memory (docs/scaling.md).
 
     Attributes
     ----------
@@ -62,10 +50,6 @@ class LPPSI(LocalityPreserving):
         Directions with :math:`W X' D_s X W' = I`.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, smallest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     Notes
     -----
@@ -127,32 +111,19 @@ class KernelLPPSI(KernelPairTransformer):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of directions to keep.
     n_neighbors : int, default=5
         Neighbours of each row; all rows if there are fewer.
     heat_gamma : float or "auto", default="auto"
         The heat weights are :math:`\exp(-\gamma_h d^2)`; "auto" is one over the squared mean norm of the centred rows.
     beta : float, default=1.0
         Weight of the cannot-links.
-    kernel : str or callable, default="rbf"
-        A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
-    gamma : float or "median", default="median"
-        Width of the kernel; "median" is one over the median squared distance of up to 1,000 evenly spaced rows.
-    rank : int, optional
-        Number of leading kernel features to work in; all by default. The kernel is exact up to 2,000 rows; of more,
-        2,000 evenly spaced ones span the solution (Nystroem), and memory is n x rank.
     theta : float, optional
         Former name: :math:`\gamma_h = 1 / \theta`. It still works, with a FutureWarning.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_kernel_features)
-        Directions in the coordinates of the kernel.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, smallest first.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     Notes
     -----

@@ -32,8 +32,6 @@ class NPSSDR(LinearPairTransformer):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of directions to keep.
     n_neighbors : int, default=5
         Neighbours that rebuild a row; all other rows if there are fewer.
     alpha : float, default=0.1
@@ -53,10 +51,6 @@ class NPSSDR(LinearPairTransformer):
         Orthonormal directions.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, largest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     Notes
     -----

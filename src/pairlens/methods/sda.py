@@ -37,8 +37,6 @@ class SDA(LinearPairTransformer):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of directions to keep.
     n_neighbors : int, default=5
         Neighbours of each row; all rows if there are fewer.
     alpha : float, default=0.1
@@ -56,10 +54,6 @@ class SDA(LinearPairTransformer):
         The directions.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, largest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     Notes
     -----

@@ -33,8 +33,6 @@ class SSDR(IncrementalPairTransformer):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of directions to keep.
     alpha : float, default=1.0
         Weight of the cannot-links.
     beta : float, default=20.0
@@ -49,12 +47,6 @@ class SSDR(IncrementalPairTransformer):
         Orthonormal directions.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, largest first.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
-    n_samples_seen_ : int
-        Number of rows seen by fit, or by partial_fit in all batches.
 
     References
     ----------

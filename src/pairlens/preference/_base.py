@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens._docs import complete_docstring
 from pairlens._random import as_generator
 from pairlens._sklearn import (
     BaseEstimator,
@@ -50,6 +51,10 @@ class PreferenceEstimator(BaseEstimator, ABC):
     # With metadata routing enabled, pipelines and searches hand these to fit and score unasked.
     __metadata_request__fit: ClassVar = {"preferences": True, "groups": True}
     __metadata_request__score: ClassVar = {"preferences": True, "groups": True}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        complete_docstring(cls)
 
     @abstractmethod
     def decision_function(self, X: ArrayLike) -> Floats:

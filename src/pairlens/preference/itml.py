@@ -43,35 +43,21 @@ class ITML(PairScored):
 
     Parameters
     ----------
-    n_components : int or None, default=2
-        Number of dimensions of the view: those in which the embedded rows vary most. None keeps all.
     gamma : float, default=1.0
         Weight :math:`\gamma` of the pairs.
     bounds : tuple of two floats or None, default=None
         Squared distances (u, l). None takes the 5th and 95th percentile of those of random pairs of rows.
     max_pairs : int, default=20000
         Of more pairs this many are drawn.
-    max_iter : int, default=100
-        Iterations of limited-memory BFGS.
-    tol : float, default=1e-6
-        Stop when the objective improves by less than this share.
     random_state : int, RandomState, Generator or None, default=None
         For the draws.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        The map L, turned so that the components are uncorrelated and ordered by variance.
     bounds_ : tuple of two floats
         The squared distances (u, l).
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X; it is mapped to the origin.
     loss_curve_ : list of float
         The objective, less the number of features, at the start and after each iteration.
-    n_iter_ : int
-        Number of iterations.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

@@ -65,21 +65,6 @@ class LMCA(PairScored):
         Width of the rounded corner of the hinge.
     max_iter : int, default=100
         Iterations of limited-memory BFGS, from the principal directions.
-    tol : float, default=1e-6
-        Stop when the objective improves by less than this share.
-
-    Attributes
-    ----------
-    components_ : array of shape (n_components, n_features)
-        The map L, turned so that the components are uncorrelated and ordered by variance.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X; it is mapped to the origin.
-    loss_curve_ : list of float
-        The objective at the start and after each iteration.
-    n_iter_ : int
-        Number of iterations.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

@@ -36,8 +36,6 @@ class LMNN(PairScored):
 
     Parameters
     ----------
-    n_components : int or None, default=2
-        Number of dimensions of the view: those in which the embedded rows vary most. None keeps all.
     n_neighbors : int, default=3
         Target neighbours of each row.
     push : float, default=0.5
@@ -46,23 +44,13 @@ class LMNN(PairScored):
         Width of the rounded corner of the hinge.
     max_samples : int, default=5000
         Of more labelled rows this many, evenly spaced, are learnt from: an evaluation compares each with all others.
-    max_iter : int, default=100
-        Iterations of limited-memory BFGS.
     tol : float, default=1e-4
         Stop when the objective improves by less than this share.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        The map L, turned so that the components are uncorrelated and ordered by variance.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X; it is mapped to the origin.
     loss_curve_ : list of float
         The objective, over :math:`1 - \mu` and the number of target neighbours, at the start and after each iteration.
-    n_iter_ : int
-        Number of iterations.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

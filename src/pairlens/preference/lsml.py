@@ -36,29 +36,15 @@ class LSML(ComparisonLearner):
 
     Parameters
     ----------
-    n_components : int or None, default=2
-        Number of dimensions of the view: those in which the embedded rows vary most. None keeps all.
     max_comparisons : int, default=10000
         Most triplets that are drawn from classes `y`.
-    max_iter : int, default=100
-        Iterations of limited-memory BFGS.
-    tol : float, default=1e-6
-        Stop when the objective improves by less than this share.
     random_state : int, RandomState, Generator or None, default=None
         For the draw of comparisons from classes.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        The map L, turned so that the components are uncorrelated and ordered by variance.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X; it is mapped to the origin.
     loss_curve_ : list of float
         The objective, less the number of features, at the start and after each iteration.
-    n_iter_ : int
-        Number of iterations.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

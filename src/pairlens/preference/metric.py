@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens._docs import complete_docstring
 from pairlens._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -93,6 +94,15 @@ class Coordinates(NamedTuple):
 class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """A linear map :math:`z = L x`, that is the metric :math:`M = L'L`, learnt by limited-memory BFGS.
 
+    Parameters
+    ----------
+    n_components : int or None, default=2
+        Number of dimensions of the view: those in which the embedded rows vary most. None keeps all.
+    max_iter : int, default=100
+        Iterations of limited-memory BFGS.
+    tol : float, default=1e-6
+        Stop when the objective improves by less than this share.
+
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
@@ -117,6 +127,10 @@ class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
     }
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        complete_docstring(cls)
 
     @abstractmethod
     def fit(self, X: ArrayLike, y: Any = None, *args: Any, **kwargs: Any) -> Self:

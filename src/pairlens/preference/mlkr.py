@@ -36,25 +36,13 @@ class MLKR(MetricLearner):
         directions.
     max_samples : int, default=5000
         Of more rows this many are drawn to learn from: an evaluation compares each with all others.
-    max_iter : int, default=100
-        Iterations of limited-memory BFGS.
-    tol : float, default=1e-6
-        Stop when the objective improves by less than this share.
     random_state : int, RandomState, Generator or None, default=None
         For the draw of rows.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        The map L, turned so that the components are uncorrelated and ordered by variance.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X; it is mapped to the origin.
     loss_curve_ : list of float
         The mean squared error, with the variance of y as unit, at the start and after each iteration.
-    n_iter_ : int
-        Number of iterations.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

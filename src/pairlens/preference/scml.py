@@ -90,10 +90,6 @@ class SCML(ComparisonLearner):
         Width of the rounded corner of the hinge.
     max_comparisons : int, default=10000
         Most triplets that are drawn from classes `y`.
-    max_iter : int, default=100
-        Iterations of limited-memory BFGS.
-    tol : float, default=1e-6
-        Stop when the objective improves by less than this share.
     random_state : int, RandomState, Generator or None, default=None
         For the regions and the draw of comparisons.
 
@@ -103,14 +99,6 @@ class SCML(ComparisonLearner):
         A map L with L'L = M, turned so that the components are uncorrelated and ordered by variance.
     weights_ : array of shape (n_bases,)
         The weights of all directions.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X; it is mapped to the origin.
-    loss_curve_ : list of float
-        The objective at the start and after each iteration.
-    n_iter_ : int
-        Number of iterations.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

@@ -191,16 +191,6 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
         return len(self.eigenvalues_)
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Project rows, those of :meth:`fit` or new ones.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Z : array of shape (n_samples, n_components)
-        """
         check_is_fitted(self)
         rows = self._read(X, fitting=False)
         if self._other is not None:

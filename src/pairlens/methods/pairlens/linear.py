@@ -75,10 +75,6 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         The c that was used.
     auc_, auc_error_ : float
         AUC with which distance in the view tells held-out pairs apart, and its standard error; NaN without both kinds.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

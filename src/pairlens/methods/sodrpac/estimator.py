@@ -93,10 +93,6 @@ class SODRPaC(LinearPairTransformer):
         The values used.
     cv_results_ : dict of arrays
         Held-out scores of the grid, in the form of scikit-learn's ``cv_results_``; only after a search.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

@@ -1,0 +1,63 @@
+"""Docstrings of classes, completed by what their base classes say."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+__all__ = ["complete_docstring"]
+
+HEADER = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+
+
+def complete_docstring(cls: type) -> None:
+    """Add the parameters and attributes that the docstring of a class leaves to its base classes.
+
+    So a class describes what is its own, or other than in its base class, and `help` and the pages show everything:
+    parameters in the order of ``__init__``, attributes those of the class first.
+
+    Parameters
+    ----------
+    cls : type
+        A class of this library; one without a docstring stays as it is.
+    """
+    if not vars(cls).get("__doc__"):
+        return
+    own = _sections(cls)
+    bases = [_sections(base) for base in cls.__mro__[1:] if base.__module__.startswith("pairlens.") and base.__doc__]
+    parameters, attributes = (_described(name, own, bases) for name in ("Parameters", "Attributes"))
+    accepted = [name for name in inspect.signature(cls).parameters if name in parameters]
+    parameters = {name: parameters[name] for name in accepted} | _entries(own.get("Parameters", ""))
+    complete = {"": own[""], "Parameters": _joined(parameters), "Attributes": _joined(attributes)}
+    complete |= {name: body for name, body in own.items() if name not in complete}
+    cls.__doc__ = "\n\n".join(
+        f"{name}\n{'-' * len(name)}\n{body}" if name else body for name, body in complete.items() if body
+    )
+
+
+def _sections(cls: type) -> dict[str, str]:
+    """The sections of a docstring by name; what stands before the first has none."""
+    summary, *rest = HEADER.split(inspect.cleandoc(cls.__doc__ or ""))
+    return {"": summary.strip("\n")} | {name: body.strip("\n") for name, body in zip(rest[::2], rest[1::2])}
+
+
+def _entries(body: str) -> dict[str, str]:
+    """What a section says of each name; "a, b : float" stands under both."""
+    found: dict[str, str] = {}
+    for entry in re.split(r"\n(?=\S)", body) if body else ():
+        names = entry.partition("\n")[0].partition(" :")[0]
+        found |= {name.strip().lstrip("*"): entry for name in names.split(",")}
+    return found
+
+
+def _described(section: str, own: dict[str, str], bases: list[dict[str, str]]) -> dict[str, str]:
+    """What the class or else the nearest of its bases says of each name."""
+    found: dict[str, str] = {}
+    for sections in (own, *bases):
+        for name, entry in _entries(sections.get(section, "")).items():
+            found.setdefault(name, entry)
+    return found
+
+
+def _joined(entries: dict[str, str]) -> str:
+    return "\n".join(dict.fromkeys(entries.values()))
