@@ -28,7 +28,7 @@ __all__ = ["Session"]
 MOST_CHECKPOINTS = 16
 """States that are kept to go back to."""
 SLOWING = 20
-"""Of many answers, a fit waits for one in so many: the later, the less ten answers change."""
+"""With many answers, the next fit waits until their number has grown by one part in this number."""
 
 
 class _State(Protocol):

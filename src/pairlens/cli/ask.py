@@ -75,7 +75,7 @@ def ask(
         Path | None, typer.Option("--closure", help=f"Another file to write: {CLOSURE}.", show_default=False)
     ] = None,
     questions: Annotated[
-        int | None, typer.Option("--questions", min=1, help="Stop after so many answers.", show_default=False)
+        int | None, typer.Option("--questions", min=1, help="Stop after this many answers.", show_default=False)
     ] = None,
     show: Annotated[
         list[str] | None,

@@ -117,7 +117,7 @@ def fit_with_mistakes(
 def probability_wrong(together: Float64, same: NDArray[np.bool_], mistakes: float) -> Float64:
     r"""How probable it is that an answer is wrong, given what was answered.
 
-    With the probability p that an answer so far from the truth as this one is true, and the share e of wrong answers,
+    With the probability p that what was answered is true, and the share e of wrong answers,
     :math:`e (1 - p) / (e (1 - p) + (1 - e) p)`.
 
     Parameters

@@ -92,7 +92,7 @@ def finds_dimension(cls: type[Any]) -> bool:
 
 
 def takes_dimension(cls: type[Any], n_components: int) -> bool:
-    """Whether a method makes a view of so many directions: a map has one or two.
+    """Whether a method makes a view of `n_components` directions: a map has one or two.
 
     Examples
     --------

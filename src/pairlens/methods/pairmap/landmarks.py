@@ -15,7 +15,7 @@ __all__ = ["chosen_landmarks", "with_placed"]
 Float64 = NDArray[np.float64]
 
 MOST_ROWS = 25_000
-"""Rows up to which all are laid out; of more, so many landmarks are."""
+"""Largest number of rows that are all laid out; of more, this many landmarks are."""
 POLISH = 50
 """Iterations in which all rows move."""
 EXAGGERATION, MOMENTUM = 1.0, 0.5
