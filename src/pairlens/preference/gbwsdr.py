@@ -63,8 +63,8 @@ class GBWSDR(MarginTransformer):
     learning_rate : float, default=0.1
         Step :math:`\alpha`.
     min_samples_leaf : int, default=5
-        Fewest rows in a leaf. XGBoost ignores such a limit for two dimensions and more; there, leaves hold at least this
-        many rows on average.
+        Fewest rows in a leaf. XGBoost ignores such a limit for two dimensions and more; there, leaves hold at least
+        this many rows on average.
     gamma1, gamma2, C, sigma, angle_loss
         The objective; see :class:`WSDR`.
     init : {"pca", "wsdr"}, default="pca"

@@ -105,46 +105,30 @@ class PairProblem:
 
     def must_link_scatter(self, known: Constraints) -> Matrix:
         """Scatter of the must-links, spread."""
-        explicit = known.explicit
-        cross = self._cross(explicit.must_link, explicit.must_link_weight)
-        ends = _end_weights(explicit.must_link, explicit.must_link_weight, len(self.rows))
-        if known.labels is not None:
-            code, mu, sums, size = self._class_sums(known.labels)
-            cross += (sums.T @ sums - mu.T @ mu) / 2
-            ends[code >= 0] += size[code[code >= 0]] - 1
-        return self._scatter(ends, cross)
+        given = known.explicit
+        return self._pair_scatter(given.must_link, given.must_link_weight, known.labels, same=True)
 
     def cannot_link_scatter(self, known: Constraints) -> Matrix:
         """Scatter of the cannot-links, spread."""
-        explicit = known.explicit
-        cross = self._cross(explicit.cannot_link, explicit.cannot_link_weight)
-        ends = _end_weights(explicit.cannot_link, explicit.cannot_link_weight, len(self.rows))
-        if known.labels is not None:
-            code, _, sums, size = self._class_sums(known.labels)
+        given = known.explicit
+        return self._pair_scatter(given.cannot_link, given.cannot_link_weight, known.labels, same=False)
+
+    def _pair_scatter(
+        self, pairs: IntArray, weight: NDArray[np.float64], labels: IntArray | None, *, same: bool
+    ) -> Matrix:
+        """Scatter of given pairs, and of all that have the same label or different ones; these are never listed."""
+        cross = (self.smooth[pairs[:, 0]] * weight[:, None]).T @ self.smooth[pairs[:, 1]]
+        ends = np.bincount(pairs.ravel(), np.repeat(weight, 2), minlength=len(self.rows)).astype(np.float64)
+        if labels is not None:
+            member = np.flatnonzero(labels >= 0)
+            mu, code = self.smooth[member], labels[member]
+            size = np.bincount(code).astype(np.float64)
+            sums = np.asarray(sparse.csr_matrix((np.ones(len(member)), (code, np.arange(len(member))))) @ mu)
             everything = sums.sum(axis=0)
-            cross += (np.outer(everything, everything) - sums.T @ sums) / 2
-            ends[code >= 0] += size.sum() - size[code[code >= 0]]
-        return self._scatter(ends, cross)
-
-    def _class_sums(self, code: IntArray) -> tuple[IntArray, Matrix, Matrix, NDArray[np.float64]]:
-        """Codes, smoothed labelled rows, their sums by class, and the class sizes."""
-        member = np.flatnonzero(code >= 0)
-        mu = self.smooth[member]
-        size = np.bincount(code[member]).astype(np.float64)
-        indicator = sparse.csr_matrix((np.ones(len(member)), (code[member], np.arange(len(member)))))
-        return code, mu, np.asarray(indicator @ mu), size
-
-    def _cross(self, pairs: IntArray, weight: NDArray[np.float64]) -> Matrix:
-        return (self.smooth[pairs[:, 0]] * weight[:, None]).T @ self.smooth[pairs[:, 1]]
-
-    def _scatter(self, ends: NDArray[np.float64], cross: Matrix) -> Matrix:
+            cross += (sums.T @ sums - mu.T @ mu if same else np.outer(everything, everything) - sums.T @ sums) / 2
+            ends[member] += size[code] - 1 if same else size.sum() - size[code]
         reach = spread_over(self.walk_back, ends, self.spread)
-        scatter = weighted_scatter(self.rows, weight=reach, offset=np.zeros(self.dim))
-        return scatter - cross - cross.T
-
-
-def _end_weights(pairs: IntArray, weight: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    return np.bincount(pairs.ravel(), np.repeat(weight, 2), minlength=n).astype(np.float64)
+        return weighted_scatter(self.rows, weight=reach, offset=np.zeros(self.dim)) - cross - cross.T
 
 
 def to_trace(S: Matrix) -> Matrix:
