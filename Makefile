@@ -103,7 +103,7 @@ reproduce-full: $(VENV)/.papers
 	$(BIN)/pairlens reproduce all --profile full --out reproduction/full --page docs/reproduction.md $(ARGS)
 
 docs: $(VENV)/.docs
-	$(ONE_THREAD) $(BIN)/sphinx-build -q -W --keep-going -b html -d build/doctrees docs build/docs
+	$(ONE_THREAD) $(BIN)/sphinx-build -q -W --keep-going -j 2 -b html -d build/doctrees docs build/docs
 	$(BIN)/python docs/check_site.py build/docs
 	@echo "open build/docs/index.html"
 

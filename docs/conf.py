@@ -71,6 +71,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "abort_on_example_error": True,
     "plot_gallery": "True",
+    "parallel": 2,
     "backreferences_dir": None,
     "image_scrapers": ("matplotlib",),
     "remove_config_comments": True,
