@@ -8,8 +8,6 @@ from typing import Any
 from pairlens._sklearn import Hidden, StrOptions
 from pairlens._warnings import warn_user
 
-__all__ = ["DEPRECATED", "NOT_GIVEN", "RenamedAttribute", "former_parameter"]
-
 DEPRECATED = "deprecated"
 """The default of a parameter under its former name, as scikit-learn does it."""
 

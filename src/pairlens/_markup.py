@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["Markup", "count", "joined", "number", "packed", "plain", "policy_hash", "script_data", "tag"]
-
 LONGEST_TEXT = 200
 """Characters of a text from the data that are shown."""
 

@@ -7,8 +7,6 @@ from types import ModuleType
 
 from pairlens.exceptions import MissingExtraError
 
-__all__ = ["require"]
-
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     """Import an optional module or say exactly how to install it.

@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-__all__ = ["as_generator"]
-
 
 def as_generator(random_state: Any) -> np.random.Generator:
     """A Generator from all that scikit-learn takes as random_state, or a Generator itself."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-__all__ = ["DELIMITERS", "cells_of", "delimiter_of", "not_utf8", "read_text"]
-
 DELIMITERS = ",;\t|"
 
 

@@ -6,8 +6,6 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
-__all__ = ["blas_threads", "fitting_threads", "one_blas_thread", "threads_for"]
-
 SMALL = 20_000_000
 """Multiplications per matrix product below which handing work to other threads costs more than it saves."""
 

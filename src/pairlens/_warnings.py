@@ -7,8 +7,6 @@ import warnings
 
 from pairlens.exceptions import SupervisionWarning
 
-__all__ = ["warn_fallback", "warn_user"]
-
 OURS = ("pairlens", "sklearn")
 
 

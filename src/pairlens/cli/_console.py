@@ -12,8 +12,6 @@ from typing import Any
 
 import typer
 
-__all__ = ["plain", "print_json", "print_table", "progress", "remark", "said", "tell"]
-
 Update = Callable[..., None]
 
 

@@ -8,32 +8,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = [
-    "Columns",
-    "Conflict",
-    "Data",
-    "Dims",
-    "Drop",
-    "Folds",
-    "IdColumn",
-    "Impute",
-    "ImputeBy",
-    "Json",
-    "Labels",
-    "OnConflict",
-    "OneHot",
-    "Overwrite",
-    "Pairs",
-    "Prefer",
-    "Scale",
-    "ScaleBy",
-    "Seed",
-    "Strict",
-    "as_dims",
-    "as_list",
-    "complete_method",
-]
-
 
 class ScaleBy(StrEnum):
     """How columns are made comparable."""

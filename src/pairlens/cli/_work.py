@@ -29,18 +29,6 @@ from pairlens.io.tables import (
 if TYPE_CHECKING:
     from pairlens.supervision import Answers
 
-__all__ = [
-    "ColumnChoices",
-    "check_new",
-    "describe_pairs",
-    "encoding",
-    "prepared",
-    "read_columns_file",
-    "read_data",
-    "scaler",
-    "versions",
-]
-
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "xgboost", "plotly")
 
 

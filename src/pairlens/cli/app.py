@@ -17,8 +17,6 @@ from pairlens.cli import ask, compare, demo, evaluate, export, fit, pairs, studi
 from pairlens.cli._console import tell
 from pairlens.exceptions import AnswerError, ConflictError
 
-__all__ = ["app", "run"]
-
 TRACEBACK = "PAIRLENS_TRACEBACK"
 BAD_INPUT = 2
 FAILURE = 1

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pairlens.asking import Asker, PreferenceAsker, Question
     from pairlens.io.tables import Table
 
-__all__ = ["ask"]
-
 WIDEST = 32
 MOST_COLUMNS = 16
 AUDIT = 0.15

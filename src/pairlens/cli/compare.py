@@ -12,8 +12,6 @@ from pairlens.cli._console import print_json, print_table, progress, said, tell
 if TYPE_CHECKING:
     from pairlens.selection import Entry
 
-__all__ = ["compare"]
-
 MIB = 1 << 20
 
 

@@ -12,8 +12,6 @@ import typer
 from pairlens.cli import _options as options
 from pairlens.cli._console import tell
 
-__all__ = ["demo"]
-
 PER_CLASS = 3
 """Must-links and cannot-links for each of the ten digits: 60 pairs."""
 FOLDS = 3

@@ -13,8 +13,6 @@ from pairlens.cli.transform import Model
 if TYPE_CHECKING:
     from pairlens.supervision import Answers
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     model: Model,

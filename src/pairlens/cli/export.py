@@ -12,8 +12,6 @@ from pairlens.cli import _options as options
 from pairlens.cli._console import print_json, tell
 from pairlens.cli.transform import Model, load_view
 
-__all__ = ["export_onnx"]
-
 
 class Numbers(StrEnum):
     """The numbers that go in and come out."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pairlens.selection import HeldOutScore
     from pairlens.supervision import Answers
 
-__all__ = ["fit"]
-
 MODEL = "model.pairlens"
 REPORT = "report.html"
 RUN = "run.json"

@@ -15,8 +15,6 @@ from pairlens.cli._console import print_json, tell
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["app"]
-
 SHOWN = 20
 DEFAULT_PAIRS = 60
 

@@ -10,8 +10,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["reproduce"]
-
 
 class ProfileName(StrEnum):
     """How much is run."""

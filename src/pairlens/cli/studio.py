@@ -12,8 +12,6 @@ import typer
 from pairlens.cli import _options as options
 from pairlens.cli._console import tell
 
-__all__ = ["Asked", "studio"]
-
 
 class Asked(StrEnum):
     """What people are asked."""

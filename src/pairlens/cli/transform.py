@@ -10,8 +10,6 @@ import typer
 from pairlens.cli import _options as options
 from pairlens.cli._console import print_json, progress, tell
 
-__all__ = ["Model", "load_view", "transform"]
-
 Model = Annotated[
     Path, typer.Argument(help="A model written by pairlens fit or pairlens.save.", metavar="MODEL", show_default=False)
 ]

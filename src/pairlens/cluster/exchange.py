@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from pairlens.cluster.points import WeightedPoints
 
-__all__ = ["exchange_pass", "move_costs"]
-
 Float64 = NDArray[np.float64]
 Labels = NDArray[np.int64]
 

@@ -12,8 +12,6 @@ from pairlens.cluster.exchange import exchange_pass
 from pairlens.cluster.points import TIE, WeightedPoints, squared_distances
 from pairlens.cluster.seeding import greedy_seeds
 
-__all__ = ["Clustering", "assign", "exchanged", "lloyd", "mixed_centers", "weighted_kmeans"]
-
 Float64 = NDArray[np.float64]
 Labels = NDArray[np.int64]
 

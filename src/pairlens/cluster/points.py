@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TIE", "WeightedPoints", "squared_distances"]
-
 Float64 = NDArray[np.float64]
 
 TIE = 1e-9

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from pairlens.cluster.points import WeightedPoints
 
-__all__ = ["greedy_seeds"]
-
 Float64 = NDArray[np.float64]
 
 

@@ -30,8 +30,6 @@ from pairlens.kernels.nullspace import delta_to_gamma, feature_null_space, gamma
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
-__all__ = ["SKKMeans"]
-
 LARGE_RANK = 500
 """Kernel features that are kept where not all rows are anchors."""
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from pairlens.datasets.files import Arrays, read
 
-__all__ = ["decode", "encode", "load_bundled", "names_bundled"]
-
 MOST_DECIMALS = 10
 
 

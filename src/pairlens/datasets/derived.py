@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from pairlens.datasets.files import Arrays
 
-__all__ = ["DERIVED", "FROM_SKLEARN", "Derivation"]
-
 MFEAT_VIEWS = {"fou": 76, "fac": 216, "kar": 64, "pix": 240, "zer": 47, "mor": 6}
 """The blocks of mfeat and their widths, in the order of its columns."""
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from pairlens._atomic import atomic_path
 
-__all__ = ["Arrays", "DamagedDatasetError", "array_digest", "check_structure", "read", "rows_digest", "write"]
-
 Arrays = dict[str, NDArray[Any]]
 
 RATINGS = ("user", "item", "rating")

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from pairlens.supervision import Constraints
 
-__all__ = ["make_subclass_blobs"]
-
 CLASSES = ((0.0, 4.0), (2.0, 6.0))
 """Where the blobs of each class lie along the first axis."""
 KINDS = ("inter", "intra", "mixed")

@@ -9,8 +9,6 @@ import numpy as np
 
 from pairlens.datasets.files import Arrays
 
-__all__ = ["fetch"]
-
 NOMINAL = {"protocol_type": 1, "service": 2, "flag": 3}
 """Columns that hold words."""
 

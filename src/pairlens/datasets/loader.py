@@ -30,8 +30,6 @@ from pairlens.datasets.files import (
 )
 from pairlens.datasets.registry import REGISTRY, DataSet, digests
 
-__all__ = ["MissingDatasetError", "load", "names"]
-
 FOLDER = "PAIRLENS_DATA"
 """The environment variable that names the folder of data sets."""
 

@@ -14,8 +14,6 @@ from scipy.sparse import issparse
 
 from pairlens.datasets.files import Arrays, DamagedDatasetError
 
-__all__ = ["OpenML", "fetch"]
-
 
 @dataclass(frozen=True)
 class OpenML:

@@ -15,8 +15,6 @@ from pairlens.datasets.derived import DERIVED
 from pairlens.datasets.files import Arrays
 from pairlens.datasets.openml import OpenML
 
-__all__ = ["REGISTRY", "DataSet", "digests"]
-
 DOWNLOADERS: dict[str, Callable[[], Arrays]] = {"kddcup99_10pct": kdd.fetch}
 
 

@@ -8,8 +8,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-__all__ = ["Settings", "config_context", "settings"]
-
 
 @dataclass(frozen=True)
 class Settings:

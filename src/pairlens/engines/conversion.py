@@ -10,8 +10,6 @@ from pairlens._sklearn import DTYPES, validate_data
 from pairlens.engines.config import settings
 from pairlens.engines.interface import EngineRows, Rows
 
-__all__ = ["checked_rows", "collected", "engine_rows", "is_dask"]
-
 
 def checked_rows(
     estimator: Any, X: Any, *, fitting: bool, least: int = 2, accept_sparse: bool = True, in_memory: bool = True

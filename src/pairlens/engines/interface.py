@@ -27,42 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = [
-    "EngineRows",
-    "Float64",
-    "FloatArray",
-    "Graph",
-    "IntArray",
-    "Neighbors",
-    "Operation",
-    "Placement",
-    "ProjectedNeighbors",
-    "ProjectedRows",
-    "Rows",
-    "Span",
-    "centred_product",
-    "column_means",
-    "combine_rows",
-    "graph_scatter",
-    "group_means",
-    "group_scatter",
-    "mean_norm",
-    "neighbors",
-    "operation",
-    "pair_scatter",
-    "pair_squared_distances",
-    "project",
-    "projected_rows",
-    "read_ahead",
-    "rebuilding_weights",
-    "residual_scatter",
-    "rows_in_memory",
-    "symmetric_eigen",
-    "take_rows",
-    "varying_columns",
-    "weighted_scatter",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, TextIO
 
-__all__ = ["Progress", "progress"]
-
 SECONDS_BETWEEN_LINES = 15.0
 
 

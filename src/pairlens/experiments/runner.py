@@ -17,8 +17,6 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from pairlens.experiments.store import Keyed, Store
 
-__all__ = ["Task", "work"]
-
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 

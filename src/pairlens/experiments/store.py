@@ -14,8 +14,6 @@ from typing import Any, Protocol, TypeVar
 
 from pairlens._atomic import write_atomically
 
-__all__ = ["Keyed", "Store"]
-
 SECONDS_TO_WRITE = 600
 
 

@@ -13,16 +13,6 @@ from pairlens.graphs.weights import default_theta, heat
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import written_pairs
 
-__all__ = [
-    "degrees",
-    "heat_graph",
-    "mutual_and_graph_edges",
-    "nearest_graph",
-    "normalized_graph",
-    "pass_on",
-    "side_information_graphs",
-]
-
 
 def nearest_graph(X: Rows, n_neighbors: int, *, search: str = "auto") -> sparse.csr_matrix:
     """Weight 1 between two rows of which one is among the nearest of the other."""

@@ -40,8 +40,6 @@ from pairlens.engines import (
 from pairlens.kernels.features import KernelFeatures, evenly_spaced, kernel_features
 from pairlens.kernels.nullspace import feature_null_space, linked_sample
 
-__all__ = ["approximate_neighbors"]
-
 Index = NDArray[np.int64]
 Float32 = NDArray[np.float32]
 Found = tuple[Index, Index, Float32]

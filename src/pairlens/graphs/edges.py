@@ -11,8 +11,6 @@ from scipy import sparse
 from pairlens.engines import FloatArray, IntArray, Rows
 from pairlens.graphs.nearest import nearest_rows
 
-__all__ = ["edges_of", "nearest_edges", "shared_neighbors", "weight_matrix"]
-
 Join = Literal["or", "and"]
 
 

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from pairlens._optional import require
 from pairlens.engines import row_blocks
 
-__all__ = ["WANTED_RECALL", "RowIndex"]
-
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -19,8 +19,6 @@ from pairlens.engines import EngineRows, IntArray, Rows, neighbors, row_blocks
 from pairlens.exceptions import ApproximationWarning, MissingExtraError
 from pairlens.graphs.index import RowIndex
 
-__all__ = ["EXACT_ROWS", "SEARCHES", "nearest_among", "nearest_rows", "searches_approximately"]
-
 Float64 = NDArray[np.float64]
 
 EXACT_ROWS = 25_000

@@ -25,8 +25,6 @@ from pairlens.engines.torch import TensorGraph, TorchProjectedRows, torch
 from pairlens.graphs.approximate import approximate_neighbors
 from pairlens.graphs.edges import edges_of, weight_matrix
 
-__all__ = ["EXACT_ROWS", "far_graph", "near_graph", "projected_neighbors"]
-
 EXACT_ROWS = 100_000
 """Rows in memory up to which search="auto" means "exact"."""
 

@@ -27,8 +27,6 @@ from pairlens.graphs.edges import nearest_edges
 from pairlens.graphs.weights import default_theta
 from pairlens.supervision import Constraints
 
-__all__ = ["Generated", "Mutual", "generate", "transform_constraints"]
-
 PORTION = 1 << 23
 """Pairs that are written out at a time before repeated ones are dropped: about 300 MB."""
 

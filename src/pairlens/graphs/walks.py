@@ -11,8 +11,6 @@ from scipy import sparse
 from pairlens.engines import IntArray, pair_squared_distances
 from pairlens.graphs.nearest import nearest_rows
 
-__all__ = ["NearGraph", "near_graph", "spread_over"]
-
 SCALE_NEIGHBOR = 7
 """The neighbour whose distance is the local scale of the weights."""
 NEGLIGIBLE = 1e-150

@@ -9,8 +9,6 @@ from scipy import sparse
 from pairlens.engines import IntArray, Rows, mean_norm, pair_squared_distances, rebuilding_weights
 from pairlens.graphs.nearest import nearest_rows
 
-__all__ = ["default_theta", "heat", "reconstruction_weights"]
-
 
 def default_theta(X: Rows) -> float:
     """The squared mean norm of the centred rows: the width of the heat kernel unless another is given."""

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from pairlens.io.tables import check_column, check_length, load_archive, numeric_matrix, table_among
 
-__all__ = ["StoredRows", "stored_npy", "stored_npz"]
-
 
 class StoredRows(NamedTuple):
     """A matrix of numbers in an open file.

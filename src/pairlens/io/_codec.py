@@ -20,8 +20,6 @@ from scipy import sparse
 from pairlens.io._registry import added_parameters, class_of, current_attribute, tag_of
 from pairlens.io._trees import booster_bytes, booster_of, check_tree_model, is_booster, is_tree, tree_of, tree_parts
 
-__all__ = ["Decoder", "Encoder", "ModelFileError"]
-
 SPARSE = ("csr_matrix", "csr_array", "csc_matrix", "csc_array")
 REQUESTS = "_metadata_request"
 METHODS = ("fit", "partial_fit", "predict", "score", "transform", "inverse_transform", "decision_function")

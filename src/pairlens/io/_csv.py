@@ -16,8 +16,6 @@ from pairlens._optional import require
 from pairlens._text import DELIMITERS, not_utf8
 from pairlens.tables.cells import MISSING_WORDS, distinct_names
 
-__all__ = ["Dialect", "csv_reader", "numeric_column", "sniff"]
-
 SAMPLE = 1 << 16
 LINES = 50
 UNNAMED = "(unnamed)"

@@ -11,8 +11,6 @@ from typing import Any
 
 import pairlens
 
-__all__ = ["added_parameters", "class_of", "current_attribute", "tag_of"]
-
 PUBLIC = "pairlens."
 """Public classes are named as users import them: ``pairlens.BWDR``."""
 

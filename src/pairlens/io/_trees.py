@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 
-__all__ = ["booster_bytes", "booster_of", "check_tree_model", "is_booster", "is_tree", "tree_of", "tree_parts"]
-
 
 def is_tree(value: Any) -> bool:
     """Whether this is the compiled part of a tree of scikit-learn."""

@@ -25,8 +25,6 @@ from pairlens._version import __version__
 from pairlens._warnings import warn_user
 from pairlens.io._codec import Decoder, Encoder, ModelFileError
 
-__all__ = ["FORMAT", "FORMAT_VERSION", "ModelFileError", "load", "save"]
-
 FORMAT = "pairlens-model"
 FORMAT_VERSION = 2
 """Format 1 named classes by the modules they were in; 2 names them by tags."""

@@ -13,8 +13,6 @@ from pairlens._atomic import atomic_path
 from pairlens._optional import require
 from pairlens._version import __version__
 
-__all__ = ["export_onnx"]
-
 OPSET = 18
 IR_VERSION = 9
 """Of ONNX 1.14 (2023): old enough for the runtimes people have, new enough for all that is used here."""

@@ -27,8 +27,6 @@ from pairlens.io.tables import (
 )
 from pairlens.tables import Role, TableEncoder
 
-__all__ = ["Inputs", "embed_file", "inputs_of", "open_writer", "read_for"]
-
 CHUNK_CELLS = 1 << 21
 """Cells of a chunk: 16 MiB of 64-bit numbers."""
 NPY_HEADER = 128

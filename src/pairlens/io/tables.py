@@ -20,25 +20,6 @@ from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
 from pairlens.tables.cells import MISSING_WORDS, are_plain_numbers, distinct_names
 from pairlens.tables.roles import Role, role_of
 
-__all__ = [
-    "FORMATS",
-    "Table",
-    "as_floats",
-    "check_column",
-    "check_length",
-    "check_values",
-    "column_names",
-    "kind_of",
-    "label_values",
-    "load_archive",
-    "load_array",
-    "numeric_matrix",
-    "read_columns",
-    "read_table",
-    "suspected_ids",
-    "table_among",
-]
-
 FORMATS = {
     ".csv": "csv",
     ".tsv": "tsv",

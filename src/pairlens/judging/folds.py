@@ -14,8 +14,6 @@ from sklearn.utils import check_random_state
 from pairlens.exceptions import ConflictWarning
 from pairlens.supervision import Constraints
 
-__all__ = ["PairFolds"]
-
 MAX_PAIRS = 20_000
 """Most pairs that take part in a cross-validation; from more, this many are drawn."""
 

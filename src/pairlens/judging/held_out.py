@@ -12,8 +12,6 @@ from pairlens.judging.folds import PairFolds
 from pairlens.judging.scores import CHANCE, auc, auc_standard_error
 from pairlens.supervision import Constraints
 
-__all__ = ["DEFAULT_PURITY", "FEWEST_FOR_PURITY", "HeldOutDistances", "held_out_distances"]
-
 QUANTILES = np.linspace(0.2, 0.8, 13)
 FEWEST_FOR_PURITY = 8
 """Pairs of a kind below which purity is not estimated."""

@@ -12,8 +12,6 @@ from pairlens.engines import IntArray, Rows, pair_squared_distances
 from pairlens.exceptions import SupervisionWarning
 from pairlens.supervision import Constraints
 
-__all__ = ["CHANCE", "HeldOutScore", "auc", "auc_standard_error", "pair_auc", "share_standard_error"]
-
 CHANCE = 0.5
 """The AUC of distances that say nothing about the pairs."""
 MAX_SCORED_PAIRS = 1_000_000

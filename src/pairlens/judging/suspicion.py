@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from pairlens._optional import require
 from pairlens.judging.held_out import HeldOutDistances
 
-__all__ = ["SuspiciousPairs", "suspicious_pairs"]
-
 PENALTY_INVERSE = 1000.0
 """Nearly no penalty: just enough for a finite slope where distance tells all pairs apart."""
 

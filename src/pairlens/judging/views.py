@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import check_is_fitted
 
-__all__ = ["LinearView", "Metric", "PairView", "pair_distance"]
-
 
 def pair_distance(view: Any, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
     """Distances of pairs of rows in a view.

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from pairlens.engines import Rows, row_blocks
 from pairlens.spectral.eigen import range_basis
 
-__all__ = ["KernelFeatures", "evenly_spaced", "kernel_features", "median_gamma"]
-
 Kernel = str | Callable[..., Any]
 
 MEDIAN_ROWS = 1000

@@ -30,20 +30,6 @@ from pairlens.exceptions import ApproximationWarning
 from pairlens.kernels.features import Kernel, evenly_spaced, kernel_matrix, median_gamma
 from pairlens.spectral.eigen import range_basis
 
-__all__ = [
-    "MAX_LINKED",
-    "NullSpace",
-    "contrasts",
-    "delta_to_gamma",
-    "feature_null_space",
-    "gamma_to_delta",
-    "linked_sample",
-    "median_delta",
-    "must_link_null_space",
-    "projected_kernel",
-    "resolved_gamma",
-]
-
 MAX_LINKED = 2000
 """Rows in must-links up to which the null space is exact; of more, this many are used, spread over the chunklets."""
 

@@ -10,8 +10,6 @@ from pairlens.engines.dask import DaskRows
 from pairlens.exceptions import ApproximationWarning
 from pairlens.supervision import Constraints
 
-__all__ = ["into_memory"]
-
 
 def into_memory(method: str, rows: EngineRows, known: Constraints, may_be: Placement) -> tuple[Rows, Constraints]:
     """The rows to learn from, and what is known about them: as they are, copied, or landmarks that stand for all.

@@ -46,8 +46,6 @@ from pairlens.spectral.scatters import unsupervised
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
-__all__ = ["LinearPairTransformer", "PairTransformer", "SpectralPairTransformer", "finite"]
-
 
 class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """The contract of all methods: what goes into `fit`, how rows are checked, what `score` means.

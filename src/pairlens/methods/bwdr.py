@@ -27,19 +27,6 @@ from pairlens.supervision import Constraints
 if TYPE_CHECKING:
     from pairlens.methods.kernel_bwdr import KernelBWDR
 
-__all__ = [
-    "BWDR",
-    "SHRINKAGE_PARAMETERS",
-    "SPECTRUM_FLOOR",
-    "WBDR",
-    "compress_within",
-    "shrink",
-    "shrunk_scatters",
-    "stretch_between",
-    "threshold_index",
-    "warn_if_must_links_are_mute",
-]
-
 SPECTRUM_FLOOR = 1e-8
 """Smallest within-scatter eigenvalue, relative to the largest: with zeros the printed algorithm divides 0 by 0."""
 

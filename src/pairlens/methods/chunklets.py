@@ -14,8 +14,6 @@ from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import chunklet_covariance, unsupervised
 from pairlens.supervision import Constraints
 
-__all__ = ["CFLD", "RCA"]
-
 
 class RCA(IncrementalPairTransformer):
     r"""Relevant component analysis: whiten the variation inside chunklets.

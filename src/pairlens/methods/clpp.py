@@ -10,8 +10,6 @@ from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import written_pairs
 
-__all__ = ["CLPP"]
-
 
 class CLPP(LocalityPreserving):
     r"""Constrained locality preserving projections.

@@ -12,8 +12,6 @@ from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
 from pairlens.supervision import Constraints
 
-__all__ = ["CMM", "mean_differences"]
-
 
 class CMM(IncrementalPairTransformer):
     r"""Constraint margin maximisation.

@@ -12,8 +12,6 @@ from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import between_chunklets, chunklet_covariance, unsupervised
 from pairlens.supervision import Constraints
 
-__all__ = ["DCA"]
-
 
 class DCA(IncrementalPairTransformer):
     r"""Discriminative component analysis.

@@ -26,8 +26,6 @@ from pairlens.spectral.eigen import WHITEN_FLOOR, Matrix, Pencil, symmetric
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
-__all__ = ["DELTA_GRID", "DSP", "dual_diagonalisation"]
-
 DELTA_GRID = np.array([0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
 """The widths delta that gamma="search" tries, in units of the median distance; gamma = 1 / (2 delta^2)."""
 

@@ -17,8 +17,6 @@ from pairlens.spectral.scatters import SUMS
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
-__all__ = ["IncrementalPairTransformer"]
-
 
 class IncrementalPairTransformer(LinearPairTransformer):
     """Base of the methods that can learn from batches of rows which are gone afterwards.

@@ -18,8 +18,6 @@ from pairlens.spectral.eigen import fix_signs
 from pairlens.spectral.rowspace import RowSpace, row_space
 from pairlens.supervision import Constraints
 
-__all__ = ["KernelPairTransformer"]
-
 KERNELS = {"additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid"}
 """Those of scikit-learn, named here because asking for its list costs an import."""
 

@@ -18,8 +18,6 @@ from pairlens.spectral.eigen import Matrix, Pencil
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
-__all__ = ["KernelBWDR", "KernelWBDR"]
-
 
 class KernelBWDR(KernelPairTransformer):
     r"""BWDR in kernel principal components.

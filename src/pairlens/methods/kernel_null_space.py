@@ -30,8 +30,6 @@ from pairlens.kernels.nullspace import (
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
-__all__ = ["KernelNullSpace"]
-
 
 class KernelNullSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""The kernel of the null space of must-links.

@@ -17,8 +17,6 @@ from pairlens.spectral.scatters import between_scatter, unsupervised
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import class_codes
 
-__all__ = ["LFDA"]
-
 
 class LFDA(LinearPairTransformer):
     r"""Local Fisher discriminant analysis.

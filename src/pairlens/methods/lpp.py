@@ -19,8 +19,6 @@ from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import must_link_degrees, must_link_scatter, unsupervised
 from pairlens.supervision import Constraints
 
-__all__ = ["LPP", "SLPP", "LocalityPreserving", "heat_width"]
-
 
 def heat_width(method: Any, name: str = "gamma") -> float | None:
     """The theta = 1 / gamma of the heat weights of a method; None for the default of the rows."""

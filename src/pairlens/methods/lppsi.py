@@ -15,8 +15,6 @@ from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
-__all__ = ["LPPSI", "KernelLPPSI"]
-
 
 def side_information_scatters(
     space: RowSpace, known: Constraints, *, n_neighbors: int, theta: float | None, beta: float, search: str = "auto"

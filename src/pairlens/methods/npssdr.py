@@ -16,8 +16,6 @@ from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
-__all__ = ["NPSSDR"]
-
 
 class NPSSDR(LinearPairTransformer):
     r"""Neighbourhood preserving semi-supervised dimensionality reduction.

@@ -19,8 +19,6 @@ from pairlens.spectral.scatters import between_scatter, unsupervised
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import class_codes
 
-__all__ = ["SDA"]
-
 
 class SDA(LinearPairTransformer):
     r"""Semi-supervised discriminant analysis.

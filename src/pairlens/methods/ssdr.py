@@ -15,8 +15,6 @@ from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
 from pairlens.supervision import Constraints
 
-__all__ = ["SSDR"]
-
 
 class SSDR(IncrementalPairTransformer):
     r"""Semi-supervised dimensionality reduction.

@@ -9,8 +9,6 @@ from pairlens.papers.experiment import Result, Unit
 from pairlens.papers.protocols import fold, kmeans_labels, linear_maps, nearest_accuracy
 from pairlens.supervision import Constraints
 
-__all__ = ["cross_validated", "purity"]
-
 
 def cross_validated(unit: Unit) -> Iterator[Result]:
     """One fold: learn from a share of the pairs of the training rows, score the held-out rows in each dimension."""

@@ -38,8 +38,6 @@ import numpy as np
 from pairlens.papers import checks, drawings
 from pairlens.papers.experiment import Claim, Column, DataSet, Experiment, Figure, Method, Quick, Table
 
-__all__ = ["experiments"]
-
 PAPERS = ("bwdr", "dsp", "sodrpac", "wsdr")
 
 

@@ -13,36 +13,6 @@ from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID
 from pairlens.papers.experiment import Array, Value
 from pairlens.papers.results import Results
 
-__all__ = [
-    "ahead",
-    "always_best",
-    "among_best",
-    "angles_close",
-    "best_regions",
-    "choice_of_parameters",
-    "clpp_below_pca",
-    "degrades",
-    "digits_in_order",
-    "fast",
-    "few_pairs_suffice",
-    "gain_from_transformation",
-    "good_on_subclasses",
-    "grows",
-    "lowest_error",
-    "manifold_helps",
-    "misled",
-    "mostly_above",
-    "overtakes",
-    "purest",
-    "reach",
-    "small_lambda",
-    "smoother",
-    "ssdr_gets_worse",
-    "surfaces",
-    "theta_hardly_matters",
-    "worst",
-]
-
 Verdict = tuple[bool, str]
 Means = dict[tuple[str, Value, Value], float]
 """Mean accuracy by set, dimension, and number (or share) of pairs."""

@@ -18,8 +18,6 @@ from pairlens.papers.results import Results
 from pairlens.papers.runner import Outcome, run
 from pairlens.papers.tables import Section, section
 
-__all__ = ["chosen", "listing", "reproduce", "write_output", "write_report"]
-
 UNITS = "units"
 """Folder of the stored results, inside that of the output."""
 

@@ -12,8 +12,6 @@ from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID
 from pairlens.papers.checks import surfaces
 from pairlens.papers.results import Results
 
-__all__ = ["draw_grids", "draw_surfaces", "draw_toy", "draw_views"]
-
 T = TypeVar("T")
 
 

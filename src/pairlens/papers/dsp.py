@@ -18,8 +18,6 @@ from pairlens.papers.protocols import fold, kmeans_labels
 from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened
 from pairlens.supervision import Constraints
 
-__all__ = ["clustered", "generalised", "over_dimensions", "timed"]
-
 SCORES = {"F": pairwise_f_score, "Rand": rand_score, "ARI": adjusted_rand_score}
 
 

@@ -39,8 +39,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from pairlens.papers.results import Results
 
-__all__ = ["Claim", "Column", "DataSet", "Experiment", "Figure", "Method", "Quick", "Result", "Table", "Unit"]
-
 Value = str | int | float
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]

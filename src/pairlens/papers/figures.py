@@ -15,8 +15,6 @@ from pairlens.papers.experiment import Experiment, Figure
 from pairlens.papers.results import Results
 from pairlens.papers.tables import panels
 
-__all__ = ["MARKERS", "draw", "repeatable_style", "save_all"]
-
 MARKERS = "os^vDPX*<>hp"
 
 

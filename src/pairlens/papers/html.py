@@ -13,8 +13,6 @@ from pathlib import Path
 from pairlens._markup import Markup, joined, plain, policy_hash, tag
 from pairlens.papers.tables import ClaimShown, Difference, FigureShown, Grid, Heading, Number, Section, TableShown
 
-__all__ = ["Entry", "report_html"]
-
 TITLE = "Reproduction of the papers' experiments"
 LEAD = (
     "Written by `pairlens reproduce` from the results in this folder. Where the papers leave something open, the "

@@ -12,8 +12,6 @@ from pairlens.papers.experiment import Experiment
 from pairlens.papers.results import Results
 from pairlens.papers.tables import ClaimShown, Difference, Grid, Heading, Number, Section, TableShown, section
 
-__all__ = ["markdown", "page_text", "write_page"]
-
 HEAD = """# Reproduction of the papers' experiments
 
 Written by `pairlens reproduce --page docs/reproduction.md` from the stored results of the full profile

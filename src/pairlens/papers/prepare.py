@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from pairlens.papers.experiment import Array, DataSet
 
-__all__ = ["loaded", "prepare", "prepared"]
-
 
 @lru_cache(maxsize=2)
 def loaded(name: str) -> Mapping[str, Any]:

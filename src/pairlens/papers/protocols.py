@@ -10,8 +10,6 @@ import numpy as np
 from pairlens.papers.experiment import Array, Codes, Method, Unit
 from pairlens.supervision import Constraints
 
-__all__ = ["fold", "kmeans_labels", "linear_maps", "nearest_accuracy"]
-
 
 def fold(unit: Unit, n_folds: int, y: Codes) -> tuple[Codes, Codes]:
     """Rows to train on and rows held out, in the fold that is this part of the run."""

@@ -13,8 +13,6 @@ import numpy as np
 from pairlens.experiments import Store
 from pairlens.papers.experiment import Column, Experiment, Result, Value
 
-__all__ = ["Cell", "Results", "Row"]
-
 
 @dataclass(frozen=True)
 class Row:

@@ -13,8 +13,6 @@ from pairlens.experiments.progress import Progress, progress
 from pairlens.papers.experiment import Experiment, Unit
 from pairlens.papers.prepare import loaded
 
-__all__ = ["Outcome", "run"]
-
 
 @dataclass
 class Outcome:

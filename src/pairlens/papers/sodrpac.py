@@ -22,8 +22,6 @@ from pairlens.spectral.eigen import difference
 from pairlens.spectral.rowspace import RowSpace, row_space
 from pairlens.supervision import Constraints
 
-__all__ = ["Training", "cross_validated", "dimension", "draw", "nearest", "surface", "toy", "toy_rows", "training"]
-
 LAMS = (0.0, 2.0**-5, 0.5, 2.0, 8.0, 32.0, 128.0)
 WIDTHS = (4.0, 0.25)
 """The grid of the tables: theta is a width times the default of SODRPaC."""

@@ -14,19 +14,6 @@ import numpy as np
 from pairlens.papers.experiment import FILLS, SCALINGS, Claim, Column, Experiment, Figure, Table, Value
 from pairlens.papers.results import Cell, Results
 
-__all__ = [
-    "ClaimShown",
-    "Difference",
-    "FigureShown",
-    "Grid",
-    "Heading",
-    "Number",
-    "Section",
-    "TableShown",
-    "panels",
-    "section",
-]
-
 TIMED = (
     "This table holds times: it is not the same from run to run and from machine to machine. Compare ratios inside it."
 )

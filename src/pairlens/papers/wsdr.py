@@ -20,8 +20,6 @@ from pairlens.preference.ranking import embedded_ranking
 from pairlens.preference.ranksvm import RankSVM
 from pairlens.supervision import Preferences
 
-__all__ = ["books", "convergence", "films", "ranking", "toys"]
-
 
 def all_features(n_components: int, **params: Any) -> RankSVM:  # noqa: ARG001
     """A ranking without a view: a control that the paper lacks."""

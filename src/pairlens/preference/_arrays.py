@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_numpy", "is_tensor", "like", "namespace"]
-
 
 def is_tensor(array: Any) -> bool:
     """Whether it is a torch tensor; does not import torch."""

@@ -31,8 +31,6 @@ from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, row_space
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences
 
-__all__ = ["C_PATH", "DTYPES", "MarginTransformer", "PreferenceEstimator"]
-
 DTYPES = [np.float64, np.float32]
 
 C_PATH = (0.001, 0.01, 0.1, 1.0)

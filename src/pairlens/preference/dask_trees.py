@@ -26,8 +26,6 @@ from pairlens.preference.pairs import Floats, Pairs
 from pairlens.preference.ranking import accuracy, embedded_ranking
 from pairlens.preference.trees import SklearnTrees, TreeOptions, Trees, XGBoostTrees
 
-__all__ = ["ClusterBoosting", "GrownTrees", "TrainingRows", "active_client", "lazy_view"]
-
 PURPOSE = "growing the trees of GBWSDR on a cluster"
 MOST_ROWS = 1 << 24
 """Rows in preferences: their numbers travel as labels, which XGBoost keeps in float32."""

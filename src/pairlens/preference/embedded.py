@@ -14,8 +14,6 @@ from pairlens.engines import IntArray, row_blocks
 from pairlens.preference.objective import smoothed_hinge
 from pairlens.preference.pairs import Floats, Pairs
 
-__all__ = ["BoundedPairs", "ComparisonMargin", "ComparisonResidual", "KernelRegression", "LargeMarginNeighbours"]
-
 BLOCK_BYTES = 1 << 24
 """Bytes of one block of the distances between rows."""
 

@@ -29,8 +29,6 @@ from pairlens.supervision import Preferences
 if TYPE_CHECKING:
     from pairlens.preference.dask_trees import ClusterBoosting
 
-__all__ = ["GBWSDR"]
-
 XGBOOST_ROWS = 10_000
 """From this many rows on, XGBoost is the faster of the two tree libraries."""
 

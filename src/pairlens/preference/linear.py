@@ -19,8 +19,6 @@ from pairlens.preference._arrays import as_numpy, like, namespace
 from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Floats
 
-__all__ = ["LinearProblem", "Solution", "minimize", "solve_admm", "solve_lbfgs", "starting_map"]
-
 INNER_ITERATIONS = 10
 """Steps in each of the two problems of a round of alternating directions."""
 

@@ -15,8 +15,6 @@ from pairlens.preference.metric import Embedded, MetricLearner, PairScored, comp
 from pairlens.supervision import Constraints, Triplets
 from pairlens.supervision.combined import class_codes, combine, over_rows
 
-__all__ = ["LMCA", "target_neighbours"]
-
 EXAMPLE = "Triplets([(a, near, far), ...], n_samples=len(X))"
 
 

@@ -34,17 +34,6 @@ from pairlens.engines import IntArray
 from pairlens.preference._arrays import namespace
 from pairlens.preference.pairs import Floats, Pairs
 
-__all__ = [
-    "COINCIDENT",
-    "Objective",
-    "angle_closed",
-    "angle_sampled",
-    "angle_squared",
-    "angle_tiled",
-    "draw_shifts",
-    "smoothed_hinge",
-]
-
 COINCIDENT = 1e-9
 """Length of a pair difference below which it has no direction."""
 

@@ -11,8 +11,6 @@ from scipy import sparse
 
 from pairlens.engines import IntArray, Rows, row_blocks
 
-__all__ = ["Floats", "Pairs", "largest_differences"]
-
 Floats = NDArray[np.float64]
 
 

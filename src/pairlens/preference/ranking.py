@@ -21,16 +21,6 @@ from pairlens.engines import Rows
 from pairlens.preference._arrays import as_numpy, like, namespace
 from pairlens.preference.pairs import Floats, Pairs
 
-__all__ = [
-    "EMBEDDED_C",
-    "Selection",
-    "accuracy",
-    "embedded_ranking",
-    "folds",
-    "rank_svm",
-    "select",
-]
-
 EMBEDDED_C = 10.0
 """Weight of the errors in the ranking of an embedding, once its coordinates have variance 1 on average."""
 

@@ -19,8 +19,6 @@ from pairlens.preference.ranking import folds, rank_svm, select
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences
 
-__all__ = ["RankSVM"]
-
 C_PATH = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 else:
     from pairlens.engines.torch import torch
 
-__all__ = ["TorchPairs", "largest_differences"]
-
 
 @dataclass(frozen=True)
 class TorchPairs:

@@ -15,8 +15,6 @@ import numpy as np
 from pairlens._optional import require
 from pairlens.preference.pairs import Floats
 
-__all__ = ["SklearnTrees", "TreeOptions", "Trees", "XGBoostTrees"]
-
 
 @dataclass(frozen=True)
 class TreeOptions:

@@ -26,8 +26,6 @@ from pairlens.spectral.eigen import fix_signs, symmetric
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Preferences
 
-__all__ = ["WSDR"]
-
 CONSENSUS = 1e-2
 FLAT = 0.1
 """Disagreement of the two copies of alternating directions, and slope where they end, that are worth a warning."""

@@ -27,8 +27,6 @@ from pairlens.report._views import MAX_AXES, controls, feature_weights, look
 from pairlens.supervision import Constraints, Preferences
 from pairlens.supervision.combined import combine, combine_preferences
 
-__all__ = ["Report", "build_report", "write_report"]
-
 EQUAL_UP_TO = 4.0
 """Ratio of the widths of two axes up to which they get the same scale."""
 POLICY = (

@@ -12,19 +12,6 @@ from pairlens.engines import IntArray, Rows, pair_squared_distances
 from pairlens.judging import HeldOutScore, PairFolds, auc_standard_error, pair_auc
 from pairlens.supervision import Constraints, Preferences
 
-__all__ = [
-    "Judged",
-    "PairList",
-    "Ranked",
-    "Violations",
-    "auc_unlearnt",
-    "judge",
-    "list_pairs",
-    "rank",
-    "typical",
-    "violations",
-]
-
 MAX_PAIRS = 20_000
 """Pairs that are judged; of more, this many are drawn."""
 RANDOM_PAIRS = 10_000

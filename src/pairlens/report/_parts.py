@@ -26,8 +26,6 @@ from pairlens.report._views import Control, FittedView
 from pairlens.selection import held_out_accuracy, held_out_auc
 from pairlens.supervision import Constraints, Preferences
 
-__all__ = ["ConstraintPart", "Lines", "Material", "Part", "Places", "PreferencePart"]
-
 MAX_LINES = 2_000
 MANY_ROWS = 20_000
 """Rows of pairs up to which all of them are drawn, where not all rows can be."""

@@ -12,8 +12,6 @@ from pairlens._markup import number, packed, plain
 from pairlens.engines import IntArray
 from pairlens.supervision.labels import factorise, one_per_row
 
-__all__ = ["MAX_POINTS", "Colours", "Names", "choose_rows", "colours", "names"]
-
 MAX_POINTS = 100_000
 MAX_COLOURS = 10
 NO_LABEL = "no label"

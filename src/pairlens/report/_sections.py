@@ -14,21 +14,6 @@ from pairlens.report._pairs import Judged, PairList, Ranked, Violations
 from pairlens.report._points import Colours, Names
 from pairlens.report._views import MAX_AXES, Weights
 
-__all__ = [
-    "eigenvalues_section",
-    "features_section",
-    "figure",
-    "pairs_section",
-    "panel",
-    "preferences_section",
-    "run_section",
-    "section",
-    "view_section",
-    "violations_section",
-    "with_error",
-    "without_pairs",
-]
-
 TOP_FEATURES = 10
 TIMES = " \N{MULTIPLICATION SIGN}"
 MOST_BARS = 30

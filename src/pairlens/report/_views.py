@@ -16,8 +16,6 @@ from pairlens.engines import Rows, column_means, row_blocks, take_rows
 from pairlens.methods.pairmap.estimator import PairMap
 from pairlens.methods.pairmap.plain import plain_map
 
-__all__ = ["Control", "FittedView", "Weights", "controls", "feature_weights", "look", "pca_view"]
-
 MAX_AXES = 10
 CHECKED_ROWS = 50
 LINEAR_TOLERANCE = 1e-3

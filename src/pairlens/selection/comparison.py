@@ -18,8 +18,6 @@ from pairlens.selection.held_out import held_out_accuracy, held_out_auc
 from pairlens.selection.measure import Cost, measured
 from pairlens.supervision import Constraints, Preferences
 
-__all__ = ["Entry", "compare"]
-
 
 @dataclass(frozen=True)
 class Entry:

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 
 from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets
 
-__all__ = ["fit_model", "last_step", "learns_from"]
-
 SOURCES = ("constraints", "preferences", "triplets", "quadruplets")
 
 

@@ -16,8 +16,6 @@ from pairlens.selection.fitting import fit_model, learns_from
 from pairlens.supervision import Constraints, Preferences
 from pairlens.supervision.combined import combine
 
-__all__ = ["held_out_accuracy", "held_out_auc"]
-
 FEWEST = 2
 """Pairs of each kind below which none can be held out: one to learn from and one to judge by."""
 

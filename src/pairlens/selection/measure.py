@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-__all__ = ["Cost", "measured", "peak_memory", "resident_memory"]
-
 INTERVAL = 0.005
 STATUS = Path("/proc/self/statm")
 

@@ -10,18 +10,6 @@ from typing import Any
 
 import pairlens
 
-__all__ = [
-    "CONTROLS",
-    "build",
-    "cli_name",
-    "finds_dimension",
-    "makes_view",
-    "method_class",
-    "method_names",
-    "takes_dimension",
-    "view_methods",
-]
-
 ROOMS = ("methods.", "preference.", "cluster.")
 CONTROLS = ("pca", "none")
 """What every comparison holds beside the methods: principal components, and all features as they are."""

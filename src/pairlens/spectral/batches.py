@@ -16,8 +16,6 @@ from pairlens.engines import FloatArray, Moments
 from pairlens.spectral.eigen import range_basis
 from pairlens.spectral.rowspace import EXACT_LIMIT, GRAM_TOLERANCE, Basis, RowSpace, columns_basis
 
-__all__ = ["BatchSums", "PairCounts", "ScatterSum", "SummedSpace"]
-
 Matrix = NDArray[np.float64]
 
 

@@ -11,17 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-__all__ = [
-    "RELATIVE_TOLERANCE",
-    "WHITEN_FLOOR",
-    "attract_whitened",
-    "difference",
-    "fix_signs",
-    "generalized",
-    "range_basis",
-    "symmetric",
-]
-
 RELATIVE_TOLERANCE = 1e-9
 """Eigenvalues up to this share of the largest one count as zero."""
 

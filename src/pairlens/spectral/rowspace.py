@@ -33,8 +33,6 @@ from pairlens.engines import (
 from pairlens.exceptions import ApproximationWarning
 from pairlens.spectral.eigen import range_basis
 
-__all__ = ["EXACT_LIMIT", "GRAM_TOLERANCE", "LANDMARKS", "Basis", "RowSpace", "columns_basis", "row_space"]
-
 EXACT_LIMIT = 5000
 """Largest eigenproblem that is solved exactly: f x f or rows x rows, whichever is smaller."""
 

@@ -21,17 +21,6 @@ from pairlens.spectral.batches import ScatterSum, SummedSpace
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
-__all__ = [
-    "SUMS",
-    "between_chunklets",
-    "between_scatter",
-    "cannot_link_scatter",
-    "chunklet_covariance",
-    "must_link_degrees",
-    "must_link_scatter",
-    "unsupervised",
-]
-
 Matrix = NDArray[np.float64]
 
 

@@ -22,8 +22,6 @@ from pairlens.supervision._pairs import (
     pairs_within,
 )
 
-__all__ = ["close_cannot", "close_must", "symmetric", "table_of"]
-
 
 def symmetric(table: PairTable, n_rows: int) -> sparse.csr_array:
     first, second = table.pairs.T

@@ -12,8 +12,6 @@ from pairlens._random import as_generator
 from pairlens.supervision._pairs import IntArray, as_n_samples, as_rows, check_count, check_fits, freeze
 from pairlens.supervision._sampling import check_fraction, draw_distinct
 
-__all__ = ["AnswerSet", "common_n_samples"]
-
 
 class AnswerSet:
     """Answers in one or more tables of rows; immutable, and cut by scikit-learn like an array with an entry per row."""

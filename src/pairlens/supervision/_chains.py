@@ -13,8 +13,6 @@ from scipy.sparse import csgraph
 
 from pairlens.supervision._pairs import FloatArray, IntArray, PairTable, contains, distinct
 
-__all__ = ["chain", "chain_graph", "chains_from", "component_ids", "direct_conflicts", "joined", "label_clashes"]
-
 
 def component_ids(must: IntArray, codes: IntArray | None, n_rows: int) -> IntArray:
     """The component of every row under must-links and shared labels, numbered arbitrarily."""

@@ -34,8 +34,6 @@ from pairlens.supervision._tuples import (
 )
 from pairlens.supervision.constraints import Constraints
 
-__all__ = ["Comparisons"]
-
 
 class Comparisons(TabularAnswers):
     """What :class:`Triplets` and :class:`Quadruplets` share: each says that one pair of rows is closer than another."""

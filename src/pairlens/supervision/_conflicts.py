@@ -13,17 +13,6 @@ from pairlens.exceptions import ConflictError, ConflictWarning
 from pairlens.supervision._chains import chain, chain_graph, chains_from, direct_conflicts, joined, label_clashes
 from pairlens.supervision._pairs import IntArray, PairTable, contains, decode, encode, freeze
 
-__all__ = [
-    "Conflict",
-    "Conflicts",
-    "OnConflict",
-    "check_policy",
-    "counted",
-    "find_conflicts",
-    "raise_or_warn",
-    "settle",
-]
-
 OnConflict = Literal["raise", "warn", "drop"] | None
 
 _POLICIES = get_args(get_args(OnConflict)[0])

@@ -33,8 +33,6 @@ from pairlens.supervision._pairs import (
 )
 from pairlens.supervision._tabular import TabularAnswers
 
-__all__ = ["WEIGHT_NAME", "StoredPairs"]
-
 # By whether it is about must-links.
 WEIGHT_NAME = {True: "must_link_weight", False: "cannot_link_weight"}
 

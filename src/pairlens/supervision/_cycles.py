@@ -8,8 +8,6 @@ from scipy.sparse import csgraph
 
 from pairlens.supervision._pairs import IntArray
 
-__all__ = ["find_cycles"]
-
 
 def find_cycles(pairs: IntArray) -> list[tuple[int, ...]]:
     """For each set of rows that reach one another, the shortest circle through the first of them.

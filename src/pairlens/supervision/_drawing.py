@@ -12,8 +12,6 @@ from pairlens.supervision._inputs import regular_array
 from pairlens.supervision._pairs import IntArray, canonical, check_count, check_not_too_many, group_rows
 from pairlens.supervision._sampling import draw_distinct, triangle
 
-__all__ = ["answered", "draw_quadruplets", "draw_triplets", "quadruplets_of_labels", "triplets_of_labels"]
-
 Draw = Callable[[int], tuple[IntArray, IntArray]]
 
 

@@ -12,8 +12,6 @@ from pairlens.supervision._inputs import regular_array
 from pairlens.supervision._pairs import MAX_ROWS, FloatArray, IntArray, as_n_samples
 from pairlens.supervision._tables import Table
 
-__all__ = ["ANSWER_KINDS", "KIND_COLUMNS", "name_rows", "read_kinds", "read_rows", "read_weights"]
-
 ANSWER_KINDS = ("must-link", "cannot-link", "prefer")
 """The kinds of answers about two rows: they belong together, they do not, the first is better than the second."""
 

@@ -17,8 +17,6 @@ from pairlens.supervision._pairs import IntArray, row_array
 from pairlens.supervision._tables import Source
 from pairlens.supervision._tabular import Reading
 
-__all__ = ["ExchangedPairs"]
-
 
 class ExchangedPairs(StoredPairs):
     """Conversions of constraints to and from what other tools use."""

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["PairsLike", "materialised", "refuse_set", "regular_array"]
-
 PairsLike = ArrayLike | Iterable[Iterable[int]]
 
 

@@ -15,41 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens.supervision._inputs import PairsLike, materialised, refuse_set, regular_array
 
-__all__ = [
-    "MAX_MATERIALISED",
-    "MAX_ROWS",
-    "FloatArray",
-    "IntArray",
-    "PairTable",
-    "as_n_samples",
-    "as_rows",
-    "canonical",
-    "check_count",
-    "check_fits",
-    "check_not_too_many",
-    "check_sums",
-    "check_weight_sums",
-    "combine",
-    "contains",
-    "decode",
-    "distinct",
-    "encode",
-    "freeze",
-    "from_keys",
-    "frozen_weight",
-    "group_rows",
-    "pairs_across",
-    "pairs_between",
-    "pairs_within",
-    "parse_pairs",
-    "ranges",
-    "renumber",
-    "row_array",
-    "take_rows",
-    "weight_array",
-    "weight_per_answer",
-]
-
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 _Array = TypeVar("_Array", bound=NDArray[Any])

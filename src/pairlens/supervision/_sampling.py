@@ -11,8 +11,6 @@ from scipy.sparse import csgraph
 
 from pairlens.supervision._pairs import IntArray, canonical, contains, distinct, group_rows
 
-__all__ = ["check_fraction", "draw_distinct", "draw_per_class", "triangle"]
-
 
 def check_fraction(fraction: Any, *, zero: bool = False) -> float:
     low = "[0" if zero else "(0"

@@ -20,8 +20,6 @@ from pairlens._text import delimiter_of, read_text
 from pairlens.exceptions import AnswerError
 from pairlens.supervision._inputs import regular_array
 
-__all__ = ["Source", "Table", "file_format", "read_file", "read_frame", "to_dataframe", "write_file"]
-
 FORMATS = {".csv": "csv", ".jsonl": "json", ".ndjson": "json", ".tsv": "csv"}
 
 

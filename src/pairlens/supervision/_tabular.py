@@ -11,8 +11,6 @@ from pairlens.supervision._answer_set import AnswerSet
 from pairlens.supervision._conflicts import OnConflict
 from pairlens.supervision._tables import Source, read_file, read_frame, to_dataframe, write_file
 
-__all__ = ["Reading", "TabularAnswers"]
-
 
 class Reading(NamedTuple):
     """How to read a table of answers: the arguments of :meth:`TabularAnswers.from_frame`."""

@@ -22,8 +22,6 @@ from pairlens.supervision._pairs import (
     weight_per_answer,
 )
 
-__all__ = ["TupleTable", "merge_tuples", "parse_tuples", "positions_in", "take_tuples", "tuple_table"]
-
 
 class TupleTable(NamedTuple):
     """Distinct tuples of rows in lexicographic order; ``weight`` is None where every one weighs 1."""

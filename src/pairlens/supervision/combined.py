@@ -14,8 +14,6 @@ from pairlens.supervision.constraints import Constraints
 from pairlens.supervision.labels import factorise
 from pairlens.supervision.preferences import Preferences
 
-__all__ = ["class_codes", "combine", "combine_preferences", "over_rows", "written_pairs"]
-
 _Answers = TypeVar("_Answers", bound=AnswerSet)
 
 MAX_WRITTEN_PAIRS = 1_000_000

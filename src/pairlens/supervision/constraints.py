@@ -41,8 +41,6 @@ from pairlens.supervision._sampling import (
 )
 from pairlens.supervision.labels import encode_labels
 
-__all__ = ["Constraints"]
-
 
 class Constraints(ExchangedPairs):
     """Pairs of rows that belong together (must-link) and that do not (cannot-link).

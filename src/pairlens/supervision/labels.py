@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens.supervision._inputs import regular_array
 from pairlens.supervision._pairs import IntArray, freeze, renumber
 
-__all__ = ["encode_labels", "factorise", "one_per_row"]
-
 
 def encode_labels(y: ArrayLike) -> IntArray:
     """Codes in order of first appearance; -1, NaN, None, pandas.NA, NaT and masked mean unlabelled."""

@@ -34,8 +34,6 @@ from pairlens.supervision._tables import Source
 from pairlens.supervision._tabular import Reading, TabularAnswers
 from pairlens.supervision.labels import factorise, one_per_row
 
-__all__ = ["Preferences"]
-
 
 class Preferences(TabularAnswers):
     """Pairs of rows of which the first is better than the second.

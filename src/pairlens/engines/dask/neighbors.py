@@ -23,8 +23,6 @@ from pairlens.engines.interface import Neighbors
 from pairlens.engines.local.neighbors import DistanceScreen, MeasuredRows, check_counts
 from pairlens.engines.local.selection import Criterion, kth_bound, true_places
 
-__all__ = ["CHUNK_ROWS", "Comparison", "Found", "Points", "Screened", "meet_all", "neighbors", "unit_of"]
-
 TILE_BYTES = 1 << 24
 CHUNK_ROWS = 8192
 """Rows of a chunk when all pairs of chunks meet: many tasks for many workers, each of about a second."""

@@ -23,8 +23,6 @@ from pairlens.engines.local import scatter
 from pairlens.engines.local.rows import row_blocks
 from pairlens.engines.local.scatter import rebuilding_graph, solve_local
 
-__all__ = ["equal_pairs", "of_pairs", "project_chunk"]
-
 MOST_MEETINGS = 20_000
 """Pairs of chunks that may meet in one operation; more would keep a scheduler busier than the workers."""
 MOST_GROUP_BYTES = 1 << 27

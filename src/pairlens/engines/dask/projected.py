@@ -22,8 +22,6 @@ from pairlens.engines.interface import Float64, IntArray, ProjectedNeighbors, Sp
 from pairlens.engines.local.collapse import Collapsed
 from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen
 
-__all__ = ["DaskProjectedRows", "projected_rows"]
-
 Index = NDArray[np.int64]
 
 

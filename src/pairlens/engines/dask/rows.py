@@ -20,8 +20,6 @@ from pairlens.engines.config import settings
 from pairlens.engines.interface import EngineRows, IntArray
 from pairlens.engines.local.moments import Moments, merge_moments
 
-__all__ = ["DaskRows", "compute", "task", "tree"]
-
 FAN_IN = 8
 """Partial results that one task merges."""
 COARSE_BYTES = 1 << 26

@@ -20,8 +20,6 @@ from scipy.sparse.csgraph import connected_components
 from pairlens.engines.interface import EngineRows, IntArray, Rows, neighbors, pair_squared_distances
 from pairlens.engines.local.rows import row_blocks
 
-__all__ = ["RESOLUTION", "Collapsed", "first_identical", "nearest_inside"]
-
 Index = NDArray[np.int64]
 
 # Squared input distances are equal if they agree to this share of the mean squared distance from the mean.

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from pairlens.engines.interface import IntArray, Rows, column_means, take_rows, varying_columns, weighted_scatter
 
-__all__ = ["Moments", "merge_moments"]
-
 
 @dataclass(frozen=True)
 class Moments:

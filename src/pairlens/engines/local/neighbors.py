@@ -15,8 +15,6 @@ from pairlens.engines import interface
 from pairlens.engines.interface import Neighbors
 from pairlens.engines.local.selection import Criterion, Selected, Tile, blocks, crowding, self_join, spread_sample
 
-__all__ = ["DistanceScreen", "MeasuredRows", "check_counts", "neighbors"]
-
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
 

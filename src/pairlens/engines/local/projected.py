@@ -28,8 +28,6 @@ from pairlens.engines.local.neighbors import (
 )
 from pairlens.engines.local.selection import Criterion, blocks, crowding, self_join, spread_sample
 
-__all__ = ["LocalProjectedRows", "ProjectedScreen", "projected_rows"]
-
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
 Tiles = tuple[NDArray[np.floating], NDArray[np.floating]]

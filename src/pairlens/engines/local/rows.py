@@ -11,21 +11,6 @@ from scipy import linalg, sparse
 from pairlens.engines import interface
 from pairlens.engines.interface import Float64, FloatArray, IntArray, Rows
 
-__all__ = [
-    "centred_product",
-    "column_means",
-    "combine_rows",
-    "mean_norm",
-    "pair_squared_distances",
-    "project",
-    "read_ahead",
-    "row_blocks",
-    "rows_in_memory",
-    "symmetric_eigen",
-    "take_rows",
-    "varying_columns",
-]
-
 BLOCK_BYTES = 1 << 23
 """Bytes of one row block: large enough for BLAS to run at speed, small enough to stay near the cores."""
 

@@ -19,18 +19,6 @@ from pairlens.engines import interface
 from pairlens.engines.interface import Float64, FloatArray, Graph, IntArray, Rows
 from pairlens.engines.local.rows import BLOCK_BYTES, row_blocks, take_rows
 
-__all__ = [
-    "graph_scatter",
-    "group_means",
-    "group_scatter",
-    "pair_scatter",
-    "rebuilding_graph",
-    "rebuilding_weights",
-    "residual_scatter",
-    "solve_local",
-    "weighted_scatter",
-]
-
 PORTION_BYTES = 1 << 24
 """Bytes of neighbours that are solved for together."""
 FLOAT32_ROWS = 1 << 14

@@ -34,18 +34,6 @@ from numpy.typing import NDArray
 
 from pairlens._threads import blas_threads, one_blas_thread
 
-__all__ = [
-    "Criterion",
-    "Selected",
-    "Tile",
-    "blocks",
-    "crowding",
-    "kth_bound",
-    "self_join",
-    "spread_sample",
-    "true_places",
-]
-
 Floats = NDArray[np.floating]
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 else:
     from pairlens.engines.torch.device import torch
 
-__all__ = ["TorchCollapsed", "first_identical"]
-
 PORTION = 1 << 20
 
 

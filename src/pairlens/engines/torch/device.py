@@ -12,8 +12,6 @@ from typing import Any
 from pairlens._optional import require
 from pairlens.engines.config import settings
 
-__all__ = ["product_precision", "single_products", "torch", "triton_kernels", "working_bytes"]
-
 CPU_BYTES = 256 * 2**20
 CUDA_BYTES = 4 * 2**30
 

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
 else:
     from pairlens.engines.torch.device import torch
 
-__all__ = [
-    "EuclidScreen",
-    "TiledStrip",
-    "TorchNeighbors",
-    "TorchRows",
-    "error_unit",
-    "row_step",
-    "strip_rows",
-    "torch_neighbors",
-]
-
 # Scales outside of this leave the range of float32 when squared.
 FLOAT32_SCALES = (1e-15, 1e15)
 # Of float32 products whose factors keep 11 binary digits, as a share of the norms: four standard deviations of a sum

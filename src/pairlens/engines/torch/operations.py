@@ -25,8 +25,6 @@ from pairlens.engines.torch.device import product_precision, torch
 from pairlens.engines.torch.neighbors import torch_neighbors
 from pairlens.engines.torch.rows import TensorGraph, TensorRows
 
-__all__ = ["DEVICE_FEATURES", "device_eigen"]
-
 Tensor = Any
 
 DEVICE_FEATURES = 256

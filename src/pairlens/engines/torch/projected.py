@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 else:
     from pairlens.engines.torch.device import torch
 
-__all__ = ["ProjectedErrors", "TorchProjectedRows", "coordinates", "projected_rows"]
-
 # Rows in which the largest projected distance is looked for in float64, those with the largest screened ones.
 LARGEST_ROWS = 64
 

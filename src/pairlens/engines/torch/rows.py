@@ -13,8 +13,6 @@ from pairlens.engines.interface import EngineRows
 from pairlens.engines.local.rows import row_blocks
 from pairlens.engines.torch.device import torch
 
-__all__ = ["TensorGraph", "TensorRows"]
-
 Tensor = Any
 
 BLOCK_BYTES = {"cpu": 1 << 23, "cuda": 1 << 26}

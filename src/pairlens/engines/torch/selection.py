@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 else:
     from pairlens.engines.torch.device import torch
 
-__all__ = ["GROUP", "HIDDEN", "Screen", "Selected", "Side", "Strip", "chunks", "padded", "self_join", "smallest"]
-
 Selected: TypeAlias = "tuple[Tensor, Tensor]"
 
 GROUP = 64

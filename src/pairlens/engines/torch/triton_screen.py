@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 else:
     from pairlens.engines.torch.device import torch
 
-__all__ = ["TritonEuclidScreen", "TritonProjectedScreen", "can_select", "fits", "smallest"]
-
 LARGEST_TABLE = 1 << 15
 """Width up to which a row of a table is held in registers."""
 

@@ -12,8 +12,6 @@ from pairlens.engines import Rows, column_means
 from pairlens.spectral.eigen import symmetric
 from pairlens.spectral.rowspace import RowSpace, row_space
 
-__all__ = ["LEAST_COORDINATES", "Standardiser", "exact_means", "principal_rows"]
-
 KEPT_VARIANCE = 0.99
 LEAST_COORDINATES = 10
 """Principal components that are kept however little of the variance they hold."""

@@ -16,8 +16,6 @@ from pairlens.methods.pairlens.problem import PairProblem
 from pairlens.spectral.eigen import Pencil
 from pairlens.supervision import Constraints
 
-__all__ = ["FEWEST_FOR_FOLDS", "N_NEIGHBORS", "SPREAD", "FirstFit", "FirstStage"]
-
 N_NEIGHBORS = 10
 SPREAD = 0.5
 IOTA = 0.2

@@ -17,8 +17,6 @@ from pairlens.methods.kernel_bwdr import KernelBWDR
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
-__all__ = ["FEWEST_FOR_GUARD", "GUARD_FOLDS", "Rival"]
-
 GUARD_FOLDS = 3
 FEWEST_FOR_GUARD = 5
 """Pairs of a kind below which no question is asked."""

@@ -11,8 +11,6 @@ from pairlens.judging import HeldOutDistances, SuspiciousPairs, suspicious_pairs
 from pairlens.judging.scores import CHANCE
 from pairlens.supervision import Constraints
 
-__all__ = ["JudgedByHeldOutPairs"]
-
 
 class JudgedByHeldOutPairs:
     """AUC and suspicion of a view, and the warnings that follow from them."""

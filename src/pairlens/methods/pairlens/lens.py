@@ -24,8 +24,6 @@ from pairlens.methods.pairlens.linear import LARGEST_AUTO
 from pairlens.methods.pairlens.second_stage import SecondStage, SecondView
 from pairlens.supervision import Constraints
 
-__all__ = ["PairLens"]
-
 FIRST_STAGE_COLUMNS = 15
 
 

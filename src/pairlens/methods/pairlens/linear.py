@@ -21,8 +21,6 @@ from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints, Triplets
 
-__all__ = ["LARGEST_AUTO", "LinearPairLens"]
-
 LARGEST_AUTO = 15
 """Most directions that "auto" finds."""
 

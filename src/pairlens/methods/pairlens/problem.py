@@ -28,8 +28,6 @@ from pairlens.graphs.walks import NearGraph, spread_over
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.supervision import Constraints
 
-__all__ = ["PairProblem"]
-
 RIDGE = 1e-9
 
 

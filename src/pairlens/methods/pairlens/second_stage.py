@@ -18,8 +18,6 @@ from pairlens.methods.pairlens.problem import PairProblem
 from pairlens.spectral.eigen import fix_signs, symmetric
 from pairlens.supervision import Constraints
 
-__all__ = ["Diffusion", "SecondStage", "SecondView", "diffusion"]
-
 KERNEL_IOTA, DIFFUSION_IOTA = 0.8, 0.5
 KERNEL_RANK = 50
 DIFFUSION_RANK = 15

@@ -20,8 +20,6 @@ from pairlens.spectral.rowspace import RowSpace
 from pairlens.spectral.scatters import cannot_link_scatter
 from pairlens.supervision import Constraints
 
-__all__ = ["Terms"]
-
 
 @dataclass(frozen=True)
 class Terms:

@@ -21,8 +21,6 @@ from pairlens.spectral.eigen import Matrix, Pencil, difference
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
-__all__ = ["LAM_GRID", "THETA_GRID", "SODRPaC"]
-
 DEFAULT_LAM = 8.0
 LAM_GRID = 2.0 ** np.arange(-5, 11)
 THETA_GRID = 2.0 ** np.arange(-4, 5)

@@ -25,8 +25,6 @@ from pairlens.methods.sodrpac.criterion import Terms
 from pairlens.spectral.eigen import Matrix, range_basis
 from pairlens.supervision import Constraints
 
-__all__ = ["Scores", "held_out_scores"]
-
 MAX_SEARCH_PAIRS = 20_000
 """Pairs that take part in a search; from more, this many are drawn."""
 MAX_SCORED = 1_000
