@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pairlens.judging.calibration import MISTAKES, fit_pair_model, fit_with_mistakes, probability_wrong
+from pairlens.judging.calibration import (
+    MISTAKES,
+    PairModel,
+    base_rate,
+    fit_pair_model,
+    fit_with_mistakes,
+    probability_wrong,
+)
 from tests.oracles import pairmap as oracle
 
 
@@ -26,6 +33,36 @@ def test_model_is_the_best_of_all_sets_of_slopes(n, weight):
     np.testing.assert_allclose(model.slopes, b, atol=1e-10)
     np.testing.assert_allclose(model(distances), 1 / (1 + np.exp(-(a - distances @ b))), rtol=0, atol=1e-10)
     assert model.slopes[1] == 0
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.6])
+def test_base_rate_of_random_pairs_is_found_from_balanced_answers(rate):
+    rng = np.random.default_rng(0)
+
+    def pairs(n, share):
+        same = rng.random(n) < share
+        return rng.normal(np.where(same, 0.6, 1.4), 0.2)[:, None], same
+
+    answered, same = pairs(200, 0.5)
+    model, share = fit_pair_model(answered, same, np.ones(200)), same.mean()
+    distances, truth = pairs(20_000, rate)
+    found = base_rate(model, distances, share, 200)
+    assert found == pytest.approx(oracle.base_rate(model.intercept - distances @ model.slopes, share, 200), abs=1e-10)
+    assert found == pytest.approx(rate, abs=0.04)
+    moved = model.at_base_rate(share, found)(distances)
+    assert moved.mean() == pytest.approx(truth.mean(), abs=0.04)
+
+
+def test_base_rate_is_the_share_of_the_answers_where_distances_tell_nothing():
+    model = PairModel(-1.0, np.zeros(2))
+    share = 1 / (1 + np.e)
+    assert base_rate(model, np.random.default_rng(0).random((500, 2)), share, 100) == pytest.approx(share, abs=1e-9)
+
+
+def test_base_rate_of_pairs_without_any_doubt():
+    """Odds that overflow are no obstacle: here a third of the pairs belongs together."""
+    distances = np.array([[0.0], [2.0], [2.0]])
+    assert base_rate(PairModel(3000.0, np.array([3000.0])), distances, 0.5, 1e6) == pytest.approx(1 / 3, abs=1e-5)
 
 
 def test_no_small_step_lowers_the_loss_with_mistakes():

@@ -89,17 +89,19 @@ def test_affinities_are_those_of_the_oracle(pairs_of, monkeypatch):
             answers += [same] * len(pairs)
     effective = min(known.n_pairs, 2 * len(known.rows))
     a, b = oracle.logistic(np.array(held_out), answers, min(1.0, effective / len(answers)))
+    drawn = random_partners(len(X), rng).tolist()
     spaces = unit_spaces(X, known, seed)
     V = np.hstack(spaces[:3])
     s = oracle.evidence(V, *lists(known))
 
-    def together(i, j):
-        return 1 / (1 + np.exp(-(a - oracle.distances(spaces, s, [(i, j)])[0] @ b)))
+    share = sum(answers) / len(answers)
+    pi = oracle.base_rate(a - oracle.distances(spaces, s, drawn) @ b, share, effective)
+    shift = np.log(pi / (1 - pi)) - np.log(share / (1 - share))
 
-    pi = (sum(answers) + 1) / (len(answers) + 2)
-    expected, strength = oracle.affinities(
-        oracle.neighbour_affinities(V), together, random_partners(len(X), rng).tolist(), pi
-    )
+    def together(i, j):
+        return 1 / (1 + np.exp(-(a + shift - oracle.distances(spaces, s, [(i, j)])[0] @ b)))
+
+    expected, strength = oracle.affinities(oracle.neighbour_affinities(V), together, drawn, pi)
     assert model.long_range_ == pytest.approx(strength / (1 + strength), abs=1e-8)
     assert strength > 0.1
     # The spaces themselves are eigenvectors, which are known to fewer digits than what is made of them.

@@ -70,6 +70,18 @@ def logistic(D: Array, same: Sequence[bool], weight: float) -> tuple[float, Arra
     return best[1], best[2]
 
 
+def base_rate(log_odds: Array, share: float, n_answers: float) -> float:
+    """Rule 4: the share of pairs that belong together among random ones, by the EM algorithm until nothing moves."""
+    ratio = np.exp(log_odds) * (1 - share) / share
+    rate = share
+    for _ in range(100_000):
+        q = rate * ratio / (rate * ratio + 1 - rate)
+        former, rate = rate, (n_answers * q.mean() + 2 * share) / (n_answers + 2)
+        if rate == former:
+            break
+    return float(rate)
+
+
 def _sigma(t: Array) -> Array:
     return 1 / (1 + np.exp(-t))
 

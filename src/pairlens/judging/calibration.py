@@ -9,6 +9,11 @@ fitted to held-out pairs by maximum likelihood with the penalty :math:`(b_k s_k)
 deviation of :math:`d_k`; a is free. No slope can be negative, so a longer pair is never the more probable one, and
 where distances tell nothing all slopes are 0 and the probability is the share of must-links.
 
+Answers need not be about random pairs: often as many must-links are asked for as cannot-links, whatever the number of
+groups. Such a model says "same" too often of two random rows. :func:`base_rate` estimates the share :math:`\pi` of
+pairs that belong together among random ones by the distances of these (Saerens et al. 2002 [1]_), and
+:meth:`PairModel.at_base_rate` moves the model there: only a changes.
+
 The model above is one of *answers*. To say which of them are wrong takes a model of what is true, and one of mistakes:
 
 .. math::
@@ -19,15 +24,20 @@ e the share of wrong answers, which is learned (:func:`fit_with_mistakes`), and 
 that belong together although they look different, or the other way round. Without exceptions a single right answer
 about two odd rows would be taken for a mistake with near certainty. Given an answer, Bayes' rule says how probable it
 is that the answer is wrong (:func:`probability_wrong`).
+
+References
+----------
+.. [1] M. Saerens, P. Latinne, C. Decaestecker, "Adjusting the outputs of a classifier to new a priori probabilities: a
+   simple procedure", Neural Computation 14, 2002.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
 Float64 = NDArray[np.float64]
@@ -38,6 +48,8 @@ MISTAKES_PRIOR = 10.0
 """The share has the prior density (1 - e) to this power: without evidence, mistakes are rare."""
 MISTAKES_PENALTY = 0.1
 EXCEPTIONS = 0.02
+BASE_RATE_ANSWERS = 2.0
+"""Answers that the share of must-links among all of them counts as, where the base rate is estimated."""
 TOLERANCE = 1e-11
 POLISH_STEPS = 5
 
@@ -63,6 +75,58 @@ class PairModel:
         """Probabilities of pairs whose distances in each space are the columns."""
         sharp = expit(self.intercept - distances @ self.slopes)
         return np.asarray(self.exceptions + (1 - 2 * self.exceptions) * sharp)
+
+    def at_base_rate(self, share: float, rate: float) -> PairModel:
+        """The model where pairs belong together with another frequency than among the answers it was fitted to.
+
+        Parameters
+        ----------
+        share : float in (0, 1)
+            Share of must-links among the answers.
+        rate : float in (0, 1)
+            Share of pairs that belong together where the model is used.
+        """
+        return replace(self, intercept=self.intercept + float(logit(rate) - logit(share)))
+
+
+def base_rate(model: PairModel, distances: Float64, share: float, n_answers: float) -> float:
+    r"""Share of pairs that belong together among random pairs, from their distances alone.
+
+    With :math:`q_i(\pi)` the probability of pair i at the base rate :math:`\pi`, it is the solution of
+
+    .. math::
+        \pi = \frac{m\, \overline{q(\pi)} + 2 s}{m + 2},
+
+    the fixed point of the EM algorithm of Saerens et al. with a prior: the share s of must-links among the m answers
+    counts as two answers, which decides where distances cannot. Random pairs are many, but what is known of their
+    kind is from m answers, so together they count as m.
+
+    Parameters
+    ----------
+    model : PairModel
+        Fitted to the answers, without exceptions.
+    distances : array of shape (n_pairs, n_spaces)
+        Of random pairs of rows.
+    share : float in (0, 1)
+        s.
+    n_answers : float
+        m.
+
+    Examples
+    --------
+    >>> model = PairModel(3.0, np.array([4.0]))
+    >>> far = np.array([[0.1], [1.4], [1.5], [1.6], [1.7]])
+    >>> round(base_rate(model, far, 0.5, 100), 2)
+    0.16
+    """
+    ratio = model.intercept - distances @ model.slopes - logit(share)
+
+    def gap(rate: float) -> float:
+        together = float(expit(ratio + logit(rate)).mean())
+        return n_answers * (together - rate) + BASE_RATE_ANSWERS * (share - rate)
+
+    # The penalised likelihood is concave in the rate: there is one solution, and the gap changes its sign there.
+    return float(brentq(gap, 0.0, 1.0, xtol=1e-15, rtol=1e-14))
 
 
 def fit_pair_model(distances: Float64, same: NDArray[np.bool_], weight: Float64) -> PairModel:

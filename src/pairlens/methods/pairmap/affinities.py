@@ -7,7 +7,7 @@ probability that i and j belong together. Together
 .. math::
     \frac{Q + \lambda L / \sum L}{1 + \lambda}, \qquad \lambda = 3 \min(1, \mathrm{mean}(L) / \pi),
 
-:math:`\pi` the share of must-links among the answers.
+:math:`\pi` the base rate: the share of pairs that belong together among random ones.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class LongRange:
         return self.strength / (1 + self.strength)
 
 
-def long_range(pairs: IntArray, together: Float64, prior: float, n: int) -> LongRange | None:
+def long_range(pairs: IntArray, together: Float64, rate: float, n: int) -> LongRange | None:
     """The long-range term of pairs that belong together with these probabilities; None if none is above one half.
 
     Parameters
@@ -150,15 +150,15 @@ def long_range(pairs: IntArray, together: Float64, prior: float, n: int) -> Long
     pairs : array of shape (n_pairs, 2)
         Distinct pairs of rows.
     together : array of shape (n_pairs,)
-    prior : float
-        Share of must-links among the answers.
+    rate : float
+        Share of pairs that belong together among random ones.
     n : int
         Number of rows.
     """
     pull = np.maximum(0.0, 2 * together - 1)
     if not pull.any():
         return None
-    strength = STRENGTH * min(1.0, float(pull.mean()) / prior)
+    strength = STRENGTH * min(1.0, float(pull.mean()) / rate)
     kept = pull > 0
     return LongRange(weight_matrix(pairs[kept], pull[kept] / (2 * pull.sum()), n), strength)
 

@@ -19,7 +19,7 @@ from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.walks import near_graph
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.methods.base import PairTransformer
-from pairlens.methods.pairmap.affinities import joined, long_range, random_partners, tsne_affinities
+from pairlens.methods.pairmap.affinities import LongRange, joined, long_range, random_partners, tsne_affinities
 from pairlens.methods.pairmap.evidence import Evidence, evidence_of
 from pairlens.methods.pairmap.landmarks import chosen_landmarks, with_placed
 from pairlens.methods.pairmap.layout import (
@@ -55,8 +55,8 @@ class PairMap(PairTransformer):
     .. math::
         \frac{Q + \lambda L / \sum L}{1 + \lambda}, \qquad L_{ij} = \max(0, 2 P_{ij} - 1),
 
-    Q those of t-SNE and P the calibrated probability that two rows belong together, from held-out pairs. The strength
-    :math:`\lambda \le 3` vanishes where the pairs cannot tell.
+    Q those of t-SNE and P the calibrated probability that two rows belong together, from held-out pairs and at the base
+    rate of random pairs of rows. The strength :math:`\lambda \le 3` vanishes where the pairs cannot tell.
 
     Choose it for a picture: islands that correspond to groups, and neighbours that stay neighbours. For directions to
     compute with, or more than two, take :class:`PairLens`.
@@ -174,10 +174,10 @@ class PairMap(PairTransformer):
             )
         landmarks = self._landmarks = chosen_landmarks(rows.shape[0], known.rows, rng)
         if landmarks is None:
-            self._map = self._draw(self._understand(rows, known, rng), former, rng)[0]
+            self._map = self._draw(*self._understand(rows, known, rng), former, rng)[0]
         else:
-            seen = self._understand(rows[landmarks], known[landmarks], rng)
-            drawn, affinities = self._draw(seen, None if former is None else former[landmarks], rng)
+            understood = self._understand(rows[landmarks], known[landmarks], rng)
+            drawn, affinities = self._draw(*understood, None if former is None else former[landmarks], rng)
             self._report("placing all rows")
             V = local_metric(self._spaces(rows))
             self._map = with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs)
@@ -201,8 +201,11 @@ class PairMap(PairTransformer):
             raise ValueError("init holds NaN or infinity; every row needs a place to start from.")
         return start
 
-    def _understand(self, rows: Rows, known: Constraints, rng: np.random.Generator) -> Seen:
-        """Learn the spaces and the probability that two rows belong together; gives the rows in the spaces."""
+    def _understand(self, rows: Rows, known: Constraints, rng: np.random.Generator) -> tuple[Seen, LongRange | None]:
+        """Learn the spaces and the probability that two rows belong together.
+
+        Gives the rows in the spaces, and the long-range attraction between them.
+        """
         seed = int(rng.integers(2**31))
         self._report("learning spaces")
         prepared = Prepared.of(rows.astype(np.float64), known, kernel=enough_pairs(known))
@@ -221,23 +224,24 @@ class PairMap(PairTransformer):
         self._judgement: Judgement | None = judged(known, measure, rng)
         self._prior = (known.n_must_link + 1) / (known.n_pairs + 2)
         self.auc_ = self.auc_error_ = self.mistakes_ = float("nan")
+        far = None
         if self._judgement is not None:
             together, same = self._judgement.together, self._judgement.same
             self.auc_ = auc(-together[same], -together[~same])
             self.auc_error_ = auc_standard_error(self.auc_, int(same.sum()), int((~same).sum()))
             self.mistakes_ = self._judgement.mistakes
-        return seen
+            partners = random_partners(rows.shape[0], rng)
+            distances = _measured(seen, self._evidence, partners)
+            self._judgement = self._judgement.of_random_pairs(distances)
+            far = long_range(partners, self._judgement.model(distances), self._judgement.share, rows.shape[0])
+        self.long_range_ = 0.0 if far is None else far.share
+        return seen, far
 
-    def _draw(self, seen: Seen, former: Float64 | None, rng: np.random.Generator) -> tuple[Float64, sparse.csr_matrix]:
+    def _draw(
+        self, seen: Seen, far: LongRange | None, former: Float64 | None, rng: np.random.Generator
+    ) -> tuple[Float64, sparse.csr_matrix]:
         """The layout of rows in the spaces, and their affinities."""
         V = local_metric(seen)
-        n = len(V)
-        far = None
-        if self._judgement is not None:
-            pairs = random_partners(n, rng)
-            together = self._judgement.model(_measured(seen, self._evidence, pairs))
-            far = long_range(pairs, together, self._judgement.prior, n)
-        self.long_range_ = 0.0 if far is None else far.share
         affinities = joined(tsne_affinities(V, float(self.perplexity)), far)
         if former is None:
             start = principal_start(V, self.n_components, rng)
@@ -301,7 +305,8 @@ class PairMap(PairTransformer):
         Returns
         -------
         together : array of shape (n_pairs,)
-            With too few pairs to hold any out it is the same for all: (must-links + 1) / (pairs + 2).
+            For pairs drawn at random: their base rate is estimated from the rows, whatever the share of must-links
+            among the answers. With too few pairs to hold any out it is (must-links + 1) / (pairs + 2) for all.
         """
         check_is_fitted(self)
         left, right = self._read(A, fitting=False), self._read(B, fitting=False)

@@ -8,7 +8,7 @@ may be held out twice. Spaces and evidence are fitted again for each fold.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from pairlens.judging import PairFolds
 from pairlens.judging.calibration import (
     MISTAKES,
     PairModel,
+    base_rate,
     fit_pair_model,
     fit_with_mistakes,
     probability_wrong,
@@ -85,9 +86,12 @@ class Judgement:
     Attributes
     ----------
     model : PairModel
-        The probability that two rows belong together, from their distances.
-    prior : float
-        Share of must-links among the held-out pairs, (x + 1) / (N + 2).
+        The probability that two rows belong together, from their distances: of pairs that are answered as often "same"
+        as the given ones (:func:`judged`), or of random pairs (:meth:`of_random_pairs`).
+    share : float
+        The share of pairs that belong together where the model holds.
+    effective : float
+        Number of answers that the held-out pairs count as.
     pairs, same, together, wrong : arrays
         Every pair once: its answer, the probability that it belongs together and the probability that the answer is
         wrong, both by models fitted without it.
@@ -96,12 +100,18 @@ class Judgement:
     """
 
     model: PairModel
-    prior: float
+    share: float
+    effective: float
     pairs: IntArray
     same: NDArray[np.bool_]
     together: Float64
     wrong: Float64
     mistakes: float
+
+    def of_random_pairs(self, distances: Float64) -> Judgement:
+        """The same with the model at the base rate that the distances of random pairs of rows suggest."""
+        rate = base_rate(self.model, distances, self.share, self.effective)
+        return replace(self, model=self.model.at_base_rate(self.share, rate), share=rate)
 
 
 def held_out_pairs(
@@ -135,7 +145,7 @@ def judged(
     count = len(held_out.pairs)
     if count < FEWEST_HELD_OUT:
         return None
-    effective = min(known.n_pairs, 2 * len(known.rows))
+    effective = float(min(known.n_pairs, 2 * len(known.rows)))
     weight = held_out.weight * min(1.0, effective / count)
     model = fit_pair_model(held_out.distances, held_out.same, weight)
     _, probable = fit_with_mistakes(held_out.distances, held_out.same, weight)
@@ -154,7 +164,8 @@ def judged(
     back = back.ravel()
     return Judgement(
         model=model,
-        prior=(np.count_nonzero(held_out.same) + 1) / (count + 2),
+        share=float(np.average(held_out.same, weights=weight)),
+        effective=effective,
         pairs=held_out.pairs[first],
         same=held_out.same[first],
         together=np.bincount(back, together) / times,
