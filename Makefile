@@ -20,7 +20,7 @@ help:
 	@echo "make format  let ruff rewrite the files"
 	@echo "make bench   measure against peers, as ratios in one run"
 	@echo "make history  time and quality of the last commits, as curves (airspeed velocity)"
-	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: 80 minutes; ARGS=\"--maps\": maps, docs/maps.md)"
+	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: 80 minutes; ARGS=\"--maps\": maps, docs/maps.md; ARGS=\"--mixed\": mixed tables)"
 	@echo "make reproduce  the experiments of the papers, quickly (reproduce-full: as printed; writes docs/reproduction.md)"
 	@echo "make docs    the site: guide, gallery, methods and API, in build/docs/index.html"
 

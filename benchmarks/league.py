@@ -3,6 +3,7 @@
     python -m benchmarks.league            # 27 sets that come with pairlens, about 15 minutes on two cores
     python -m benchmarks.league --full     # every labelled set, 80 minutes
     python -m benchmarks.league --maps     # pictures in two dimensions: benchmarks/maps.py
+    python -m benchmarks.league --mixed    # tables with words, dates and texts: benchmarks/mixed.py
     python -m benchmarks.league --sets wine seeds --methods PCA PairLens --only-print
 
 They write docs/league.md and its picture. The data are those that come with pairlens, and those in the folder that the
@@ -371,6 +372,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="every labelled set, 3 splits, 12 settings")
     parser.add_argument("--maps", action="store_true", help="the league of maps, benchmarks/maps.py, and docs/maps.md")
+    parser.add_argument("--mixed", action="store_true", help="mixed tables, benchmarks/mixed.py, and docs/tables.md")
     parser.add_argument("--sets", nargs="+", default=[], help="only these data sets")
     parser.add_argument("--methods", nargs="+", default=[], help="only these methods")
     parser.add_argument("--again", nargs="+", default=[], help="methods whose results are computed again")
@@ -383,6 +385,11 @@ def main(arguments: list[str] | None = None) -> None:
         from benchmarks import maps
 
         maps.main(options)
+        return
+    if options.mixed:
+        from benchmarks import mixed
+
+        mixed.main(options)
         return
     _enter(options.entries)
     if unknown := (set(options.methods) | set(options.again)) - set(ENTRIES):

@@ -121,10 +121,10 @@ def tables(scores: MapScores, command: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def filled_page(page: str, text: str) -> str:
-    """The page with the generated part replaced."""
-    before, begin, rest = page.partition(BEGIN)
+def filled_page(page: str, text: str, mark: str = BEGIN) -> str:
+    """The page with the generated part, which begins with a mark, replaced."""
+    before, begin, rest = page.partition(mark)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"the page has no place for the tables: put {BEGIN} and {END} into it")
-    return f"{before}{BEGIN}\n\n{text}\n{END}{after}"
+        raise ValueError(f"the page has no place for the tables: put {mark} and {END} into it")
+    return f"{before}{mark}\n\n{text}\n{END}{after}"

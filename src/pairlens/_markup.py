@@ -21,7 +21,7 @@ _UNSHOWABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
 )
 _MINUS = "\N{MINUS SIGN}"
-_VOID = {"br", "col", "hr", "input", "link", "meta"}
+_VOID = {"br", "col", "hr", "img", "input", "link", "meta"}
 
 
 class Markup(str):

@@ -12,7 +12,7 @@ from scipy import sparse
 from pairlens._sklearn import BaseEstimator
 from pairlens.supervision import Constraints
 
-__all__ = ["embed"]
+__all__ = ["embed", "representation"]
 
 
 def embed(
@@ -71,7 +71,7 @@ def embed(
         raise ValueError("embed needs something to learn from: give constraints=, or labels= with a column of obs.")
     if copy:
         adata = adata.to_memory() if adata.isbacked else adata.copy()
-    rows = _representation(adata, rep)
+    rows = representation(adata, rep)
     y = None if labels is None else _known_labels(adata, labels, unknown)
     chosen = PairLens(n_components, random_state=random_state) if method is None else method
     chosen.fit(rows, y, constraints=constraints)
@@ -80,7 +80,7 @@ def embed(
     return adata if copy else None
 
 
-def _representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_matrix:
+def representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_matrix:
     """The rows to learn from: an array of `obsm`, or `X` as an array or CSR matrix, read from its file if it is backed.
 
     Parameters

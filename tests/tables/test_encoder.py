@@ -55,7 +55,7 @@ def _blocks(encoder):
 
 def test_roles_and_total_variances():
     table = _mixed()
-    encoder = TableEncoder().fit(table)
+    encoder = TableEncoder(balance=0).fit(table)
     roles = {column.name: column.role for column in encoder.columns_}
     assert roles == {
         "mass": Role.number,
@@ -79,11 +79,12 @@ def test_roles_and_total_variances():
         assert column.weight == float(Role(column.role).is_used)
 
 
-def test_weights_are_those_of_factor_analysis_of_mixed_data():
-    """Against the textbook: z-scores, and (1[k] - p_k) / sqrt(p_k), whose total variance K - 1 is brought to 1."""
+@pytest.mark.parametrize("balance", [0, 0.5, 1])
+def test_weights_are_those_of_factor_analysis_of_mixed_data(balance):
+    """Against the textbook, which is balance 1: z-scores, and (1[k] - p_k) / sqrt(p_k) of total variance K - 1."""
     table = _mixed().loc[:, ["size", "island", "sex"]].dropna().reset_index(drop=True)
     table["three"] = np.where(np.arange(len(table)) % 7 == 0, "p", np.where(np.arange(len(table)) % 3 == 0, "q", "r"))
-    encoder = TableEncoder().fit(table)
+    encoder = TableEncoder(balance=balance).fit(table)
     Z, blocks, n = encoder.transform(table), _blocks(encoder), len(table)
     z = (table["size"] - table["size"].mean()) / table["size"].std(ddof=0)
     np.testing.assert_allclose(Z[:, blocks["size"]][:, 0], z, atol=1e-8)
@@ -93,16 +94,31 @@ def test_weights_are_those_of_factor_analysis_of_mixed_data():
         for k, level in enumerate(levels):
             p = sum(cell == level for cell in table[name]) / n
             textbook[:, k] = [((cell == level) - p) / np.sqrt(p) for cell in table[name]]
-        textbook /= np.sqrt(len(levels) - 1)
+        textbook *= (len(levels) - 1) ** ((balance - 1) / 2)
         ours = Z[:, blocks[name]]
         # Words are in another order, and two words make one feature: the inner products of rows are what counts.
         np.testing.assert_allclose(ours @ ours.T, textbook @ textbook.T, atol=1e-10)
         assert ours.shape[1] == (1 if len(levels) == 2 else len(levels))
 
 
+def test_balance_counts_features_of_equal_strength():
+    """r = (sum of eigenvalues)^2 / sum of their squares; two yes/no columns and a number have one feature each."""
+    table = _mixed()
+    plain, whole = (TableEncoder(balance=balance).fit(table) for balance in (0, 1))
+    A, B, blocks = plain.transform(table), whole.transform(table), _blocks(plain)
+    for column in plain.columns_:
+        block = A[:, blocks[column.name]]
+        if not block.shape[1]:
+            continue
+        values = np.linalg.eigvalsh(np.cov(block.T, bias=True).reshape(block.shape[1], -1))
+        strong = values.sum() ** 2 / (values**2).sum()
+        np.testing.assert_allclose(B[:, blocks[column.name]], block * np.sqrt(strong), rtol=1e-8, atol=1e-10)
+        assert strong >= 1 - 1e-9
+
+
 def test_weights_change_the_total_variance():
     table = _mixed()
-    encoder = TableEncoder(weights={"island": 4.0, "mass": 0.0}).fit(table)
+    encoder = TableEncoder(weights={"island": 4.0, "mass": 0.0}, balance=0).fit(table)
     Z, blocks = encoder.transform(table), _blocks(encoder)
     assert Z[:, blocks["island"]].var(axis=0).sum() == pytest.approx(4.0)
     assert blocks["mass"].stop == blocks["mass"].start

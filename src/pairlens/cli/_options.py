@@ -58,7 +58,7 @@ def as_list(values: list[str] | None) -> list[str]:
 
 
 Data = Annotated[
-    Path, typer.Argument(help="The table: CSV, TSV, Parquet, NPY or NPZ.", metavar="DATA", show_default=False)
+    Path, typer.Argument(help="The table: CSV, TSV, Parquet, NPY, NPZ or h5ad.", metavar="DATA", show_default=False)
 ]
 Pairs = Annotated[
     Path | None,
@@ -75,6 +75,34 @@ Labels = Annotated[
     str | None,
     typer.Option(
         "--labels", metavar="COLUMN", help="Column with the labels of some rows; they become pairs.", show_default=False
+    ),
+]
+Unknown = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unknown",
+        metavar="WORDS",
+        help="Labels that mean that nobody knows, with commas between them; empty cells always do.",
+        show_default=False,
+    ),
+]
+RowsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--rows",
+        metavar="TABLE",
+        help="The rows that people know, where DATA holds features alone such as embeddings: CSV, TSV or Parquet, with "
+        "as many rows, or joined by --id.",
+        show_default=False,
+    ),
+]
+Rep = Annotated[
+    str | None,
+    typer.Option(
+        "--rep",
+        metavar="KEY",
+        help="Representation of cells in an h5ad file: a key of obsm (X_pca by default), or X.",
+        show_default=False,
     ),
 ]
 IdColumn = Annotated[

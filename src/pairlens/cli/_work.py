@@ -27,6 +27,7 @@ from pairlens.io.tables import (
 )
 
 if TYPE_CHECKING:
+    from pairlens.io.beside import RowsBeside
     from pairlens.supervision import Answers
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "xgboost", "plotly")
@@ -62,6 +63,51 @@ def read_data(
     return table
 
 
+def read_features(
+    data: Path,
+    *,
+    rows: Path | None,
+    rep: str | None,
+    ids: str | None,
+    labels: Sequence[str | None] = (),
+    **reading: Any,
+) -> tuple[Table, RowsBeside | None]:
+    """What is learned from, wherever it is: a table, features with their rows in another file, or cells.
+
+    Parameters
+    ----------
+    data, rows : Path
+    rep : str or None
+        Representation of cells.
+    ids, labels
+        Columns to hand over.
+    **reading
+        How :func:`read_data` reads a table.
+    """
+    from pairlens.io.cells import are_cells, read_cells
+
+    wanted = [name for name in labels if name is not None]
+    if rep is not None and not are_cells(data):
+        raise ValueError(f"--rep chooses among the representations of an h5ad file, which {data.name} is not")
+    if rows is None and not are_cells(data):
+        return read_data(data, ids=ids, labels=labels, **reading), None
+    given = [name for name, value in reading.items() if value]
+    if given:
+        source = "--rows" if rows is not None else "an h5ad file"
+        raise ValueError(f"--{given[0].replace('_', '-')} is for the columns of a table, not for {source}")
+    if are_cells(data):
+        if rows is not None:
+            raise ValueError(f"{data.name} holds what is known of its cells in obs: leave out --rows")
+        return read_cells(data, rep="X_pca" if rep is None else rep, ids=ids, labels=wanted), None
+    from pairlens.io.beside import read_beside
+
+    table, beside = read_beside(data, rows, ids=ids, labels=wanted)  # type: ignore[arg-type]
+    for source, count in zip((data.name, rows.name if rows is not None else ""), beside.n_unmatched):
+        if count:
+            remark(f"{count:,} rows of {source} have no partner in the other file and are left out")
+    return table, beside
+
+
 def read_all_answers(
     table: Table,
     pairs: Path | None,
@@ -69,6 +115,7 @@ def read_all_answers(
     labels: str | None,
     ids: str | None,
     conflict: Conflict | None,
+    unknown: Sequence[str] = (),
 ) -> Answers:
     """All that is known about the rows; ValueError if that is nothing."""
     # Imported here, because it takes a second in which mistakes in the table can be told already.
@@ -76,6 +123,9 @@ def read_all_answers(
 
     if pairs is None and prefer is None and labels is None:
         raise ValueError("nothing to learn from: give --pairs, --labels or --prefer")
+    if unknown and labels is None:
+        raise ValueError("--unknown says which of the --labels nobody knows, and there are no --labels")
+    ids = ids or table.id_column
     names = None if ids is None else table.asked[ids]
     policy = None if conflict is None else conflict.value
     known = Constraints(n_samples=table.n_rows)
@@ -84,7 +134,7 @@ def read_all_answers(
         answers = read_answers(pairs, ids=names, n_samples=table.n_rows, on_conflict=policy)  # type: ignore[arg-type]
         known, preferences = answers.constraints, answers.preferences
     if labels is not None:
-        given = label_values(table.asked[labels])
+        given = label_values(table.asked[labels], unknown)
         known = Constraints.from_labels(given).merge(known, on_conflict=policy)  # type: ignore[arg-type]
     if prefer is not None:
         more = Preferences.from_file(prefer, ids=names, n_samples=table.n_rows, on_conflict=policy)  # type: ignore[arg-type]
@@ -192,7 +242,7 @@ def scaler(scale: ScaleBy, table: Table) -> list[tuple[str, Any]]:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     return {
-        ScaleBy.auto: [] if table.is_raw else [("scale", StandardScaler())],
+        ScaleBy.auto: [] if table.is_raw or table.own_scale else [("scale", StandardScaler())],
         ScaleBy.standard: [("scale", StandardScaler())],
         ScaleBy.minmax: [("scale", MinMaxScaler())],
         ScaleBy.none: [],

@@ -21,6 +21,9 @@ def compare(
     labels: options.Labels = None,
     prefer: options.Prefer = None,
     id_column: options.IdColumn = None,
+    rows: options.RowsFile = None,
+    rep: options.Rep = None,
+    unknown: options.Unknown = None,
     methods: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,13 +48,15 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Compare methods on the same table and the same folds over the pairs, with PCA and no reduction as controls."""
-    from pairlens.cli._work import describe_pairs, prepared, read_all_answers, read_columns_file, read_data, scaler
+    from pairlens.cli._work import describe_pairs, prepared, read_all_answers, read_columns_file, read_features, scaler
 
     n_components = options.as_dims(dims)
     with progress(f"reading {data.name}") as update:
         filled, choices = impute is not None, read_columns_file(columns)
-        table = read_data(
+        table, _ = read_features(
             data,
+            rows=rows,
+            rep=rep,
             ids=id_column,
             labels=(labels,),
             drop=options.as_list(drop),
@@ -60,7 +65,7 @@ def compare(
             strict=strict,
             columns=choices,
         )
-        known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict)
+        known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict, options.as_list(unknown))
         _, values, _ = prepared(table, filled, choices)
         contests = _contests(known, options.as_list(methods), n_components, seed, scaler(scale, table))
         total = sum(len(models) for _, models in contests) * (folds + 1)

@@ -21,6 +21,8 @@ def evaluate(
     labels: options.Labels = None,
     prefer: options.Prefer = None,
     id_column: options.IdColumn = None,
+    rep: options.Rep = None,
+    unknown: options.Unknown = None,
     on_conflict: options.OnConflict = None,
     cross_validate: Annotated[
         bool,
@@ -44,8 +46,9 @@ def evaluate(
 
     fitted = load(model)
     with progress(f"reading {data.name}") as update:
-        table = read_for(fitted, data, ids=id_column, labels=[] if labels is None else [labels])
-        known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict)
+        table = read_for(fitted, data, ids=id_column, labels=[] if labels is None else [labels], rep=rep)
+        words = options.as_list(unknown)
+        known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict, words)
 
         def step(done: int, total: int) -> None:
             update(done / total, f"judging by held-out pairs, {done + 1} of {total}")

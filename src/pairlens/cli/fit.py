@@ -19,6 +19,7 @@ from pairlens.cli._console import plain, print_json, print_table, progress, rema
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pairlens.io.beside import RowsBeside
     from pairlens.io.tables import Table
     from pairlens.selection import HeldOutScore
     from pairlens.supervision import Answers
@@ -37,6 +38,9 @@ def fit(
     labels: options.Labels = None,
     prefer: options.Prefer = None,
     id_column: options.IdColumn = None,
+    rows: options.RowsFile = None,
+    rep: options.Rep = None,
+    unknown: options.Unknown = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -71,15 +75,17 @@ def fit(
     Writes the model, the embedded rows, a report that opens in a browser, and a record of the run. Nothing is written
     before all of it is done.
     """
-    from pairlens.cli._work import prepared, read_all_answers, read_columns_file, read_data, scaler
+    from pairlens.cli._work import prepared, read_all_answers, read_columns_file, read_features, scaler
 
     clock = _Clock()
     dropped, n_components = options.as_list(drop), options.as_dims(dims)
     with progress(f"reading {data.name}") as update:
         with clock("read"):
             filled, choices = impute is not None, read_columns_file(columns)
-            table = read_data(
+            table, beside = read_features(
                 data,
+                rows=rows,
+                rep=rep,
                 ids=id_column,
                 labels=(labels, colour),
                 drop=dropped,
@@ -88,7 +94,9 @@ def fit(
                 strict=strict,
                 columns=choices,
             )
-            known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict)
+            words = options.as_list(unknown)
+            known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict, words)
+            id_column = id_column or table.id_column
             steps, values, features = prepared(table, filled, choices)
         from sklearn.pipeline import Pipeline
 
@@ -106,7 +114,7 @@ def fit(
         run = _record(table, known, model, score, _parameters(locals()), seed, clock.seconds)
         update(None, "writing the report")
         with clock("report"):
-            page = _report(view, values, table, known, features, run, score, seed, id_column, colour or labels)
+            page = _report(view, values, table, known, features, run, score, seed, id_column, colour or labels, beside)
         update(None, "writing files")
         written = _write(out, table, model, view.transform(values), id_column, run, page)
     if as_json:
@@ -185,6 +193,9 @@ def _parameters(given: dict[str, Any]) -> dict[str, Any]:
         "labels",
         "prefer",
         "id_column",
+        "rows",
+        "rep",
+        "words",
         "method",
         "dims",
         "scale",
@@ -193,7 +204,8 @@ def _parameters(given: dict[str, Any]) -> dict[str, Any]:
         "impute",
     )
     result = {name: given[name] for name in (*names, "columns", "strict", "colour", "on_conflict", "folds", "out")}
-    return {("drop" if name == "dropped" else name): _text(value) for name, value in result.items()}
+    named = {"dropped": "drop", "words": "unknown"}
+    return {named.get(name, name): _text(value) for name, value in result.items()}
 
 
 def _text(value: Any) -> Any:
@@ -250,6 +262,7 @@ def _report(
     seed: int,
     ids: str | None,
     colour: str | None,
+    beside: RowsBeside | None,
 ) -> str | None:
     from pairlens.exceptions import MissingExtraError
     from pairlens.io.tables import label_values
@@ -257,6 +270,9 @@ def _report(
     from pairlens.selection.fitting import learns_from
 
     sources = learns_from(view)
+    cells, pictures = _shown(beside, ids)
+    columns = run["data"]["encoding"]
+    told = {**run, "data": {name: value for name, value in run["data"].items() if name != "encoding"}}
     try:
         return build_report(
             view,
@@ -265,15 +281,36 @@ def _report(
             preferences=known.preferences if "preferences" in sources else None,
             ids=None if ids is None else table.asked[ids],
             labels=None if colour is None else label_values(table.asked[colour]),
+            beside=cells,
+            pictures=pictures,
+            columns=columns,
             feature_names=features,
             title=f"{run['method']['name']} of {table.source}",
-            run=run,
+            run=told,
             random_state=seed,
             held_out=score,
         )
     except MissingExtraError as error:
         remark(f"no {REPORT}, because {error}")
         return None
+
+
+def _shown(beside: RowsBeside | None, ids: str | None) -> tuple[dict[str, NDArray[Any]] | None, Any]:
+    """What the report shows of the rows: cells, and pictures where a column names files."""
+    from pairlens.exceptions import MissingExtraError
+
+    if beside is None:
+        return None, None
+    cells = {name: column for name, column in beside.columns.items() if name != ids}
+    try:
+        found = beside.pictures()
+    except MissingExtraError as error:
+        remark(f"no pictures, because {error}")
+        return cells, None
+    if found is None:
+        return cells, None
+    name, pictures = found
+    return {column: values for column, values in cells.items() if column != name}, pictures
 
 
 def _write(

@@ -20,6 +20,7 @@ def transform(
     data: options.Data,
     out: Annotated[Path, typer.Option("--out", help="File to write; its ending says which kind.")],
     id_column: options.IdColumn = None,
+    rep: options.Rep = None,
     drop: options.Drop = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
@@ -33,7 +34,7 @@ def transform(
     check_new(out, overwrite)
     fitted = load_view(model)
     with progress(f"transforming {data.name}") as update:
-        count = embed_file(fitted, data, out, ids=id_column, drop=options.as_list(drop), progress=update)
+        count = embed_file(fitted, data, out, ids=id_column, drop=options.as_list(drop), rep=rep, progress=update)
     if as_json:
         print_json({"rows": count, "columns": list(fitted.get_feature_names_out()), "out": str(out)})
     else:

@@ -67,12 +67,14 @@ ADDED: dict[str, tuple[str, ...]] = {
     "pairlens.KernelNullSpace": ("gamma",),
     "pairlens.LPP": ("gamma", "neighbors"),
     "pairlens.LPPSI": ("gamma", "neighbors"),
-    "pairlens.LinearPairLens": ("neighbors",),
+    "pairlens.LinearPairLens": ("neighbors", "standardize"),
     "pairlens.NPSSDR": ("alpha", "neighbors"),
-    "pairlens.PairLens": ("neighbors",),
+    "pairlens.PairLens": ("neighbors", "standardize"),
+    "pairlens.PairMap": ("standardize",),
     "pairlens.SDA": ("neighbors",),
     "pairlens.SKKMeans": ("gamma",),
     "pairlens.SODRPaC": ("gamma", "neighbors"),
+    "pairlens.TableEncoder": ("balance",),
 }
 """By tag, parameters that earlier files do not have; they take their defaults."""
 

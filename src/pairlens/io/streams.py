@@ -16,6 +16,8 @@ from pairlens._atomic import atomic_path
 from pairlens._optional import require
 from pairlens.io._arrays import stored_npy, stored_npz
 from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
+from pairlens.io._lists import list_column, list_matrix
+from pairlens.io.cells import CELL_NAMES, are_cells, read_cells
 from pairlens.io.tables import (
     Table,
     as_floats,
@@ -30,6 +32,8 @@ from pairlens.tables import Role, TableEncoder
 CHUNK_CELLS = 1 << 21
 """Cells of a chunk: 16 MiB of 64-bit numbers."""
 NPY_HEADER = 128
+REP = "X_pca"
+"""Representation of cells, by default."""
 
 Progress = Callable[[float], None]
 Chunk = tuple[Any, NDArray[Any] | None]
@@ -87,10 +91,16 @@ def _encoded_inputs(encoder: TableEncoder) -> Inputs:
     return Inputs(tuple(column.name for column in used), words, encoder.n_features_in_, fills_in=True, is_raw=True)
 
 
-def read_for(model: Any, path: str | Path, *, ids: str | None = None, labels: Sequence[str] = ()) -> Table:
-    """A whole file as the model wants to see it, with ids and labels beside the rows."""
+def read_for(
+    model: Any, path: str | Path, *, ids: str | None = None, labels: Sequence[str] = (), rep: str | None = None
+) -> Table:
+    """A whole file as the model wants to see it, with ids and labels beside the rows; `rep` is that of cells."""
     source, wanted = Path(path), inputs_of(model)
-    if kind_of(source) in ("npy", "npz"):
+    if are_cells(source):
+        table = read_cells(source, rep=rep or REP, ids=ids, labels=labels)
+        _check_width(table.rows.shape[1], wanted, source.name)
+        return table
+    if kind_of(source) in ("npy", "npz") or (kind_of(source) == "parquet" and list_column(source) is not None):
         table = read_table(source, ids=ids, labels=labels, impute=wanted.fills_in)
         _check_width(table.rows.shape[1], wanted, source.name)
         return replace(table, rows=_checked_array(table.rows, wanted, source.name))
@@ -119,6 +129,7 @@ def embed_file(
     ids: str | None = None,
     drop: Sequence[str] = (),
     names: Sequence[str] | None = None,
+    rep: str | None = None,
     progress: Progress = lambda share: None,
 ) -> int:
     """Put the rows of a file through a model, chunk by chunk, into another file; returns the number of rows.
@@ -135,17 +146,21 @@ def embed_file(
         Columns that are no features, for models that do not know the names of theirs.
     names : sequence of str, optional
         Names of the columns to write; those of the model by default.
+    rep : str, optional
+        Representation of the cells of an h5ad file; "X_pca" by default.
     progress : callable
         Called with the share of the file that is done.
     """
     source, target = Path(data), Path(out)
     wanted = inputs_of(model)
     columns = list(model.get_feature_names_out()) if names is None else list(names)
+    if rep is not None and not are_cells(source):
+        raise ValueError(f"--rep chooses among the representations of an h5ad file, which {source.name} is not")
     count = 0
     with (
         atomic_path(target) as partial,
-        open_writer(partial, columns, id_name=ids) as write,
-        _chunks(source, wanted, ids, tuple(drop), progress) as chunks,
+        open_writer(partial, columns, id_name=ids or (CELL_NAMES if are_cells(source) else None)) as write,
+        _chunks(source, wanted, ids, tuple(drop), rep or REP, progress) as chunks,
     ):
         for rows, labels in chunks:
             if len(rows) == 0:
@@ -159,14 +174,33 @@ def embed_file(
 
 
 def _chunks(
-    path: Path, wanted: Inputs, ids: str | None, drop: tuple[str, ...], progress: Progress
+    path: Path, wanted: Inputs, ids: str | None, drop: tuple[str, ...], rep: str, progress: Progress
 ) -> AbstractContextManager[Iterator[Chunk]]:
+    if are_cells(path):
+        return _cell_chunks(path, wanted, ids, rep, progress)
     kind = kind_of(path)
     if kind == "npy" and ids is not None:
         raise ValueError(f"{path.name} is an array without named columns, so it has no column {ids!r}")
     if kind in ("npy", "npz"):
         return _array_chunks(path, wanted, ids, progress)
     return (_csv_chunks if kind in ("csv", "tsv") else _parquet_chunks)(path, wanted, ids, drop, progress)
+
+
+@contextmanager
+def _cell_chunks(
+    path: Path, wanted: Inputs, ids: str | None, rep: str, progress: Progress
+) -> Iterator[Iterator[Chunk]]:
+    table = read_cells(path, rep=rep, ids=ids)
+    _check_width(table.rows.shape[1], wanted, path.name)
+    names = table.asked[str(table.id_column)]
+    size = max(1, CHUNK_CELLS // table.rows.shape[1])
+
+    def chunks() -> Iterator[Chunk]:
+        for first in range(0, table.n_rows, size):
+            yield table.rows[first : first + size], names[first : first + size]
+            progress(min(1.0, (first + size) / table.n_rows))
+
+    yield chunks()
 
 
 @contextmanager
@@ -233,6 +267,9 @@ def _parquet_chunks(
         raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
     with file:
         names = tuple(file.schema_arrow.names)
+        if (listed := list_column(path)) is not None:
+            yield _list_chunks(file, listed, wanted, ids, path.name, progress)
+            return
         columns = _columns(names, wanted, ids, drop, path.name)
         size = max(1, CHUNK_CELLS // len(names))
         total = max(1, file.metadata.num_rows)
@@ -246,6 +283,23 @@ def _parquet_chunks(
                 progress(done / total)
 
         yield _frame_chunks(frames(), wanted, ids, drop, path.name)
+
+
+def _list_chunks(
+    file: Any, listed: str, wanted: Inputs, ids: str | None, source: str, progress: Progress
+) -> Iterator[Chunk]:
+    """Rows of embeddings, stored as lists."""
+    if ids is not None:
+        check_column(ids, [name for name in file.schema_arrow.names if name != listed], source)
+    done, total = 0, max(1, file.metadata.num_rows)
+    first = next(file.iter_batches(1, columns=[listed]), None)
+    size = max(1, CHUNK_CELLS // max(1, 1 if first is None else len(first.column(0).flatten())))
+    for batch in file.iter_batches(size, columns=[listed, *([] if ids is None else [ids])]):
+        rows = list_matrix(batch.column(listed), source)
+        _check_width(rows.shape[1], wanted, source)
+        yield _checked_array(rows, wanted, source), None if ids is None else batch.to_pandas()[ids].to_numpy()
+        done += batch.num_rows
+        progress(done / total)
 
 
 def _columns(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
+from pairlens.io._lists import list_column, list_matrix
 from pairlens.tables.cells import MISSING_WORDS, are_plain_numbers, distinct_names
 from pairlens.tables.roles import Role, role_of
 
@@ -44,7 +45,7 @@ class Table:
     source : str
         Name of the file.
     kind : {"csv", "tsv", "parquet", "npy", "npz"}
-    rows : DataFrame, or array of shape (n_rows, n_numbers)
+    rows : DataFrame, or array or CSR matrix of shape (n_rows, n_numbers)
         What a model is fitted to; a frame if the file has named columns.
     is_raw : bool
         Whether the columns are as they stand in the file, for TableEncoder to read.
@@ -58,6 +59,10 @@ class Table:
         The columns asked for by name, such as ids and labels; text stays text, and missing labels are None.
     missing : bool
         Whether numbers are missing.
+    id_column : str or None
+        Which of the columns asked for names the rows, where the file says so itself.
+    own_scale : bool
+        Whether the columns are comparable as they are, such as principal components.
     """
 
     source: str
@@ -69,16 +74,18 @@ class Table:
     left_out: tuple[str, ...]
     asked: dict[str, NDArray[Any]]
     missing: bool
+    id_column: str | None = None
+    own_scale: bool = False
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return len(self.rows)
+        return int(self.rows.shape[0])
 
     @property
     def is_frame(self) -> bool:
         """Whether the rows have named columns."""
-        return not isinstance(self.rows, np.ndarray)
+        return hasattr(self.rows, "columns")
 
 
 def suspected_ids(table: Table) -> list[str]:
@@ -144,6 +151,8 @@ def read_table(
         table = _read_npy(source, asked)
     elif kind == "npz":
         table = _read_npz(source, asked, tuple(drop))
+    elif kind == "parquet" and (listed := list_column(source)) is not None:
+        table = _read_lists(source, listed, asked, tuple(drop))
     else:
         as_text = (*asked, *text)
         frame = _read_csv_frame(source, as_text, not raw) if kind in ("csv", "tsv") else _read_parquet_frame(source)
@@ -174,6 +183,20 @@ def _read_parquet_frame(path: Path) -> Any:
         return parquet.read_table(path).to_pandas()
     except arrow.ArrowInvalid as error:
         raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
+
+
+def _read_lists(path: Path, listed: str, asked: tuple[str, ...], drop: tuple[str, ...]) -> Table:
+    """A Parquet file of embeddings: its features are the numbers of the lists, whatever else is there."""
+    parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
+    content = parquet.read_table(path)
+    # pandas stores an index that has no name as such a column.
+    others = [name for name in content.column_names if name != listed and not name.startswith("__index_level_")]
+    for name in (*asked, *drop):
+        check_column(name, others, path.name)
+    frame = content.select(list(asked)).to_pandas()
+    columns = {name: _asked(frame[name]) for name in asked}
+    left_out = tuple(name for name in others if name not in asked and name not in drop)
+    return _from_array(list_matrix(content.column(listed), path.name), path, "parquet", left_out, columns, None)
 
 
 def _needs_encoding(frame: Any, others: tuple[str, ...], chosen: Iterable[str]) -> bool:
@@ -468,12 +491,11 @@ def _counts(counts: NDArray[np.int64], names: Sequence[str]) -> str:
     return ", ".join(found[:SHOWN]) + (f" and {len(found) - SHOWN} more columns" if len(found) > SHOWN else "")
 
 
-def label_values(column: NDArray[Any]) -> NDArray[Any]:
-    """Labels, None where unknown: missing cells, and -1 where all labels are whole numbers."""
+def label_values(column: NDArray[Any], unknown: Iterable[str] = ()) -> NDArray[Any]:
+    """Labels, None where unknown: missing cells, words that mean so, and -1 where all labels are whole numbers."""
     if column.dtype.kind != "O" and column.dtype.kind not in "US":
         return column
-    words = [
-        None if word is None or str(word).strip() in MISSING_WORDS else str(word).strip() for word in column.tolist()
-    ]
+    absent = {*MISSING_WORDS, *unknown}
+    words = [None if word is None or str(word).strip() in absent else str(word).strip() for word in column.tolist()]
     whole = all(word is None or word.lstrip("-").isdecimal() for word in words)
     return np.array([None if whole and word == "-1" else word for word in words], dtype=object)

@@ -56,6 +56,8 @@ class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     # With metadata routing enabled, pipelines and searches hand `constraints` to these methods unasked.
     __metadata_request__fit: ClassVar = {"constraints": True}
     __metadata_request__score: ClassVar = {"constraints": True}
+    _fewest_rows: ClassVar[int] = 2
+    """Rows that `fit` needs at least."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -105,7 +107,7 @@ class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
-        return checked_rows(self, X, fitting=fitting)
+        return checked_rows(self, X, fitting=fitting, least=self._fewest_rows)
 
     @abstractmethod
     def _check_n_components(self, X: Rows) -> None:

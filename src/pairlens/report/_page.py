@@ -23,6 +23,7 @@ from pairlens.judging import HeldOutScore
 from pairlens.report import _sections as sections
 from pairlens.report._parts import ConstraintPart, Material, Part, Places, PreferencePart
 from pairlens.report._points import choose_rows, colours, names
+from pairlens.report._rows import Pictures, cards
 from pairlens.report._views import MAX_AXES, controls, feature_weights, look
 from pairlens.supervision import Constraints, Preferences
 from pairlens.supervision.combined import combine, combine_preferences
@@ -44,6 +45,9 @@ def build_report(
     preferences: Preferences | None = None,
     ids: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    beside: Mapping[str, ArrayLike] | None = None,
+    pictures: Pictures | None = None,
+    columns: Sequence[Mapping[str, Any]] | None = None,
     feature_names: ArrayLike | None = None,
     title: str = "",
     run: Mapping[str, Any] | None = None,
@@ -71,6 +75,14 @@ def build_report(
         What to call the rows; their numbers by default.
     labels : array-like of shape (n_samples,), optional
         Colours the rows; -1 or missing where unknown. Many different numbers make a scale of colours.
+    beside : mapping of str to array-like of shape (n_samples,), optional
+        What people know of the rows, by the name of the column: shown with them, at most 8 columns.
+    pictures : Pictures, optional
+        Pictures of rows, such as a :class:`pairlens.io.pictures.PictureFolder`. At most 300 go into the page, those of
+        rows in pairs first, none larger than 64 pixels and 16 KiB.
+    columns : sequence of mappings, optional
+        What a :class:`~pairlens.TableEncoder` did with each column of the table that X was made of: its `columns_`, as
+        mappings.
     feature_names : array-like of shape (n_features,), optional
         Names of the features of X; by default those of its columns, or of the fit.
     title : str, default=""
@@ -105,8 +117,10 @@ def build_report(
     fitted = look(model, X, feature_names)
     n, n_dims = fitted.Z.shape
     others = controls(fitted, random_state)
+    told = cards(beside, pictures, combine(None, constraints, n).rows, n)
+    called = names(ids, n, {} if told is None else told.pictures)
     material = Material(
-        model, X, fitted, others, names(ids, n), colours(labels, n), held_out, n_splits=n_splits, seed=random_state
+        model, X, fitted, others, called, colours(labels, n), held_out, n_splits=n_splits, seed=random_state
     )
     parts = _parts(material, constraints, preferences)
     needed = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in parts)]))
@@ -118,6 +132,7 @@ def build_report(
         "rows": None if drawn is None else packed(drawn, "i4"),
         "ids": material.names.as_text(drawn),
         "colours": material.colours.payload(drawn),
+        "beside": None if told is None else told.payload(drawn, n),
         "equal": all(_alike_wide(Z) for _, _, _, Z in views),
         "views": [{"key": key, "axes": axes[:MAX_AXES], "columns": _columns(Z, drawn)} for key, _, axes, Z in views],
         "pairs": [
@@ -149,7 +164,11 @@ def build_report(
         n_drawn=n_drawn,
         n_rows=n,
     )
-    return _fill(heading, _body(material, heading, plots, parts, places, run), payload, plotly)
+    more = [
+        *([] if told is None else [told.section(combine(None, constraints, n).rows, called, n)]),
+        *([] if columns is None else [sections.columns_section(columns)]),
+    ]
+    return _fill(heading, _body(material, heading, plots, parts, places, more, run), payload, plotly)
 
 
 def write_report(path: str | PathLike[str], model: Any, X: Any, **options: Any) -> None:
@@ -266,6 +285,7 @@ def _body(
     plots: Markup,
     parts: Sequence[Part],
     places: Places,
+    more: Sequence[Markup],
     run: Mapping[str, Any] | None,
 ) -> Markup:
     fitted, method = material.fitted, material.method
@@ -290,6 +310,7 @@ def _body(
             tag("dl", rows, *(one for part in parts for one in part.figures), class_="figures"),
             plots,
             *content,
+            *more,
             sections.features_section(feature_weights(fitted), fitted.axes, fitted.names, steps),
             sections.eigenvalues_section(None if values is None else np.asarray(values, dtype=np.float64), method),
             sections.run_section([(type(step).__name__, changed_parameters(step)) for step in chain], run),

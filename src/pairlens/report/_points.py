@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._markup import number, packed, plain
+from pairlens._markup import Markup, joined, number, packed, plain, tag
 from pairlens.engines import IntArray
 from pairlens.supervision.labels import factorise, one_per_row
 
@@ -33,13 +34,24 @@ def choose_rows(n_rows: int, kept: IntArray, seed: int) -> IntArray | None:
 
 @dataclass(frozen=True)
 class Names:
-    """What rows are called: their ids, or their numbers."""
+    """What rows are called, their ids or their numbers, and their pictures where they have some."""
 
     ids: NDArray[Any] | None
+    pictures: Mapping[int, str] = field(default_factory=dict)
+    """Data URIs by row."""
 
     def __call__(self, row: int) -> str:
         """The name of a row, as it is shown."""
         return plain(int(row) if self.ids is None else self.ids[row])
+
+    def shown(self, row: int) -> Markup:
+        """The name of a row with its picture."""
+        return joined(self.picture(row), tag("bdi", self(row)))
+
+    def picture(self, row: int) -> Markup | None:
+        """The picture of a row."""
+        uri = self.pictures.get(int(row))
+        return None if uri is None else tag("img", src=uri, alt=f"picture of {self(row)}", class_="thumb")
 
     def as_text(self, rows: IntArray | None) -> list[str] | None:
         """The names of the drawn rows; None where they are numbers."""
@@ -48,16 +60,16 @@ class Names:
         return [plain(name) for name in (self.ids if rows is None else self.ids[rows])]
 
 
-def names(ids: ArrayLike | None, n_rows: int) -> Names:
+def names(ids: ArrayLike | None, n_rows: int, pictures: Mapping[int, str]) -> Names:
     """Check the ids."""
     if ids is None:
-        return Names(None)
+        return Names(None, pictures)
     given, present = one_per_row(ids, name="ids")
     if len(present) != n_rows:
         raise ValueError(f"ids must name every row of X: expected {n_rows}, got {len(present)}.")
     found = np.full(n_rows, "", dtype=object)
     found[present] = given.astype(str) if given.dtype.kind in "mM" else given
-    return Names(found)
+    return Names(found, pictures)
 
 
 @dataclass(frozen=True)

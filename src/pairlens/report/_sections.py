@@ -18,6 +18,7 @@ TOP_FEATURES = 10
 TIMES = " \N{MULTIPLICATION SIGN}"
 MOST_BARS = 30
 MOST_LISTED = 12
+MOST_COLUMNS = 200
 
 
 def section(key: str, title: str, *content: Any) -> Markup:
@@ -256,7 +257,7 @@ def violations_section(
     for place, k in enumerate(found.order):
         cells: list[Markup] = []
         for row in known.pairs[k]:
-            cells.append(tag("td", tag("bdi", names(row))))
+            cells.append(tag("td", names.shown(row)))
             if colours.given:
                 cells.append(tag("td", tag("bdi", colours.text(row))))
         cells.append(tag("td", "must-link" if known.must[k] else "cannot-link"))
@@ -325,7 +326,7 @@ def preferences_section(
     body = [
         tag(
             "tr",
-            *(tag("td", tag("bdi", names(row))) for row in ranked.pairs[k]),
+            *(tag("td", names.shown(row)) for row in ranked.pairs[k]),
             tag("td", number(ranked.margin[k], 2), class_="n"),
             tag("td", _show_button(place), class_="screen"),
         )
@@ -387,6 +388,35 @@ def _bar(share: float) -> Markup:
     side = "left:50%" if share >= 0 else f"left:{50 - width:.2f}%"
     inside = tag("i", class_=None if share >= 0 else "minus", style=f"{side};width:{width:.2f}%")
     return tag("span", inside, class_="bar", aria_hidden="true")
+
+
+def columns_section(columns: Sequence[Mapping[str, Any]]) -> Markup:
+    """What was done with each column of a table of mixed columns."""
+    rows = [
+        [
+            tag("bdi", plain(column["name"])),
+            column["role"],
+            f"{column['n_features']:,}" if column["n_features"] else "left out",
+            number(column["weight"]) if column["n_features"] else "",
+            f"{column['n_missing']:,}" if column["n_missing"] else "",
+            plain(column["note"]),
+        ]
+        for column in columns[:MOST_COLUMNS]
+    ]
+    used = sum(1 for column in columns if column["n_features"])
+    caption = f"{used:,} of {count(len(columns), 'column')} used"
+    if len(columns) > len(rows):
+        caption += f"; the first {len(rows)} are listed"
+    return section(
+        "columns",
+        "Columns",
+        tag(
+            "p",
+            "How each column of the table was read, and how many features it became. They are scaled as a block, so "
+            "that a category of many words does not drown a number.",
+        ),
+        table(caption, ["column", "read as", "features", "weight", "missing", ""], rows, numeric=(2, 3, 4)),
+    )
 
 
 def eigenvalues_section(values: NDArray[np.float64] | None, name: str) -> Markup:

@@ -205,11 +205,24 @@
     for (const k of names) tip.append(line("span", `${panel.axisNames[k].replace(/ \(.*/, "")}: ${short(panel.columns[k][i])}`));
     const inPairs = pairsOf(i);
     if (inPairs) tip.append(line("span", inPairs));
+    if (data.beside !== null) tellBeside(i, line);
     tip.hidden = false;
     const box = tip.getBoundingClientRect();
     const left = event.clientX + 14 + box.width > innerWidth ? event.clientX - 14 - box.width : event.clientX + 14;
     tip.style.left = `${Math.max(4, left)}px`;
     tip.style.top = `${Math.max(4, Math.min(event.clientY + 14, innerHeight - box.height - 4))}px`;
+  };
+
+  // What people know of the row: its picture, and its cells where they are on the page.
+  const tellBeside = (i, line) => {
+    const { names, cells, pictures } = data.beside;
+    if (pictures[i]) {
+      const image = document.createElement("img");
+      image.src = pictures[i];
+      image.alt = "";
+      tip.prepend(image);
+    }
+    names.forEach((name, k) => { if (cells[k][i]) tip.append(line("span", `${name}: ${cells[k][i]}`)); });
   };
 
   const pairsOf = (i) => {

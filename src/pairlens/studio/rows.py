@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens.io.pictures import PictureFolder, are_picture_paths
 from pairlens.io.tables import Table, check_column, column_names, kind_of, read_columns, read_table
-from pairlens.studio.pictures import IMAGE_ENDINGS, PictureFolder
 from pairlens.tables import Role, TableEncoder
 from pairlens.tables.roles import role_of
 
@@ -171,7 +171,7 @@ def rows_from_file(
     wanted = list(dict.fromkeys([*words, *show, *text, *([] if paths is None else [paths])]))
     values = {name: list(column) for name, column in read_columns(source, wanted).items()} if wanted else {}
     if paths is None and size is None:
-        paths = next((name for name in words if name not in (*show, *text) and _are_paths(values[name])), None)
+        paths = next((name for name in words if name not in (*show, *text) and are_picture_paths(values[name])), None)
     long = list(text) or [name for name in words if name != paths and name not in show and _is_long(values[name])]
     names = None if ids is None else [said(value) for value in table.asked[ids]]
     plain = encoder is None
@@ -199,7 +199,7 @@ def _read(source: Path, ids: str | None, drop: Sequence[str]) -> tuple[Table, li
     beside = [
         name
         for name in table.numbers
-        if role_of(table.rows[name], name)[0] is Role.identifier or _are_paths(table.rows[name].tolist())
+        if role_of(table.rows[name], name)[0] is Role.identifier or are_picture_paths(table.rows[name].tolist())
     ]
     if not beside or len(beside) == len(table.numbers):
         return table, []
@@ -318,11 +318,6 @@ def _line(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
         X = np.add.reduceat(X, edges, axis=1) / np.diff(np.append(edges, X.shape[1]))
         words += f", means of {LONGEST_LINE} stretches"
     return X, words
-
-
-def _are_paths(column: Sequence[Any]) -> bool:
-    sample = [said(value).lower() for value in column[:SAMPLE] if value is not None]
-    return bool(sample) and sum(text.endswith(IMAGE_ENDINGS) for text in sample) > 0.9 * len(sample)
 
 
 def _is_long(column: Sequence[Any]) -> bool:

@@ -18,9 +18,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from pairlens.io.pictures import PictureError
 from pairlens.studio.live import Hub
 from pairlens.studio.overview import EXPORTS, export, progress, review
-from pairlens.studio.pictures import PictureError
 from pairlens.studio.security import Access
 from pairlens.studio.session import BadRequestError, Session
 from pairlens.studio.store import StoreError, StoreFullError

@@ -1,7 +1,7 @@
 r"""Encodings of one column: fitted to a pandas Series, they turn others like it into a block of features.
 
-A block is centred and has the total variance `weight` among the rows of fit, so that a category of twelve words counts
-as much as one number. Encodings hold numbers, words and arrays only, so that model files can store them.
+A block is centred and has a total variance among the rows of fit that its weight and the number of its equally strong
+features decide. Encodings hold numbers, words and arrays only, so that model files can store them.
 """
 
 from __future__ import annotations
@@ -67,8 +67,13 @@ class ColumnBlock:
     scale: float
 
     @classmethod
-    def fit(cls, column: Any, name: str, role: Role, weight: float, max_categories: int) -> Self | None:
-        """Learn the encoding of a column; None if all its cells are encoded alike."""
+    def fit(
+        cls, column: Any, name: str, role: Role, weight: float, max_categories: int, balance: float = 0.0
+    ) -> Self | None:
+        """Learn the encoding of a column; None if all its cells are encoded alike.
+
+        The total variance of the block becomes ``weight * r**balance`` for r features of equal strength.
+        """
         learned_from = column
         encoding: Encoding
         if role in ANALYZERS:
@@ -84,8 +89,13 @@ class ColumnBlock:
         mean = raw.mean(axis=0)
         # A second pass: far from zero the first mean carries an error that would show in the variance.
         mean += (raw - mean).mean(axis=0)
-        total = float(np.sum(np.mean((raw - mean) ** 2, axis=0)))
-        return cls(name, encoding, mean, float(np.sqrt(weight / total))) if total > 0 else None
+        centred = raw - mean
+        scatter = centred.T @ centred / len(centred)
+        total = float(np.trace(scatter))
+        if not total > 0:
+            return None
+        strength = (total / float(np.linalg.norm(scatter))) ** 2
+        return cls(name, encoding, mean, float(np.sqrt(weight * strength**balance / total)))
 
     @property
     def names(self) -> list[str]:

@@ -1,10 +1,10 @@
-"""TableEncoder: a table of mixed columns as numbers, every column counting alike."""
+"""TableEncoder: a table of mixed columns as numbers, in which no column drowns the others."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -26,6 +26,7 @@ from pairlens.engines import collected
 from pairlens.tables.cells import distinct_names, is_missing
 from pairlens.tables.columns import ColumnBlock
 from pairlens.tables.roles import MAX_CATEGORIES, ColumnSummary, Role, role_of
+from pairlens.tables.scaled import ScaledCSR, ScaledRows
 
 __all__ = ["TableEncoder"]
 
@@ -34,17 +35,18 @@ CHUNK_CELLS = 1 << 22
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    r"""Encode a table of mixed columns as numbers, every column counting alike.
+    r"""Encode a table of mixed columns as numbers, so that no column drowns the others.
 
     Each column is read as what it is: a number, a yes/no, a category, a date, a short or a long text. Columns with one
     value and columns that name the rows are left out. What was decided stands in `columns_`.
 
-    The features of one column are a centred block of total variance 1 among the rows of :meth:`fit`, or of the variance
-    given by `weights`. So a category of twelve words counts as much as one number:
+    The features of one column are a centred block. Among the rows of :meth:`fit` its total variance is
+    :math:`w r^b` for r features of equal strength, the weight w of the column and the `balance` b. So with b = 0 a
+    category of twelve words counts as much as one number, and with b = 1 as much as eleven:
 
     - number: its z-score, missing cells filled in by the median; if at least 5 % are missing, an indicator too;
     - category with shares :math:`p_k`: the indicators :math:`(1[k] - p_k) / \sqrt{p_k}` of factor analysis of mixed
-      data [1]_, whose total variance is K - 1 for K words, over :math:`\sqrt{K - 1}`; missing is a word of its own;
+      data [1]_, whose K - 1 directions are equally strong for K words; missing is a word of its own;
     - date: time, and year, week and day as points on circles where the dates cover them;
     - text: the leading 20 directions of TF-IDF, of characters for short texts and of words for long ones.
 
@@ -57,7 +59,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Roles of columns by name, for those that should not be read as they would be: "number", "yes/no", "category",
         "date", "short text", "long text", or "dropped" to leave a column out.
     weights : dict, optional
-        Total variance of the block of a column by name; 1 for the others. 4 doubles distances along a column.
+        Weights of columns by name; 1 for the others. 4 doubles distances along a column.
+    balance : float in [0, 1], default=0.5
+        How much more a column of many features counts: 0 makes all columns count alike, 1 all features, which are the
+        weights of factor analysis of mixed data. Choose 0 where the numbers decide and 1 where words or texts do; the
+        default is best on average (docs/tables.md). r is :math:`(\sum \lambda)^2 / \sum \lambda^2` for the
+        eigenvalues of the covariance of the block.
     max_categories : int, default=40
         Most features of a category; beyond it the rarest words are pooled.
     sparse_output : bool, default=False
@@ -102,6 +109,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "roles": [dict, None],
         "weights": [dict, None],
+        "balance": [Interval(Real, 0, 1, closed="both")],
         "max_categories": [Interval(Integral, 2, None, closed="left")],
         "sparse_output": ["boolean"],
         "dtype": [StrOptions({"float64", "float32"})],
@@ -112,12 +120,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         *,
         roles: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
+        balance: float = 0.5,
         max_categories: int = MAX_CATEGORIES,
         sparse_output: bool = False,
         dtype: str = "float64",
     ) -> None:
         self.roles = roles
         self.weights = weights
+        self.balance = balance
         self.max_categories = max_categories
         self.sparse_output = sparse_output
         self.dtype = dtype
@@ -153,7 +163,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         role, note = role_of(column, name if named else None) if given is None else (given, "role given")
         block = None
         if role.is_used and weight > 0:
-            block = ColumnBlock.fit(column, name, role, weight, self.max_categories)
+            block = ColumnBlock.fit(column, name, role, weight, self.max_categories, self.balance)
             if block is None:
                 role, note = Role.constant, "all cells are encoded alike"
         if block is not None:
@@ -198,7 +208,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         frame, _ = self._frame(X, fitting=False)
         if self.sparse_output:
             parts = [sparse.csr_array(block.encode(frame[block.name], centred=False)) for block in self._blocks]
-            return sparse.csr_array(sparse.hstack(parts, format="csr"), dtype=self.dtype)
+            return ScaledCSR(sparse.hstack(parts, format="csr"), dtype=self.dtype)
         width = sum(len(block.names) for block in self._blocks)
         result = np.empty((len(frame), width), dtype=self.dtype)
         start = 0
@@ -209,7 +219,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 rows = slice(first, first + step)
                 result[rows, start:stop] = block.encode(frame[block.name].iloc[rows])
             start = stop
-        return result
+        return result.view(ScaledRows)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the features: ``column``, ``column=word``, ``column:sine of year``, ``column~0``.

@@ -63,7 +63,7 @@ class ColumnSummary:
     role : str
         One of the values of :class:`Role`.
     weight : float
-        Total variance of its features among the rows of fit; 0 if it is left out.
+        1, or what was given; 0 if it is left out.
     n_features : int
         Features that it became.
     n_missing : int

@@ -12,6 +12,7 @@ from pairlens.methods.pairlens.guard import Rival
 from pairlens.methods.pairlens.lens import PairLens
 from pairlens.methods.pairlens.linear import LinearPairLens
 from pairlens.methods.pairlens.problem import PairProblem
+from pairlens.methods.pairlens.scale import ScaleAware
 from pairlens.methods.pairlens.second_stage import Diffusion, SecondStage, SecondView
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "PairLens",
     "PairProblem",
     "Rival",
+    "ScaleAware",
     "SecondStage",
     "SecondView",
     "Standardiser",

@@ -42,8 +42,8 @@ class Standardiser:
     scale: NDArray[np.float64]
 
     @classmethod
-    def of(cls, X: Rows, mean: NDArray[np.float64]) -> Standardiser:
-        return cls(mean, column_deviations(X, mean))
+    def of(cls, X: Rows, mean: NDArray[np.float64], *, standardize: bool = True) -> Standardiser:
+        return cls(mean, column_scale(X, mean, standardize))
 
     def __call__(self, X: Rows) -> Rows:
         if sparse.issparse(X):
@@ -83,26 +83,35 @@ def column_deviations(X: Rows, mean: NDArray[np.float64]) -> NDArray[np.float64]
     return np.where(deviation > 1e-10 * np.maximum(np.abs(mean), 1e-300), deviation, np.inf)
 
 
+def column_scale(X: Rows, mean: NDArray[np.float64], standardize: bool) -> NDArray[np.float64]:
+    """What columns are divided by: their deviations, or 1 where their scale is kept; constant ones become zero."""
+    deviation = column_deviations(X, mean)
+    return deviation if standardize else np.where(np.isfinite(deviation), 1.0, np.inf)
+
+
 def principal_rows(
     X: Rows,
     mean: NDArray[np.float64],
     *,
+    standardize: bool = True,
     at_least: int = LEAST_COORDINATES,
     anchors: NDArray[np.int64] | None = None,
 ) -> RowSpace:
-    """z-scored rows in the principal components that hold 99 % of their variance, scaled to total variance 1.
+    """Rows, z-scored, in the principal components that hold 99 % of their variance, scaled to total variance 1.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n_samples, n_features)
     mean : array of shape (n_features,)
         Of the columns: :func:`exact_means`.
+    standardize : bool
+        Whether to z-score them; otherwise the columns count with the scale that they have.
     at_least : int
         Number of components that are kept however little of the variance they hold.
     anchors : int array, optional
         Rows that the components must span where not all can: those in pairs.
     """
-    scale = column_deviations(X, mean)
+    scale = column_scale(X, mean, standardize)
     scaled = (X @ sparse.diags(1 / scale)).tocsr() if sparse.issparse(X) else X / scale
     space = row_space(scaled, mean / scale, anchors=anchors)
     values, vectors = symmetric(space.total_scatter())

@@ -1,4 +1,4 @@
-"""The guard: KernelBWDR as the rival of the two stages, judged on the same folds."""
+"""The guard: KernelBWDR, or KernelWBDR, as the rival of the two stages, judged on the same folds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import HeldOutDistances, PairFolds, held_out_distances
 from pairlens.kernels.features import KernelFeatures, kernel_features
-from pairlens.methods.bwdr import shrunk_scatters, stretch_between
-from pairlens.methods.kernel_bwdr import KernelBWDR
+from pairlens.methods.bwdr import compress_within, shrunk_scatters, stretch_between
+from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
 
@@ -21,44 +21,49 @@ GUARD_FOLDS = 3
 FEWEST_FOR_GUARD = 5
 """Pairs of a kind below which no question is asked."""
 RANK = 150
-THRESHOLD = 0.95
+THRESHOLD = {KernelBWDR: 0.95, KernelWBDR: 1.0}
 
 
 @dataclass(frozen=True)
 class Rival:
-    """KernelBWDR of z-scored rows: what depends on the rows alone, ready for the pairs of any fold.
+    """A kernel method of z-scored rows: what depends on the rows alone, ready for the pairs of any fold.
 
     Attributes
     ----------
     Z : array or CSR matrix of shape (n_samples, n_features)
-        The z-scored rows.
+        The rows, z-scored unless their scale is kept.
     features : KernelFeatures
         The map from z-scored rows to kernel principal components, 150 of median width.
     space : RowSpace
         The rows there.
     n_components : int
+    method : type
+        :class:`KernelBWDR` or :class:`KernelWBDR`.
     """
 
     Z: Rows
     features: KernelFeatures
     space: RowSpace
     n_components: int
+    method: type[KernelBWDR] = KernelBWDR
 
     @classmethod
-    def of(cls, Z: Rows, n_components: int) -> Rival:
+    def of(cls, Z: Rows, n_components: int, *, method: type[KernelBWDR] = KernelBWDR) -> Rival:
         """Prepare z-scored rows."""
         features = kernel_features(Z, kernel="rbf", gamma="median", rank=RANK, center=True)
         coordinates = features(Z)
-        return cls(Z, features, RowSpace(coordinates, coordinates.mean(axis=0)), n_components)
+        return cls(Z, features, RowSpace(coordinates, coordinates.mean(axis=0)), n_components, method)
 
     def directions(self, known: Constraints) -> NDArray[np.float64]:
-        """What KernelBWDR learns from these pairs, in the kernel principal components."""
+        """What the method learns from these pairs, in the kernel principal components."""
         within, between = shrunk_scatters(self.space, known, "auto", 1.0)
-        (_, directions), _ = stretch_between(within, between, self.n_components, THRESHOLD)
-        return directions
+        threshold = THRESHOLD[self.method]
+        if self.method is KernelWBDR:
+            return compress_within(within, between, self.n_components, threshold)[1]
+        return stretch_between(within, between, self.n_components, threshold)[0][1]
 
     def view(self, known: Constraints) -> NDArray[np.float64]:
-        """The rows in the view that KernelBWDR learns from these pairs."""
+        """The rows in the view that the method learns from these pairs."""
         return np.asarray(self.space.rows @ self.directions(known))
 
     def held_out(self, folds: PairFolds) -> HeldOutDistances:
@@ -69,5 +74,7 @@ class Rival:
         """The estimator itself, for all pairs."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SupervisionWarning)
-            method = KernelBWDR(self.n_components, kernel="rbf", gamma="median", rank=RANK, threshold=THRESHOLD)
-            return method.fit(self.Z, constraints=known)
+            chosen = self.method(
+                self.n_components, kernel="rbf", gamma="median", rank=RANK, threshold=THRESHOLD[self.method]
+            )
+            return chosen.fit(self.Z, constraints=known)

@@ -14,27 +14,30 @@ from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.judging import PairFolds, held_out_distances
-from pairlens.methods.base import PairTransformer
-from pairlens.methods.kernel_bwdr import KernelBWDR
+from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
 from pairlens.methods.pairlens.coordinates import Standardiser, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FirstFit, FirstStage
 from pairlens.methods.pairlens.guard import FEWEST_FOR_GUARD, GUARD_FOLDS, Rival
 from pairlens.methods.pairlens.judged import JudgedByHeldOutPairs
 from pairlens.methods.pairlens.linear import LARGEST_AUTO
+from pairlens.methods.pairlens.scale import ScaleAware
 from pairlens.methods.pairlens.second_stage import SecondStage, SecondView
 from pairlens.supervision import Constraints
 
 FIRST_STAGE_COLUMNS = 15
+_TAGS: dict[type, str] = {KernelBWDR: "kernel-bwdr", KernelWBDR: "kernel-wbdr"}
 
 
-class PairLens(JudgedByHeldOutPairs, PairTransformer):
+class PairLens(JudgedByHeldOutPairs, ScaleAware):
     r"""A non-linear view from few and noisy pairs, without tuning.
 
     First a :class:`LinearPairLens` with 15 directions, then a second pair problem in non-linear coordinates of its
     result: two directions come from diffusion coordinates :math:`\lambda_j^4 \psi_j` of the neighbour graph, other
     numbers from 50 kernel principal components (RBF, median width). A guard compares the view with that of a shrunk
     :class:`KernelBWDR` on held-out pairs and takes that if it is better by more than the standard error: classes that
-    ignore the local structure of the rows need it.
+    ignore the local structure of the rows need it. Near rows of a :class:`TableEncoder` share their words whether these
+    say anything or not, so there it is the other way round: the view is that of :class:`KernelWBDR`, unless the two
+    stages are better by more than the standard error.
 
     Choose it first, unless the view has to be linear.
 
@@ -43,18 +46,21 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
     n_components : int or "auto", default=2
         Number of directions. "auto" takes the number that :class:`LinearPairLens` finds from held-out pairs.
     guard : bool, default=True
-        Whether to compare with :class:`KernelBWDR`.
+        Whether to compare with :class:`KernelBWDR`, or :class:`KernelWBDR`.
     neighbors : {"auto", "exact", "approx"}, default="auto"
         How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
         in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
         25,000 dense rows in memory (docs/scaling.md).
+    standardize : bool or "auto", default="auto"
+        Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
+        keeps. Choose False for features on one scale of their own, such as principal components.
     random_state : int, RandomState, Generator or None, default=None
         Makes the folds over the pairs repeatable.
 
     Attributes
     ----------
-    chosen_ : {"diffusion", "kernel", "kernel-bwdr"}
-        The second stage, or that the guard took :class:`KernelBWDR`.
+    chosen_ : {"diffusion", "kernel", "kernel-bwdr", "kernel-wbdr"}
+        The second stage, or what the guard took instead.
     n_components_ : int
         Number of directions.
     purity_ : float
@@ -66,6 +72,8 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
         kind.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction.
+    standardized_ : bool
+        Whether the features were z-scored.
     n_features_in_ : int
         Number of features seen in fit.
 
@@ -103,6 +111,7 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "guard": ["boolean"],
         "neighbors": [StrOptions(set(SEARCHES))],
+        **ScaleAware._scale_constraints,
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -114,11 +123,13 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
         *,
         guard: bool = True,
         neighbors: str = "auto",
+        standardize: bool | str = "auto",
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.guard = guard
         self.neighbors = neighbors
+        self.standardize = standardize
         self.random_state = random_state
 
     def _check_n_components(self, X: Rows) -> None:
@@ -129,7 +140,7 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
         """Both stages, and the guard."""
         self._warn_without_pairs(known)
         self._mean = exact_means(rows)
-        space = principal_rows(rows, self._mean, anchors=known.rows)
+        space = principal_rows(rows, self._mean, standardize=self.standardized_, anchors=known.rows)
         if space.dim == 0:
             raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
         first = FirstStage.of(space.rows, search=self.neighbors).fit(known, random_state=self.random_state)
@@ -162,27 +173,30 @@ class PairLens(JudgedByHeldOutPairs, PairTransformer):
         return second.fit(known, strength=self.prior_strength_, n_components=self.n_components_)
 
     def _ask_the_guard(self, rows: Rows, first: FirstFit, known: Constraints) -> None:
-        """Judge the view by held-out pairs, and take KernelBWDR if that is clearly better."""
+        """Judge the view by held-out pairs, and take the rival if that is clearly better, or has the first word."""
 
         def both_stages(train: Constraints) -> NDArray[np.float64]:
             return self._second_stage(first.view(FIRST_STAGE_COLUMNS, train), train)[1]
 
-        if min(known.n_must_link, known.n_cannot_link) < FEWEST_FOR_GUARD:
-            self._judge(None, self.n_components_)
+        fewest = min(known.n_must_link, known.n_cannot_link)
+        judged = fewest >= FEWEST_FOR_GUARD
+        folds = PairFolds.draw(known, GUARD_FOLDS, self.random_state) if judged else None
+        self._judge(None if folds is None else held_out_distances(both_stages, folds), self.n_components_)
+        if not self.guard or not (judged or (self._of_encoder and fewest)):
             return
-        folds = PairFolds.draw(known, GUARD_FOLDS, self.random_state)
-        self._judge(held_out_distances(both_stages, folds), self.n_components_)
-        if not self.guard:
-            return
-        standardised = Standardiser.of(rows, self._mean)
-        rival = Rival.of(standardised(rows), min(self.n_components_, rows.shape[0] - 1))
-        held_out = rival.held_out(folds)
-        n_dims = min(self.n_components_, held_out.must.shape[1])
-        if held_out.auc(n_dims) <= self.auc_ + held_out.margin:
-            return
+        standardised = Standardiser.of(rows, self._mean, standardize=self.standardized_)
+        method = KernelWBDR if self._of_encoder else KernelBWDR
+        rival = Rival.of(standardised(rows), min(self.n_components_, rows.shape[0] - 1), method=method)
+        held_out = None if folds is None else rival.held_out(folds)
+        if held_out is not None:
+            theirs = held_out.auc(min(self.n_components_, held_out.must.shape[1]))
+            # Whoever has the first word keeps it unless the other is clearly better.
+            lead = -held_out.margin if self._of_encoder else held_out.margin
+            if theirs <= self.auc_ + lead:
+                return
         self._other, self._standardised = rival.fit(known), standardised
-        self.chosen_, self.eigenvalues_ = "kernel-bwdr", self._other.eigenvalues_
-        self._judge(held_out, n_dims)
+        self.chosen_, self.eigenvalues_ = _TAGS[method], self._other.eigenvalues_
+        self._judge(held_out, self.n_components_)
 
     @property
     def _n_features_out(self) -> int:

@@ -17,6 +17,7 @@ from pairlens.methods.base import LinearPairTransformer
 from pairlens.methods.pairlens.coordinates import LEAST_COORDINATES, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FEWEST_FOR_FOLDS, FirstStage
 from pairlens.methods.pairlens.judged import JudgedByHeldOutPairs
+from pairlens.methods.pairlens.scale import ScaleAware
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints, Triplets
@@ -25,7 +26,7 @@ LARGEST_AUTO = 15
 """Most directions that "auto" finds."""
 
 
-class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
+class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
     r"""A linear view from few and noisy pairs.
 
     The rows are z-scored and reduced to the principal components that hold 99 % of their variance. There each pair
@@ -56,6 +57,9 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
         in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
         25,000 dense rows in memory (docs/scaling.md).
+    standardize : bool or "auto", default="auto"
+        Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
+        keeps. Choose False for features on one scale of their own, such as principal components.
     random_state : int, RandomState, Generator or None, default=None
         Makes the folds over the pairs repeatable.
 
@@ -73,6 +77,8 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         The c that was used.
     auc_, auc_error_ : float
         AUC with which distance in the view tells held-out pairs apart, and its standard error; NaN without both kinds.
+    standardized_ : bool
+        Whether the features were z-scored.
 
     See Also
     --------
@@ -108,6 +114,7 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         "spread": [Interval(Real, 0, 1, closed="left")],
         "prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "neighbors": [StrOptions(set(SEARCHES))],
+        **ScaleAware._scale_constraints,
         "random_state": ["random_state", np.random.Generator],
     }
 
@@ -123,6 +130,7 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         spread: float = 0.5,
         prior: float | str = "auto",
         neighbors: str = "auto",
+        standardize: bool | str = "auto",
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -130,6 +138,7 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         self.spread = spread
         self.prior = prior
         self.neighbors = neighbors
+        self.standardize = standardize
         self.random_state = random_state
 
     def fit(
@@ -184,11 +193,12 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         self.mean_ = mean.astype(X.dtype)
         if self.n_components == "auto":
             # The same coordinates as if the number that will be found had been asked for.
-            space = principal_rows(X, mean, anchors=known.rows)
+            space = principal_rows(X, mean, standardize=self.standardized_, anchors=known.rows)
             self.n_components_ = min(LARGEST_AUTO, max(1, space.dim))
         else:
             self.n_components_ = int(self.n_components)
-            space = principal_rows(X, mean, at_least=max(LEAST_COORDINATES, self.n_components_), anchors=known.rows)
+            least = max(LEAST_COORDINATES, self.n_components_)
+            space = principal_rows(X, mean, standardize=self.standardized_, at_least=least, anchors=known.rows)
         return space, known
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:

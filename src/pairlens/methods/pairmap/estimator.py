@@ -14,11 +14,12 @@ from pairlens._optional import require
 from pairlens._random import as_generator
 from pairlens._sklearn import Interval, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows, checked_rows
+from pairlens.engines import IntArray, Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.walks import near_graph
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.methods.base import PairTransformer
+from pairlens.methods.pairlens import ScaleAware
 from pairlens.methods.pairmap.affinities import LongRange, joined, long_range, random_partners, tsne_affinities
 from pairlens.methods.pairmap.evidence import Evidence, evidence_of
 from pairlens.methods.pairmap.landmarks import chosen_landmarks, with_placed
@@ -46,7 +47,7 @@ WARM_SHARE = 0.2
 """Iterations of a warm start, as a share of those after the exaggeration."""
 
 
-class PairMap(PairTransformer):
+class PairMap(ScaleAware):
     r"""A neighbour map in two dimensions that answers improve.
 
     A t-SNE of the rows in a metric that pairs have shaped, with a second, long-range attraction: rows that probably
@@ -75,6 +76,9 @@ class PairMap(PairTransformer):
         A former map to start from: the rows stay near where they were, without early exaggeration and with a fifth of
         `n_iter`. Of a fitted PairMap, the places that it gives to the rows; one that is not fitted, as
         :func:`sklearn.base.clone` leaves it, is not used.
+    standardize : bool or "auto", default="auto"
+        Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
+        keeps. Choose False for features on one scale of their own, such as principal components.
     n_jobs : int or None, default=1
         Threads of the layout. With one, the map is the same every time.
     verbose : int, default=0
@@ -94,6 +98,8 @@ class PairMap(PairTransformer):
         Estimated share of wrong answers; NaN where `auc_` is.
     n_iter_ : int
         Number of iterations.
+    standardized_ : bool
+        Whether the features were z-scored.
     n_features_in_ : int
         Number of features seen in fit.
 
@@ -130,10 +136,13 @@ class PairMap(PairTransformer):
         "n_iter": [Interval(Integral, 0, None, closed="left")],
         "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
         "init": ["array-like", PairTransformer, None],
+        **ScaleAware._scale_constraints,
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
     }
+
+    _fewest_rows = 3
 
     def __init__(
         self,
@@ -143,6 +152,7 @@ class PairMap(PairTransformer):
         n_iter: int = N_ITER,
         early_exaggeration_iter: int = EARLY_ITER,
         init: Any = None,
+        standardize: bool | str = "auto",
         n_jobs: int | None = 1,
         verbose: int = 0,
         random_state: Any = None,
@@ -152,12 +162,10 @@ class PairMap(PairTransformer):
         self.n_iter = n_iter
         self.early_exaggeration_iter = early_exaggeration_iter
         self.init = init
+        self.standardize = standardize
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
-
-    def _read(self, X: Any, *, fitting: bool) -> Rows:
-        return checked_rows(self, X, fitting=fitting, least=3)
 
     def _check_n_components(self, X: Rows) -> None:
         """Any rows have a map."""
@@ -208,7 +216,9 @@ class PairMap(PairTransformer):
         """
         seed = int(rng.integers(2**31))
         self._report("learning spaces")
-        prepared = Prepared.of(rows.astype(np.float64), known, kernel=enough_pairs(known))
+        prepared = Prepared.of(
+            rows.astype(np.float64), known, kernel=enough_pairs(known), standardize=self.standardized_
+        )
 
         def learn(pairs: Constraints) -> tuple[Spaces, Seen, Evidence]:
             spaces, seen = prepared.learn(pairs, seed)

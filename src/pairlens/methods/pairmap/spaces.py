@@ -76,9 +76,9 @@ class RawSpace:
     unit: Unit
 
     @classmethod
-    def of(cls, X: Rows) -> RawSpace:
-        """z-scores by the statistics of these rows."""
-        standardiser = Standardiser.of(X, exact_means(X))
+    def of(cls, X: Rows, *, standardize: bool = True) -> RawSpace:
+        """z-scores by the statistics of these rows, or the rows in the scale that they have."""
+        standardiser = Standardiser.of(X, exact_means(X), standardize=standardize)
         scores = standardiser(X)
         principal = None
         if sparse.issparse(X) and X.shape[1] > WIDEST_SPARSE:
@@ -169,10 +169,10 @@ class Prepared:
     rival: Rival | None
 
     @classmethod
-    def of(cls, X: Rows, known: Constraints, *, kernel: bool) -> Prepared:
+    def of(cls, X: Rows, known: Constraints, *, kernel: bool, standardize: bool = True) -> Prepared:
         """Prepare rows in float64; those in pairs are spanned where not all can be."""
-        raw = RawSpace.of(X)
-        space = principal_rows(X, raw.standardiser.mean, anchors=known.rows)
+        raw = RawSpace.of(X, standardize=standardize)
+        space = principal_rows(X, raw.standardiser.mean, standardize=standardize, anchors=known.rows)
         first = FirstStage.of(space.rows) if space.dim else None
         rival = Rival.of(raw.standardiser(X), 2) if kernel and space.dim else None
         return cls(raw, raw(X), space, first, rival)

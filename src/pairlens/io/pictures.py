@@ -7,10 +7,9 @@ import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from pairlens._optional import require
-
-__all__ = ["IMAGE_ENDINGS", "PictureError", "PictureFolder"]
 
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
@@ -18,11 +17,20 @@ FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 MOST_PIXELS = 40_000_000
 MOST_BYTES = 64 << 20
 SIDE = 800
-"""Longest side of a picture as it is sent."""
+"""Longest side of a picture as it is sent, unless a smaller one is asked for."""
+SAMPLE = 500
+"""Cells by which a column of paths is told."""
+MOSTLY = 0.9
 
 
 class PictureError(ValueError):
     """There is no picture to show for a row; the message says why."""
+
+
+def are_picture_paths(column: Sequence[Any]) -> bool:
+    """Whether nearly all cells that are not empty end like files of pictures."""
+    sample = [str(cell).lower() for cell in column[:SAMPLE] if cell is not None and cell == cell and str(cell).strip()]
+    return bool(sample) and sum(text.endswith(IMAGE_ENDINGS) for text in sample) > MOSTLY * len(sample)
 
 
 class PictureFolder:
@@ -71,8 +79,8 @@ class PictureFolder:
             raise PictureError("this is no file")
         return found
 
-    def _encoded(self, row: int) -> bytes:
-        """The picture of a row as PNG, at most 800 pixels wide and high."""
+    def _encoded(self, row: int, side: int = SIDE) -> bytes:
+        """The picture of a row as PNG, at most `side` pixels wide and high."""
         from PIL import Image, ImageOps, UnidentifiedImageError
 
         path = self.find(row)
@@ -84,9 +92,9 @@ class PictureFolder:
                 width, height = picture.size
                 if width * height > MOST_PIXELS:
                     raise PictureError(f"the picture has {width} x {height} pixels, more than can be shown")
-                picture.draft("RGB", (SIDE, SIDE))
+                picture.draft("RGB", (side, side))
                 upright = ImageOps.exif_transpose(picture)
-                upright.thumbnail((SIDE, SIDE))
+                upright.thumbnail((side, side))
                 plain = upright.convert("RGBA" if "A" in upright.getbands() or upright.mode == "P" else "RGB")
                 plain.info.clear()
                 result = io.BytesIO()

@@ -1,0 +1,53 @@
+"""Columns of lists in Parquet files, as embeddings are stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens._optional import require
+
+
+def list_column(path: Path) -> str | None:
+    """The column of a Parquet file whose cells are lists of numbers; None if there is none."""
+    parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
+    arrow = require("pyarrow", extra="io", purpose="reading Parquet files")
+    try:
+        schema = parquet.read_schema(path)
+    except arrow.ArrowInvalid as error:
+        raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
+    types = arrow.types
+    found = [
+        field.name
+        for field in schema
+        if (types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type))
+        and (types.is_floating(field.type.value_type) or types.is_integer(field.type.value_type))
+    ]
+    if len(found) > 1:
+        raise ValueError(
+            f"{path.name} has several columns of lists, {', '.join(found[:5])}: keep the one to learn from"
+        )
+    return found[0] if found else None
+
+
+def list_matrix(column: Any, source: str) -> NDArray[np.float64]:
+    """Lists of numbers, an Arrow column, as a matrix; ValueError unless all hold as many."""
+    arrow = require("pyarrow", extra="io", purpose="reading Parquet files")
+    compute = require("pyarrow.compute", extra="io", purpose="reading Parquet files")
+    chunk = column.combine_chunks() if isinstance(column, arrow.ChunkedArray) else column
+    lengths = np.asarray(compute.fill_null(compute.list_value_length(chunk), -1))
+    if not len(lengths):
+        return np.empty((0, 0))
+    wrong = (lengths != lengths[0]) | (lengths < 1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        said = "is missing" if lengths[row] < 0 else f"has {lengths[row]}"
+        raise ValueError(
+            f"the lists of {source} must all hold as many numbers: the first has {max(lengths[0], 0)}, that of row "
+            f"{row} {said}"
+        )
+    values = np.asarray(chunk.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
+    return values.reshape(len(lengths), -1)

@@ -1,0 +1,124 @@
+"""Whether features are z-scored or keep their scale."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from pairlens import Constraints, KernelWBDR, LinearPairLens, PairLens, PairMap, TableEncoder
+from pairlens.exceptions import SupervisionWarning
+from pairlens.tables.scaled import has_scale
+
+X, Y = load_wine(return_X_y=True)
+X = X[::2]
+Y = Y[::2]
+Z = StandardScaler().fit_transform(X)
+PAIRS = Constraints.from_labels(Y, n_pairs=60, random_state=0)
+METHODS = [PairLens(2, random_state=0), LinearPairLens(2, random_state=0), PairMap(n_iter=20, random_state=0)]
+
+
+def made(method, **parameters):
+    if type(method) is PairMap:
+        pytest.importorskip("openTSNE", reason="PairMap needs openTSNE: pip install 'pairlens[map]'")
+    return type(method)(**{**method.get_params(), **parameters})
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+def test_z_scores_are_what_they_become(method):
+    """Kept, z-scores give the view that raw features give when they are z-scored."""
+    scored = made(method).fit(X, constraints=PAIRS)
+    kept = made(method, standardize=False).fit(Z, constraints=PAIRS)
+    assert scored.standardized_
+    assert not kept.standardized_
+    # A map depends on the last digits.
+    if type(method) is PairMap:
+        np.testing.assert_allclose(kept.auc_, scored.auc_, rtol=1e-6)
+    else:
+        # Signs follow the largest weight of a feature, which its unit decides.
+        np.testing.assert_allclose(np.abs(kept.transform(Z)), np.abs(scored.transform(X)), atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+def test_a_kept_scale_counts(method):
+    weights = np.ones(X.shape[1])
+    weights[3:] = 1e-3
+    alike = made(method, standardize=False).fit(Z, constraints=PAIRS)
+    unlike = made(method, standardize=False).fit(Z * weights, constraints=PAIRS)
+    assert abs(alike.auc_ - unlike.auc_) > 1e-3
+    if type(method) is LinearPairLens:
+        again = made(method, standardize=True).fit(Z * weights, constraints=PAIRS)
+        np.testing.assert_allclose(np.abs(again.transform(Z * weights)), np.abs(alike.transform(Z)), atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
+def test_auto_keeps_the_scale_of_an_encoder(method):
+    frame = pytest.importorskip("pandas", reason="TableEncoder needs pandas").DataFrame(X[:, :5]).assign(word=Y > 0)
+    fitted = make_pipeline(TableEncoder(), made(method)).fit(
+        frame, **{f"{type(method).__name__.lower()}__constraints": PAIRS}
+    )
+    assert not fitted[-1].standardized_
+    scaled = make_pipeline(TableEncoder(), StandardScaler(), made(method))
+    scaled.fit(frame, **{f"{type(method).__name__.lower()}__constraints": PAIRS})
+    assert scaled[-1].standardized_
+
+
+@pytest.mark.parametrize("sparse_output", [False, True])
+def test_the_mark_of_encoded_rows(sparse_output):
+    pandas = pytest.importorskip("pandas", reason="TableEncoder needs pandas")
+    frame = pandas.DataFrame({"a": X[:, 0], "b": Y.astype(str)})
+    rows = TableEncoder(sparse_output=sparse_output).fit_transform(frame)
+    assert has_scale(rows)
+    assert has_scale(rows[:5])
+    assert has_scale(pickle.loads(pickle.dumps(rows)))
+    model = LinearPairLens(2, random_state=0).fit(rows, constraints=PAIRS)
+    assert not model.standardized_
+    if not sparse_output:
+        assert not has_scale(np.asarray(rows))
+        assert not has_scale(rows - rows.mean(axis=0))
+        assert not has_scale(np.hstack([rows, X]))
+        assert not has_scale(PCA(2).fit_transform(rows))
+        assert type(rows.mean(axis=0)) is np.ndarray
+        assert isinstance(rows.sum(), float)
+    else:
+        assert sparse.issparse(rows)
+        assert not has_scale(rows.toarray())
+
+
+def test_model_files_know(tmp_path):
+    from pairlens.io.models import load, save
+
+    model = PairLens(2, standardize=False, random_state=0).fit(Z, constraints=PAIRS)
+    save(model, tmp_path / "m.pairlens")
+    again = load(tmp_path / "m.pairlens")
+    assert again.standardize is False
+    np.testing.assert_array_equal(again.transform(Z), model.transform(Z))
+
+
+def test_the_guard_of_encoded_rows():
+    """KernelWBDR has the first word, and with few pairs the only one; the stages keep theirs on plain rows."""
+    pandas = pytest.importorskip("pandas", reason="TableEncoder needs pandas")
+    frame = pandas.DataFrame(X).assign(word=np.where(X[:, 0] > 13, "a", "b"))
+    rows = TableEncoder().fit_transform(frame)
+    few = Constraints([(0, 1), (2, 3)], [(0, 80), (1, 70)], n_samples=len(X))
+    for pairs in (few, PAIRS):
+        model = PairLens(2, random_state=0).fit(rows, constraints=pairs)
+        alone = PairLens(2, guard=False, random_state=0).fit(rows, constraints=pairs)
+        assert alone.chosen_ == "diffusion"
+        assert model.chosen_ == "kernel-wbdr" or model.auc_ == alone.auc_
+        if model.chosen_ == "kernel-wbdr":
+            other = KernelWBDR(2).fit(np.asarray(rows), constraints=pairs)
+            np.testing.assert_allclose(
+                np.abs(model.transform(rows)), np.abs(other.transform(np.asarray(rows))), atol=1e-7
+            )
+    assert PairLens(2, random_state=0).fit(rows, constraints=few).chosen_ == "kernel-wbdr"
+    assert PairLens(2, random_state=0).fit(np.asarray(rows), constraints=few).chosen_ == "diffusion"
+    nothing = Constraints(n_samples=len(X))
+    with pytest.warns(SupervisionWarning):
+        assert PairLens(2, random_state=0).fit(rows, constraints=nothing).chosen_ == "diffusion"
