@@ -73,6 +73,24 @@ def test_agrees_with_sorting(kind, delta, dtype):
         np.testing.assert_array_equal(found.nearest, near)
 
 
+@pytest.mark.parametrize("step", [1.0, 0.1, 0.37])
+@pytest.mark.parametrize("delta", [0.3, 1.0, 3.0])
+def test_rounding_does_not_decide_between_equals(step, delta):
+    """On a grid most rows tie with others. Coordinates that differ in the last digits, as those of another LAPACK on
+    another processor do, give the same lists: equal rows are ordered by the rule, their index."""
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        n = int(rng.integers(20, 60))
+        X = step * rng.integers(0, 4, (n, int(rng.integers(1, 4)))).astype(float)
+        rows = projected(X, rng.permutation(n)[:6].reshape(3, 2), delta)
+        noise = 1e-15 * rng.standard_normal(rows.F.shape)
+        other = LocalProjectedRows.of(X, rows.F + noise, rows.gamma, rows.chunklets)
+        for k in (1, 4):
+            found, again = rows.neighbors(k), other.neighbors(k)
+            np.testing.assert_array_equal(found.nearest, again.nearest)
+            np.testing.assert_array_equal(found.farthest, again.farthest)
+
+
 @pytest.mark.parametrize("screen", [np.float32, np.float64])
 def test_both_screens_agree(screen, monkeypatch):
     rng = np.random.default_rng(1)

@@ -33,12 +33,12 @@ Index = NDArray[np.int64]
 Tiles = tuple[NDArray[np.floating], NDArray[np.floating]]
 
 # Halved squared projected distances, in units of what is usual for the kernel, are compared to this, above rounding.
-QUANTUM = 2.0**-44
+QUANTUM = 2.0**-40
 # However wide the kernel, so that quotients stay finite.
 SMALLEST_QUANTUM = 2.0**-1000
 # Those that agree to about this are ordered by input distance: its square, as a share of the largest possible one, is
 # added with this weight.
-TIE = 2.0**-31
+TIE = 2.0**-27
 # Pairs of one tile whose precise distance is asked for when they may hold the largest of all.
 LARGEST_CANDIDATES = 256
 
