@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,7 @@ from pairlens._sklearn import (
     StrOptions,
     TransformerMixin,
     check_is_fitted,
+    fit_context,
 )
 from pairlens._warnings import warn_user
 from pairlens.engines import IntArray, Rows, checked_rows, column_means
@@ -54,9 +55,70 @@ class PreferenceEstimator(BaseEstimator, ABC):
         super().__init_subclass__(**kwargs)
         complete_docstring(cls)
 
+    max_pairs: int
+    random_state: Any
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        preferences: Preferences | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from which rows are better than which.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            All rows; those without preferences help to find the start of a view. Linear methods also take CSR matrices,
+            :class:`WSDR` torch tensors, and :class:`GBWSDR` dask arrays.
+        y : array-like of shape (n_samples,), optional
+            Ordinal scores, the higher the better; missing where unknown. Every pair of different scores is a
+            preference.
+        preferences : Preferences, optional
+            Which rows are better than which. Adds to what `y` says.
+        groups : array-like of shape (n_samples,), optional
+            Query of each row: `y` compares rows of one query only.
+
+        Returns
+        -------
+        self : object
+        """
+        rows = self._read(X, fitting=True)
+        self._check(rows, y, preferences)
+        rng = as_generator(self.random_state)
+        known = combine_preferences(
+            y, preferences, rows.shape[0], groups=groups, max_pairs=self.max_pairs, random_state=rng
+        )
+        self._learn(rows, known, rng)
+        return self
+
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
+        """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
+        return checked_rows(self, X, fitting=fitting)
+
+    @abstractmethod
+    def _check(self, rows: Rows, y: ArrayLike | None, preferences: Preferences | None) -> None:
+        """Refuse what the parameters cannot be, and supervision that is not there."""
+
+    @abstractmethod
+    def _learn(self, rows: Rows, known: Preferences, rng: np.random.Generator) -> None:
+        """Learn from checked rows and all that is known about them, and set the attributes."""
+
     @abstractmethod
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Score of each row, higher is better."""
+        """Score of each row, higher is better.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : array of shape (n_samples,)
+        """
 
     def score(
         self,
@@ -127,36 +189,16 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
     C: float | str
     sigma: float
     angle_loss: str
-    max_pairs: int
     combinations: int | str
     cv: int
-    random_state: Any
 
-    def _prepare(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None,
-        preferences: Preferences | None,
-        groups: ArrayLike | None,
-        *,
-        accept_sparse: bool,
-    ) -> tuple[Rows, Preferences, np.random.Generator]:
-        rows = self._read(X, fitting=True, accept_sparse=accept_sparse)
+    def _check(self, rows: Rows, y: ArrayLike | None, preferences: Preferences | None) -> None:
         if self.n_components > rows.shape[1]:
             raise ValueError(
                 f"n_components={self.n_components} must be at most the number of features, {rows.shape[1]}."
             )
         if self.angle_loss == "squared" and self.gamma2 < 1:
             raise ValueError(f'angle_loss="squared" needs gamma2 >= 1, got gamma2={self.gamma2}.')
-        rng = as_generator(self.random_state)
-        known = combine_preferences(
-            y, preferences, rows.shape[0], groups=groups, max_pairs=self.max_pairs, random_state=rng
-        )
-        return rows, known, rng
-
-    def _read(self, X: Any, *, fitting: bool, accept_sparse: bool) -> Rows:
-        """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
-        return checked_rows(self, X, fitting=fitting, accept_sparse=accept_sparse)
 
     def _start(self, X: Rows, known: Preferences) -> tuple[RowSpace, Floats]:
         """The coordinates to work in, and the leading principal directions in them (in rows)."""

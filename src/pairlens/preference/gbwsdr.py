@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context
+from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._threads import fitting_threads
 from pairlens.engines import Rows, checked_rows, column_means, is_dask, take_rows
 from pairlens.engines.dask import DaskRows
@@ -192,34 +192,7 @@ class GBWSDR(MarginTransformer):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        preferences: Preferences | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Learn the view.
-
-        Parameters
-        ----------
-        X : array-like or dask array of shape (n_samples, n_features)
-            All rows; those without preferences help to find the linear view.
-        y : array-like of shape (n_samples,), optional
-            Ordinal scores, the higher the better; missing where unknown. Every pair of different scores is a
-            preference.
-        preferences : Preferences, optional
-            Which rows are better than which. Adds to what `y` says.
-        groups : array-like of shape (n_samples,), optional
-            Query of each row: `y` compares rows of one query only.
-
-        Returns
-        -------
-        self : object
-        """
-        rows, known, rng = self._prepare(X, y, preferences, groups, accept_sparse=False)
+    def _learn(self, rows: Rows, known: Preferences, rng: np.random.Generator) -> None:
         space, directions = self._start(rows, known)
         self.loss_curve_: list[float] = []
         self.backend_ = "xgboost" if isinstance(rows, DaskRows) else self._choose_backend(len(known.rows))
@@ -230,7 +203,7 @@ class GBWSDR(MarginTransformer):
             self.components_ = fix_signs(space.lift(directions.T)).astype(rows.dtype)
             self._trees: Trees = SklearnTrees(None, len(directions), self._options(0))
             self.n_estimators_ = 0
-            return self
+            return
         objective, boosting = (self._on_cluster if isinstance(rows, DaskRows) else self._in_memory)(
             rows, known, space, directions, rng
         )
@@ -243,7 +216,6 @@ class GBWSDR(MarginTransformer):
         self.n_estimators_ = count
         self.components_ = space.lift(final.linear.T).astype(rows.dtype)
         self._trees = final.finished()
-        return self
 
     def _in_memory(
         self, rows: Rows, known: Preferences, space: RowSpace, directions: Floats, rng: np.random.Generator
@@ -289,9 +261,9 @@ class GBWSDR(MarginTransformer):
 
         return objective, boosting
 
-    def _read(self, X: Any, *, fitting: bool, accept_sparse: bool) -> Rows:
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
         stays = is_dask(X) and (not fitting or self._grows_on_cluster())
-        return checked_rows(self, X, fitting=fitting, accept_sparse=accept_sparse, in_memory=not stays)
+        return checked_rows(self, X, fitting=fitting, accept_sparse=False, in_memory=not stays)
 
     def _grows_on_cluster(self) -> bool:
         from pairlens.preference.dask_trees import active_client
@@ -351,7 +323,7 @@ class GBWSDR(MarginTransformer):
             A dask array, not computed yet, for a dask array or data frame.
         """
         check_is_fitted(self)
-        rows: Rows = self._read(X, fitting=False, accept_sparse=False)
+        rows: Rows = self._read(X, fitting=False)
         if isinstance(rows, DaskRows):
             from pairlens.preference.dask_trees import lazy_view
 

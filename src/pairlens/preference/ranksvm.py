@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._random import as_generator
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context
+from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._threads import fitting_threads
-from pairlens.engines import IntArray, Rows, checked_rows
+from pairlens.engines import IntArray, Rows
 from pairlens.preference._base import PreferenceEstimator
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.preference.ranking import folds, rank_svm, select
 from pairlens.supervision import Preferences
-from pairlens.supervision.combined import combine_preferences
 
 C_PATH = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 
@@ -115,42 +113,14 @@ class RankSVM(PreferenceEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        preferences: Preferences | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Learn the weights.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Ordinal scores, the higher the better; missing where unknown. Every pair of different scores is a
-            preference.
-        preferences : Preferences, optional
-            Which rows are better than which. Adds to what `y` says.
-        groups : array-like of shape (n_samples,), optional
-            Query of each row: `y` compares rows of one query only.
-
-        Returns
-        -------
-        self : object
-        """
-        rows = checked_rows(self, X, fitting=True)
+    def _check(self, rows: Rows, y: ArrayLike | None, preferences: Preferences | None) -> None:
         if y is None and preferences is None:
             raise ValueError(
                 "RankSVM requires y to be passed, but the target y is None, and so is preferences: give ordinal "
                 "scores by y, or pairs by preferences=."
             )
-        rng = as_generator(self.random_state)
-        known = combine_preferences(
-            y, preferences, rows.shape[0], groups=groups, max_pairs=self.max_pairs, random_state=rng
-        )
+
+    def _learn(self, rows: Rows, known: Preferences, rng: np.random.Generator) -> None:
         if known.n_pairs == 0:
             raise ValueError("RankSVM needs at least one preference, but y has one level only and there are no pairs.")
         used = known.rows
@@ -164,7 +134,6 @@ class RankSVM(PreferenceEstimator):
         assert weights is not None
         self.C_ = values[-1]
         self.coef_ = weights.astype(rows.dtype)
-        return self
 
     def _search(self, rows: Rows, pairs: Pairs, rng: np.random.Generator) -> list[float]:
         """The values of C up to the best one."""
@@ -180,18 +149,8 @@ class RankSVM(PreferenceEstimator):
         return list(C_PATH[: found.best + 1])
 
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
-        """Score of each row, higher is better.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : array of shape (n_samples,)
-        """
         check_is_fitted(self)
-        rows = checked_rows(self, X, fitting=False)
+        rows = self._read(X, fitting=False)
         return np.asarray(rows @ self.coef_)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

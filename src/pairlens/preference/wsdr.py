@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted, fit_context
+from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._threads import fitting_threads
 from pairlens._warnings import warn_user
 from pairlens.engines import Rows, checked_rows, project
@@ -193,39 +193,12 @@ class WSDR(LinearView, MarginTransformer):
         self.cv = cv
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        preferences: Preferences | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Learn the map.
-
-        Parameters
-        ----------
-        X : array-like, CSR matrix or torch tensor of shape (n_samples, n_features)
-            All rows; those without preferences help to find the start.
-        y : array-like of shape (n_samples,), optional
-            Ordinal scores, the higher the better; missing where unknown. Every pair of different scores is a
-            preference.
-        preferences : Preferences, optional
-            Which rows are better than which. Adds to what `y` says.
-        groups : array-like of shape (n_samples,), optional
-            Query of each row: `y` compares rows of one query only.
-
-        Returns
-        -------
-        self : object
-        """
-        rows, known, rng = self._prepare(X, y, preferences, groups, accept_sparse=True)
+    def _learn(self, rows: Rows, known: Preferences, rng: np.random.Generator) -> None:
         space, directions = self._start(rows, known)
         if known.n_pairs == 0:
             self._warn_no_preferences()
             self._keep_without_ranking(space, directions, rows)
-            return self
+            return
         inside, objective = self._problem(rows, space, known, rng)
         start = starting_map(directions, inside, objective)
         with fitting_threads(inside.shape[0] * inside.shape[1] * len(start)):
@@ -248,7 +221,6 @@ class WSDR(LinearView, MarginTransformer):
         if self.solver == "admm":
             self.disagreement_ = solution.disagreement
         self.components_ = space.lift(L.T).astype(rows.dtype)
-        return self
 
     def _problem(
         self, rows: Rows, space: RowSpace, known: Preferences, rng: np.random.Generator
@@ -277,8 +249,8 @@ class WSDR(LinearView, MarginTransformer):
         )
         return inside[used].double(), objective
 
-    def _read(self, X: Any, *, fitting: bool, accept_sparse: bool) -> Rows:
-        return checked_rows(self, X, fitting=fitting, accept_sparse=accept_sparse, in_memory=not is_tensor(X))
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
+        return checked_rows(self, X, fitting=fitting, in_memory=not is_tensor(X))
 
     def _solve(self, problem: LinearProblem, start: Floats) -> Solution:
         if self.solver == "admm":
@@ -319,7 +291,7 @@ class WSDR(LinearView, MarginTransformer):
             A tensor on the device of X for a tensor.
         """
         check_is_fitted(self)
-        rows = self._read(X, fitting=False, accept_sparse=True)
+        rows = self._read(X, fitting=False)
         return project(rows, self.mean_, self.components_)
 
     @property
