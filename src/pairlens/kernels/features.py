@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import Rows, row_blocks
+from pairlens.engines import Rows, row_blocks, rows_in_memory
+from pairlens.engines.torch import TensorRows, chunks, torch, working_bytes
 from pairlens.spectral.eigen import range_basis
 
 Kernel = str | Callable[..., Any]
@@ -37,12 +38,31 @@ class KernelFeatures:
     kernel: Kernel
     gamma: float | None
 
-    def __call__(self, X: Rows) -> NDArray[np.float64]:
+    def __call__(self, X: Rows) -> Any:
+        """Features of rows: an array, or rows on the device of a tensor."""
+        if isinstance(X, TensorRows):
+            return self._on_device(X)
         result = np.empty((X.shape[0], self.combination.shape[1]))
         for block in row_blocks(X.shape[0], 8 * self.anchors.shape[0]):
             similarity = kernel_matrix(X[block], self.anchors, self.kernel, self.gamma)
             result[block] = similarity @ self.combination - self.offset
         return result
+
+    def _on_device(self, X: TensorRows) -> TensorRows:
+        if self.kernel != "rbf" or self.gamma is None:
+            raise ValueError(f"kernel={self.kernel!r} is not computed on a device; give X.cpu().numpy().")
+        values = X.tensor.double()
+        anchors, combination, offset = (
+            torch.from_numpy(np.ascontiguousarray(part, dtype=np.float64)).to(values.device)
+            for part in (self.anchors, self.combination, self.offset)
+        )
+        squares = anchors.square().sum(dim=1)
+        result = torch.empty((len(values), combination.shape[1]), dtype=torch.float64, device=values.device)
+        for part in chunks(len(values), max(256, working_bytes(values.device) // (32 * len(anchors)))):
+            rows = values[part]
+            squared = torch.addmm(squares, rows, anchors.T, alpha=-2).add_(rows.square().sum(dim=1, keepdim=True))
+            result[part] = squared.clamp_(min=0).mul_(-self.gamma).exp_() @ combination - offset
+        return TensorRows(result)
 
 
 def kernel_features(
@@ -64,7 +84,7 @@ def kernel_features(
     """
     width = median_gamma(X) if gamma == "median" else gamma
     assert not isinstance(width, str)
-    anchors = X[evenly_spaced(X.shape[0], ANCHORS)]
+    anchors = rows_in_memory(X, evenly_spaced(X.shape[0], ANCHORS))
     K = kernel_matrix(anchors, anchors, kernel, width)
     mean = K.mean(axis=0) if center else np.zeros(len(K))
     if center:
@@ -89,7 +109,7 @@ def median_gamma(X: Rows) -> float:
     """One over the median squared distance of up to 1,000 evenly spaced rows; 1 if they are all equal."""
     from sklearn.metrics.pairwise import euclidean_distances
 
-    rows = X[evenly_spaced(X.shape[0], MEDIAN_ROWS)].astype(np.float64)
+    rows = rows_in_memory(X, evenly_spaced(X.shape[0], MEDIAN_ROWS)).astype(np.float64)
     squared = euclidean_distances(rows, squared=True)
     median = float(np.median(squared[np.triu_indices_from(squared, 1)]))
     return 1.0 / median if median > 0 else 1.0

@@ -5,29 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from pairlens._warnings import warn_user
-from pairlens.engines import EngineRows, Placement, Rows, read_ahead, settings
+from pairlens.engines import EngineRows, IntArray, Placement, Rows, read_ahead, settings
 from pairlens.engines.dask import DaskRows
 from pairlens.exceptions import ApproximationWarning
 from pairlens.supervision import Constraints
 
 
-def into_memory(method: str, rows: EngineRows, known: Constraints, may_be: Placement) -> tuple[Rows, Constraints]:
+def into_memory(
+    method: str, rows: Rows, known: Constraints, may_be: Placement
+) -> tuple[Rows, Constraints, IntArray | None]:
     """The rows to learn from, and what is known about them: as they are, copied, or landmarks that stand for all.
+
+    The numbers of the landmarks come third; None if all rows are there.
 
     Parameters
     ----------
     method : str
         Name of the method, for the warning.
-    rows : EngineRows
+    rows : array, CSR matrix or EngineRows
     known : Constraints
     may_be : Placement
         Where the method can deal with rows.
     """
     n = rows.shape[0]
     if not isinstance(rows, DaskRows):
-        return (np.asarray(rows) if may_be is Placement.MEMORY else rows), known
+        copied = isinstance(rows, EngineRows) and may_be is Placement.MEMORY
+        return (np.asarray(rows) if copied else rows), known, None
     if may_be is Placement.ANYWHERE or (may_be is Placement.ANYWHERE_SEARCHED and n <= settings().exact_rows):
-        return rows, known
+        return rows, known, None
     if n <= settings().landmark_rows:
         chosen = np.arange(n)
     else:
@@ -45,4 +50,4 @@ def into_memory(method: str, rows: EngineRows, known: Constraints, may_be: Place
         )
     # The same pass finds bad values and the mean of all rows.
     read_ahead(rows, chosen, scatter=False)
-    return rows[chosen], known if len(chosen) == n else known[chosen]
+    return (rows[chosen], known, None) if len(chosen) == n else (rows[chosen], known[chosen], chosen)

@@ -58,6 +58,8 @@ class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     __metadata_request__score: ClassVar = {"constraints": True}
     _fewest_rows: ClassVar[int] = 2
     """Rows that `fit` needs at least."""
+    _needs_memory: ClassVar[bool] = True
+    """Whether dask arrays are collected and tensors copied before the method sees them."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -107,7 +109,7 @@ class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
-        return checked_rows(self, X, fitting=fitting, least=self._fewest_rows)
+        return checked_rows(self, X, fitting=fitting, least=self._fewest_rows, in_memory=self._needs_memory)
 
     @abstractmethod
     def _check_n_components(self, X: Rows) -> None:
@@ -271,15 +273,13 @@ class LinearPairTransformer(LinearView, SpectralPairTransformer):
     """
 
     _rows_may_be: ClassVar[Placement] = Placement.MEMORY
-
-    def _read(self, X: Any, *, fitting: bool) -> Rows:
-        return checked_rows(self, X, fitting=fitting, in_memory=False)
+    _needs_memory: ClassVar = False
 
     def _learn(self, rows: Rows, known: Constraints) -> None:
         if not isinstance(rows, EngineRows):
             super()._learn(rows, known)
             return
-        local_rows, local_known = into_memory(type(self).__name__, rows, known, self._rows_taken)
+        local_rows, local_known, self._landmarks = into_memory(type(self).__name__, rows, known, self._rows_taken)
         super()._learn(local_rows, local_known)
         if local_rows is not rows:
             self.mean_ = column_means(rows).astype(rows.dtype)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import Rows, column_means
+from pairlens.engines import Rows, column_means, project
+from pairlens.engines.torch import TensorRows, torch
 from pairlens.spectral.eigen import symmetric
 from pairlens.spectral.rowspace import RowSpace, row_space
 
@@ -48,13 +49,17 @@ class Standardiser:
     def __call__(self, X: Rows) -> Rows:
         if sparse.issparse(X):
             return (X @ sparse.diags(1 / self.scale)).tocsr()
+        if isinstance(X, TensorRows):
+            values = X.tensor.double()
+            mean, scale = (torch.from_numpy(part).to(values.device) for part in (self.mean, self.scale))
+            return TensorRows((values - mean) / scale)
         return (X - self.mean) / self.scale
 
 
 def exact_means(X: Rows) -> NDArray[np.float64]:
     """Means of the columns to the accuracy of float64; those of float32 rows are accurate to 1e-6 at first."""
     mean = column_means(X)
-    if not sparse.issparse(X) and X.dtype == np.float32:
+    if isinstance(X, np.ndarray) and X.dtype == np.float32:
         mean = mean + column_means(X - mean)
     return mean
 
@@ -72,6 +77,12 @@ def column_deviations(X: Rows, mean: NDArray[np.float64]) -> NDArray[np.float64]
         unit[unit == 0] = 1.0
         of_stored = np.bincount(column, (difference / unit[column]) ** 2, X.shape[1])
         square = (of_stored + (X.shape[0] - filled) * (mean / unit) ** 2) / X.shape[0]
+    elif isinstance(X, TensorRows):
+        centred = X.tensor.double() - torch.from_numpy(mean).to(X.tensor.device)
+        largest = centred.abs().amax(dim=0)
+        largest[largest == 0] = 1.0
+        square = centred.div_(largest).square_().mean(dim=0).cpu().numpy()
+        unit = largest.cpu().numpy()
     else:
         difference = X - mean
         # In units of the largest, squares neither overflow nor vanish.
@@ -112,7 +123,10 @@ def principal_rows(
         Rows that the components must span where not all can: those in pairs.
     """
     scale = column_scale(X, mean, standardize)
-    scaled = (X @ sparse.diags(1 / scale)).tocsr() if sparse.issparse(X) else X / scale
+    if isinstance(X, TensorRows):
+        scaled = Standardiser(np.zeros(len(mean)), scale)(X)
+    else:
+        scaled = (X @ sparse.diags(1 / scale)).tocsr() if sparse.issparse(X) else X / scale
     space = row_space(scaled, mean / scale, anchors=anchors)
     values, vectors = symmetric(space.total_scatter())
     values = np.maximum(values, 0.0)
@@ -121,6 +135,10 @@ def principal_rows(
     usable = int(np.count_nonzero(values > 1e-12 * values.max(initial=0.0)))
     kept = min(max(enough, at_least), usable)
     basis = vectors[:, :kept]
-    rows = np.asarray(space.rows @ basis) - space.offset @ basis
-    size = float(np.sqrt(values[:kept].sum() / len(rows))) if kept else 1.0
-    return RowSpace(rows / size, np.zeros(kept), _basis=_StandardisedBasis(space, scale, basis, size))
+    size = float(np.sqrt(values[:kept].sum() / X.shape[0])) if kept else 1.0
+    principal: Rows
+    if isinstance(space.rows, TensorRows):
+        principal = TensorRows(project(space.rows, space.offset, basis.T / size))
+    else:
+        principal = (np.asarray(space.rows @ basis) - space.offset @ basis) / size
+    return RowSpace(principal, np.zeros(kept), _basis=_StandardisedBasis(space, scale, basis, size))

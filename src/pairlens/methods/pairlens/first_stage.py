@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import IntArray
+from pairlens.engines import Rows
 from pairlens.graphs.walks import near_graph
 from pairlens.judging import HeldOutDistances, PairFolds, held_out_distances
 from pairlens.judging.held_out import DEFAULT_PURITY, FEWEST_FOR_PURITY
@@ -50,12 +50,12 @@ class FirstStage:
     """
 
     problem: PairProblem
-    nearest: IntArray
+    nearest: Any
 
     @classmethod
     def of(
         cls,
-        rows: NDArray[np.float64],
+        rows: Rows,
         *,
         n_neighbors: int = N_NEIGHBORS,
         spread: float = SPREAD,
@@ -65,9 +65,13 @@ class FirstStage:
         graph = near_graph(rows, n_neighbors, search=search)
         return cls(PairProblem.of(rows, graph, spread=spread, iota=IOTA), graph.indices)
 
+    def columns(self, known: Constraints, strength: float, k: int) -> Rows:
+        """The rows in the k leading directions for these pairs, with a prior of the given strength, where they are."""
+        return self.problem.along(self.problem.solve(known, strength, k)[1])
+
     def view(self, known: Constraints, strength: float, k: int) -> NDArray[np.float64]:
-        """The rows in the k leading directions for these pairs, with a prior of the given strength."""
-        return self.problem.rows @ self.problem.solve(known, strength, k)[1]
+        """The same as an array in memory."""
+        return np.asarray(self.columns(known, strength, k))
 
     def held_out(self, folds: PairFolds, strength: float, k: int) -> HeldOutDistances:
         """Distances of held-out pairs in the k leading directions."""
@@ -110,9 +114,9 @@ class FirstFit:
         """The k leading directions."""
         return self.stage.problem.solve(self.known, self.strength, k)
 
-    def view(self, k: int, known: Constraints | None = None) -> NDArray[np.float64]:
+    def columns(self, k: int, known: Constraints | None = None) -> Rows:
         """The rows in the k leading directions, for other pairs with the same prior if some are given."""
-        return self.stage.view(self.known if known is None else known, self.strength, k)
+        return self.stage.columns(self.known if known is None else known, self.strength, k)
 
     def held_out(self, k: int) -> HeldOutDistances | None:
         """Distances of held-out pairs in the k leading directions; None with fewer than two pairs of a kind."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
 from pairlens._sklearn import check_is_fitted
@@ -36,7 +37,10 @@ class JudgedByHeldOutPairs:
                 f"suspicious_pairs needs at least {self._fewest_judged} must-links and {self._fewest_judged} "
                 "cannot-links in fit: with fewer, none can be held out and judged by the others."
             )
-        return suspicious_pairs(self._held_out)
+        found = suspicious_pairs(self._held_out)
+        landmarks = getattr(self, "_landmarks", None)
+        # Of a large dask array some rows are learned from: their numbers there are meant.
+        return found if landmarks is None else replace(found, pairs=landmarks[found.pairs])
 
     def _warn_without_pairs(self, known: Constraints) -> None:
         if known.n_pairs == 0:

@@ -10,10 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import Rows
+from pairlens.engines import IntArray, Placement, Rows, project
+from pairlens.engines.dask import DaskRows, map_rows
+from pairlens.engines.torch import TensorRows
 from pairlens.exceptions import SupervisionWarning
-from pairlens.graphs.nearest import SEARCHES
+from pairlens.graphs.nearest import SEARCHES, nearest_rows, searches_approximately
 from pairlens.judging import PairFolds, held_out_distances
+from pairlens.methods._memory import into_memory
 from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
 from pairlens.methods.pairlens.coordinates import Standardiser, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FirstFit, FirstStage
@@ -26,6 +29,8 @@ from pairlens.supervision import Constraints
 
 FIRST_STAGE_COLUMNS = 15
 _TAGS: dict[type, str] = {KernelBWDR: "kernel-bwdr", KernelWBDR: "kernel-wbdr"}
+CANDIDATES = 40
+"""Neighbours in the view of all pairs among which those in the views of the folds are looked for."""
 
 
 class PairLens(JudgedByHeldOutPairs, ScaleAware):
@@ -116,6 +121,7 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
     }
 
     _fewest_judged = FEWEST_FOR_GUARD
+    _needs_memory: ClassVar = False
 
     def __init__(
         self,
@@ -139,20 +145,26 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
     def _learn(self, rows: Rows, known: Constraints) -> None:
         """Both stages, and the guard."""
         self._warn_without_pairs(known)
+        rows, known, self._landmarks = into_memory(type(self).__name__, rows, known, Placement.DEVICE)
         self._mean = exact_means(rows)
         space = principal_rows(rows, self._mean, standardize=self.standardized_, anchors=known.rows)
         if space.dim == 0:
             raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
         first = FirstStage.of(space.rows, search=self.neighbors).fit(known, random_state=self.random_state)
         self.purity_, self.prior_strength_ = first.purity, first.strength
-        self.n_components_ = self._choose_dimension(first, len(space.rows))
+        self.n_components_ = self._choose_dimension(first, space.n_rows)
         directions = first.directions(FIRST_STAGE_COLUMNS)[1]
         self._first_components = space.lift(directions)
-        self._second, _ = self._second_stage(first.stage.problem.rows @ directions, known)
+        Z = first.stage.problem.along(directions)
+        candidates = None
+        if isinstance(Z, np.ndarray) and searches_approximately(Z, self.neighbors):
+            # One search serves all folds: what is near in the view of some pairs is not far in that of all.
+            candidates, _ = nearest_rows(Z, min(CANDIDATES, len(Z) - 1), search=self.neighbors)
+        self._second, _ = self._second_stage(Z, known, candidates)
         self.chosen_ = "diffusion" if self.n_components_ == 2 else "kernel"
         self.eigenvalues_ = self._second.eigenvalues
         self._other: KernelBWDR | None = None
-        self._ask_the_guard(rows, first, known)
+        self._ask_the_guard(rows, first, known, candidates)
         self._warn_of_contradiction()
         if len(self.eigenvalues_) < self.n_components_:
             warn_user(
@@ -167,16 +179,19 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         held_out = first.held_out(LARGEST_AUTO)
         return min(2, n_rows - 1) if held_out is None else held_out.smallest_good_dimension()
 
-    def _second_stage(self, Z: NDArray[np.float64], known: Constraints) -> tuple[SecondView, NDArray[np.float64]]:
+    def _second_stage(
+        self, Z: Rows, known: Constraints, candidates: IntArray | None
+    ) -> tuple[SecondView, NDArray[np.float64]]:
         """The second stage on the columns of the first."""
-        second = SecondStage.of(Z, diffuse=self.n_components_ == 2, search=self.neighbors)
+        diffuse = self.n_components_ == 2
+        second = SecondStage.of(Z, diffuse=diffuse, search=self.neighbors, candidates=candidates)
         return second.fit(known, strength=self.prior_strength_, n_components=self.n_components_)
 
-    def _ask_the_guard(self, rows: Rows, first: FirstFit, known: Constraints) -> None:
+    def _ask_the_guard(self, rows: Rows, first: FirstFit, known: Constraints, candidates: IntArray | None) -> None:
         """Judge the view by held-out pairs, and take the rival if that is clearly better, or has the first word."""
 
         def both_stages(train: Constraints) -> NDArray[np.float64]:
-            return self._second_stage(first.view(FIRST_STAGE_COLUMNS, train), train)[1]
+            return self._second_stage(first.columns(FIRST_STAGE_COLUMNS, train), train, candidates)[1]
 
         fewest = min(known.n_must_link, known.n_cannot_link)
         judged = fewest >= FEWEST_FOR_GUARD
@@ -205,9 +220,22 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         check_is_fitted(self)
         rows = self._read(X, fitting=False)
+        if isinstance(rows, DaskRows):
+            return map_rows(rows, self._embedded, self._n_features_out)
+        if isinstance(rows, TensorRows):
+            return self._embedded_on_device(rows)
+        return self._embedded(rows)
+
+    def _embedded(self, rows: Rows) -> NDArray[Any]:
         if self._other is not None:
             view = self._other.transform(self._standardised(rows))
         else:
             components = self._first_components
             view = self._second.embed(rows @ components.T - self._mean @ components.T)
         return np.asarray(view).astype(rows.dtype, copy=False)
+
+    def _embedded_on_device(self, rows: TensorRows) -> Any:
+        if self._other is not None:
+            return rows.place(self._embedded(np.asarray(rows)))
+        first = project(rows.astype(np.float64), self._mean, self._first_components)
+        return self._second.embed(TensorRows(first)).to(rows.tensor.dtype)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import Interval, StrOptions
-from pairlens.engines import Rows
+from pairlens.engines import Placement, Rows
 from pairlens.exceptions import ConflictWarning
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.methods.base import LinearPairTransformer
@@ -118,6 +118,7 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
         "random_state": ["random_state", np.random.Generator],
     }
 
+    _rows_may_be: ClassVar = Placement.DEVICE
     __metadata_request__fit: ClassVar = {"constraints": True, "triplets": True}
     _fewest_judged = FEWEST_FOR_FOLDS
     n_components: Any

@@ -18,12 +18,15 @@ list count twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray, pair_scatter, weighted_scatter
+from pairlens.engines import IntArray, Rows, pair_scatter, project, take_rows, weighted_scatter
+from pairlens.engines.torch import TensorRows
+from pairlens.graphs.device import listed_scatter
 from pairlens.graphs.walks import NearGraph, spread_over
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.supervision import Constraints
@@ -37,32 +40,39 @@ class PairProblem:
 
     Attributes
     ----------
-    rows : array of shape (n, p)
+    rows : array of shape (n, p), or TensorRows
         Centred, of total variance 1.
+    mean, size : array of shape (p,) and float
+        What was subtracted from them, and then divided by.
     walk_back : csr matrix of shape (n, n)
         P', the transpose of the random walk.
+    accuracy : float
+        To which relative accuracy it is followed.
     spread : float
         The a of the spreading.
-    smooth : array of shape (n, p)
+    smooth : array of shape (n, p), or TensorRows
         The rows, spread over the walk.
     local, total : arrays of shape (p, p)
         The prior of the near rows and the total scatter, scaled to trace p.
     """
 
-    rows: NDArray[np.float64]
-    walk_back: sparse.csr_matrix
+    rows: Rows
+    mean: NDArray[np.float64]
+    size: float
+    walk_back: Any
+    accuracy: float
     spread: float
-    smooth: NDArray[np.float64]
+    smooth: Rows
     local: Matrix
     total: Matrix
 
     @classmethod
-    def of(cls, rows: NDArray[np.float64], graph: NearGraph, *, spread: float, iota: float) -> PairProblem:
+    def of(cls, rows: Rows, graph: NearGraph, *, spread: float, iota: float) -> PairProblem:
         """Prepare rows; they are centred and scaled to total variance 1 here.
 
         Parameters
         ----------
-        rows : array of shape (n, p)
+        rows : array of shape (n, p), or TensorRows
         graph : NearGraph
             Their neighbours, in these or in other coordinates.
         spread : float in [0, 1)
@@ -70,19 +80,40 @@ class PairProblem:
         iota : float in [0, 1]
             Share of the identity in the local prior.
         """
-        centred = rows - rows.mean(axis=0)
+        if isinstance(rows, TensorRows):
+            return cls._on_device(rows, graph, spread, iota)
+        mean = rows.mean(axis=0)
+        centred = rows - mean
         variance = np.einsum("ij,ij->", centred, centred) / len(rows)
-        Y = centred / np.sqrt(variance) if variance > 0 else centred
+        size = float(np.sqrt(variance)) if variance > 0 else 1.0
+        Y = centred / size
         n, k = graph.indices.shape
         pairs = np.column_stack([np.repeat(np.arange(n), k), graph.indices.ravel()])
-        local = iota * np.eye(Y.shape[1]) + (1 - iota) * to_trace(pair_scatter(Y, pairs))
-        total = to_trace(weighted_scatter(Y, offset=np.zeros(Y.shape[1])))
-        return cls(Y, graph.walk.T.tocsr(), spread, spread_over(graph.walk, Y, spread), local, total)
+        smooth = spread_over(graph.walk, Y, spread, accuracy=graph.accuracy)
+        return cls(Y, mean, size, graph.back, graph.accuracy, spread, smooth, *_priors(Y, pair_scatter(Y, pairs), iota))
+
+    @classmethod
+    def _on_device(cls, rows: TensorRows, graph: NearGraph, spread: float, iota: float) -> PairProblem:
+        values = rows.tensor.double()
+        mean = values.mean(dim=0)
+        centred = values - mean
+        variance = float(centred.square().sum()) / len(centred)
+        size = float(np.sqrt(variance)) if variance > 0 else 1.0
+        Y = TensorRows(centred.div_(size))
+        smooth = TensorRows(spread_over(graph.walk, Y.tensor, spread, accuracy=graph.accuracy))
+        priors = _priors(Y, listed_scatter(Y, graph.indices), iota)
+        return cls(Y, mean.cpu().numpy(), size, graph.back, graph.accuracy, spread, smooth, *priors)
 
     @property
     def dim(self) -> int:
         """Number of coordinates."""
         return int(self.rows.shape[1])
+
+    def along(self, directions: Matrix) -> Rows:
+        """The rows along directions, which are columns."""
+        if isinstance(self.rows, TensorRows):
+            return TensorRows(project(self.rows, np.zeros(self.dim), directions.T))
+        return self.rows @ directions
 
     def solve(self, known: Constraints, strength: float, k: int) -> Pencil:
         """The k leading directions for these pairs, with a prior of the given strength c."""
@@ -115,18 +146,25 @@ class PairProblem:
         self, pairs: IntArray, weight: NDArray[np.float64], labels: IntArray | None, *, same: bool
     ) -> Matrix:
         """Scatter of given pairs, and of all that have the same label or different ones; these are never listed."""
-        cross = (self.smooth[pairs[:, 0]] * weight[:, None]).T @ self.smooth[pairs[:, 1]]
-        ends = np.bincount(pairs.ravel(), np.repeat(weight, 2), minlength=len(self.rows)).astype(np.float64)
+        left, right = take_rows(self.smooth, pairs[:, 0]), take_rows(self.smooth, pairs[:, 1])
+        cross = (left * weight[:, None]).T @ right
+        ends = np.bincount(pairs.ravel(), np.repeat(weight, 2), minlength=self.rows.shape[0]).astype(np.float64)
         if labels is not None:
             member = np.flatnonzero(labels >= 0)
-            mu, code = self.smooth[member], labels[member]
+            mu, code = take_rows(self.smooth, member), labels[member]
             size = np.bincount(code).astype(np.float64)
             sums = np.asarray(sparse.csr_matrix((np.ones(len(member)), (code, np.arange(len(member))))) @ mu)
             everything = sums.sum(axis=0)
             cross += (sums.T @ sums - mu.T @ mu if same else np.outer(everything, everything) - sums.T @ sums) / 2
             ends[member] += size[code] - 1 if same else size.sum() - size[code]
-        reach = spread_over(self.walk_back, ends, self.spread)
+        reach = spread_over(self.walk_back, ends, self.spread, accuracy=self.accuracy)
         return weighted_scatter(self.rows, weight=reach, offset=np.zeros(self.dim)) - cross - cross.T
+
+
+def _priors(Y: Rows, near: Matrix, iota: float) -> tuple[Matrix, Matrix]:
+    """The prior of the near rows, from the scatter of their lists, and the total scatter, both of trace p."""
+    local = iota * np.eye(len(near)) + (1 - iota) * to_trace(near)
+    return local, to_trace(weighted_scatter(Y, offset=np.zeros(len(near))))
 
 
 def to_trace(S: Matrix) -> Matrix:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pairlens._threads import one_blas_thread
+from pairlens.engines import IntArray, Rows, project
+from pairlens.engines.torch import TensorRows
 from pairlens.graphs.nearest import nearest_among
 from pairlens.graphs.walks import NearGraph, near_graph
 from pairlens.kernels.features import KernelFeatures, kernel_features
@@ -56,6 +59,7 @@ def diffusion(rows: NDArray[np.float64], graph: NearGraph) -> Diffusion:
     n = len(rows)
     # The walk D^-1 A has the eigenvalues of the symmetric D^-1/2 A D^-1/2, and its eigenvectors times D^-1/2.
     weights = graph.weights
+    assert weights is not None
     degree = np.asarray(weights.sum(axis=1)).ravel()
     root = sparse.diags(1 / np.sqrt(degree))
     normalised = (root @ weights @ root).tocsr()
@@ -85,8 +89,12 @@ class SecondView:
     directions: NDArray[np.float64]
     eigenvalues: NDArray[np.float64]
 
-    def embed(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Rows of the first stage in the view."""
+    def embed(self, Z: Rows) -> Any:
+        """Rows of the first stage in the view: an array, or a tensor on the device of a tensor."""
+        if isinstance(Z, TensorRows):
+            if isinstance(self.coordinates, Diffusion):
+                return Z.place(self.embed(np.asarray(Z, dtype=np.float64)))
+            return project(self.coordinates(Z), self.mean, self.directions.T)
         return (self.coordinates(Z) - self.mean) @ self.directions
 
 
@@ -98,28 +106,39 @@ class SecondStage:
     ----------
     coordinates : Diffusion or KernelFeatures
         The map into the coordinates.
-    values : array of shape (n, p)
-        The rows there.
     problem : PairProblem
         The same rows, centred and scaled.
     """
 
     coordinates: Diffusion | KernelFeatures
-    values: NDArray[np.float64]
     problem: PairProblem
 
     @classmethod
     def of(
         cls,
-        Z: NDArray[np.float64],
+        Z: Rows,
         *,
         diffuse: bool,
         n_neighbors: int = N_NEIGHBORS,
         spread: float = SPREAD,
         search: str = "auto",
+        candidates: IntArray | None = None,
     ) -> SecondStage:
-        """Prepare rows of the first stage: diffusion coordinates, or kernel principal components."""
-        graph = near_graph(Z, n_neighbors, search=search)
+        """Prepare rows of the first stage: diffusion coordinates, or kernel principal components.
+
+        Parameters
+        ----------
+        Z : array of shape (n, p), or TensorRows
+        diffuse : bool
+            Which of the two. The eigenvectors of the diffusion are computed in memory.
+        n_neighbors, spread
+            Of the graph, and how far pairs spread over it.
+        search, candidates
+            How its neighbours are found: see :func:`~pairlens.graphs.walks.near_graph`.
+        """
+        if diffuse and isinstance(Z, TensorRows):
+            Z = np.asarray(Z, dtype=np.float64)
+        graph = near_graph(Z, n_neighbors, search=search, candidates=candidates)
         coordinates: Diffusion | KernelFeatures
         if diffuse:
             coordinates = diffusion(Z, graph)
@@ -127,18 +146,15 @@ class SecondStage:
         else:
             coordinates = kernel_features(Z, kernel="rbf", gamma="median", rank=KERNEL_RANK, center=True)
             values, iota = coordinates(Z), KERNEL_IOTA
-        return cls(coordinates, values, PairProblem.of(values, graph, spread=spread, iota=iota))
+        return cls(coordinates, PairProblem.of(values, graph, spread=spread, iota=iota))
 
     def fit(self, known: Constraints, *, strength: float, n_components: int) -> tuple[SecondView, NDArray[np.float64]]:
         """The view for these pairs, and the rows in it."""
         eigenvalues, directions = self.problem.solve(known, strength, n_components)
         # Coordinates have signs of their own, so it is the embedded rows that decide.
-        plain = self.problem.rows @ directions
+        plain = np.asarray(self.problem.along(directions))
         embedded = fix_signs(plain.T).T
         directions = np.where(np.einsum("ij,ij->j", plain, embedded) < 0, -directions, directions)
-        mean = self.values.mean(axis=0)
         # The pair problem scales its rows to total variance 1; the directions take that scale along.
-        centred = self.values - mean
-        variance = float(np.einsum("ij,ij->", centred, centred)) / len(centred)
-        scaled = directions / np.sqrt(variance if variance > 0 else 1.0)
-        return SecondView(self.coordinates, mean, scaled, eigenvalues), embedded
+        scaled = directions / self.problem.size
+        return SecondView(self.coordinates, self.problem.mean, scaled, eigenvalues), embedded

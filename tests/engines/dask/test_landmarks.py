@@ -1,0 +1,66 @@
+"""Methods that learn from landmarks of a large dask array, and place all its rows by blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pairlens import Constraints, PairLens
+from pairlens.engines import config_context
+from pairlens.exceptions import ApproximationWarning
+
+dask = pytest.importorskip("dask", reason="dask arrays need pairlens[dask]")
+da = pytest.importorskip("dask.array", reason="dask arrays need pairlens[dask]")
+
+METHODS = [PairLens(2, random_state=0), PairLens(3, random_state=0)]
+
+
+@pytest.fixture(autouse=True)
+def in_this_process():
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 600)
+    return rng.standard_normal((600, 6)) + 6 * np.eye(3, 6)[y], y
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_few_rows_give_what_an_array_gives(table, method):
+    X, y = table
+    known = Constraints.from_labels(y, n_pairs=60, random_state=0)
+    expected = method.fit(X, constraints=known).transform(X)
+    places = method.fit(da.from_array(X, chunks=(250, 3)), constraints=known).transform(
+        da.from_array(X, chunks=(250, 3))
+    )
+    assert isinstance(places, da.Array)
+    assert places.chunks[0] == (250, 250, 100)
+    np.testing.assert_allclose(places.compute(), expected, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_landmarks_stand_for_many_rows(table, method):
+    X, y = table
+    rows, known = da.from_array(X, chunks=(250, 6)), Constraints.from_labels(y, n_pairs=60, random_state=0)
+    with (
+        config_context(landmark_rows=200),
+        pytest.warns(ApproximationWarning, match=r"learns from \d+ of the 600 rows"),
+    ):
+        model = method.fit(rows, constraints=known)
+    assert model.transform(rows).shape == (600, method.n_components)
+    assert model.score(X, y) > 0.95
+    given = {tuple(pair) for pair in np.concatenate([known.must_link, known.cannot_link]).tolist()}
+    assert {tuple(pair) for pair in model.suspicious_pairs().pairs.tolist()} == given
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_a_bad_value_is_named_when_the_chunk_is_computed(table, method):
+    X, y = table
+    model = method.fit(X, constraints=Constraints.from_labels(y, n_pairs=60, random_state=0))
+    X = X.copy()
+    X[400, 2] = np.nan
+    with pytest.raises(ValueError, match="row 150 of a chunk, column 2"):
+        model.transform(da.from_array(X, chunks=(250, 6))).compute()
