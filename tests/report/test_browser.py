@@ -20,6 +20,7 @@ from pairlens.report import Report, build_report
 from tests.report.pages import HOSTILE
 
 pytest.importorskip("plotly", reason="the report needs plotly: pip install 'pairlens[report]'")
+api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
 
 # Machines without a graphics card draw WebGL in software.
 ARGUMENTS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
@@ -101,7 +102,6 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     found = next((path for name in names if (path := shutil.which(name))), None)
     if found is None:

@@ -64,7 +64,7 @@ Pairs = Annotated[
     Path | None,
     typer.Option(
         "--pairs",
-        help="Answered pairs: CSV or JSON lines with a, b, kind (must-link, cannot-link, prefer) and perhaps weight.",
+        help="Answered pairs: CSV or JSON lines with a, b, kind (must-link, cannot-link, prefer), optionally weight.",
         show_default=False,
     ),
 ]
@@ -116,15 +116,13 @@ IdColumn = Annotated[
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(
-        "--drop", metavar="COLUMNS", help="Columns to leave out, with commas between them.", show_default=False
-    ),
+    typer.Option("--drop", metavar="COLUMNS", help="Columns to leave out, comma-separated.", show_default=False),
 ]
 Columns = Annotated[
     Path | None,
     typer.Option(
         "--columns",
-        help="File with name, role and perhaps weight of columns that should be read otherwise than they would be.",
+        help="File with name, role and optionally weight of columns, to override how they are read.",
         show_default=False,
     ),
 ]
@@ -132,22 +130,22 @@ Strict = Annotated[
     bool,
     typer.Option("--strict", help="Numbers only: refuse missing cells and leave out text, instead of encoding it."),
 ]
-OneHot = Annotated[bool, typer.Option("--one-hot", help="Make features of text columns, one for each word.")]
+OneHot = Annotated[bool, typer.Option("--one-hot", help="One-hot encode text columns.")]
 Impute = Annotated[
-    ImputeBy | None, typer.Option("--impute", help="Fill in missing numbers by the median.", show_default=False)
+    ImputeBy | None, typer.Option("--impute", help="Replace missing numbers by the median.", show_default=False)
 ]
 Scale = Annotated[
     ScaleBy,
     typer.Option(
         "--scale",
-        help="How columns are made comparable; auto: every column of a table counts alike, arrays by z-scores.",
+        help="How columns are scaled; auto gives every column of a table the same weight and standardises arrays.",
     ),
 ]
-Dims = Annotated[str, typer.Option("--dims", help="Number of directions; auto where the method finds it itself.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Makes results repeatable.")]
+Dims = Annotated[str, typer.Option("--dims", help="Number of directions, or auto where the method can choose it.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Random seed: equal seeds give equal results.")]
 Folds = Annotated[int, typer.Option("--folds", min=2, help="Folds of the cross-validation over the pairs.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace results that are there already.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing results.")]
 OnConflict = Annotated[
     Conflict | None,
     typer.Option(

@@ -77,9 +77,7 @@ def ask(
     ] = None,
     show: Annotated[
         list[str] | None,
-        typer.Option(
-            "--show", metavar="COLUMNS", help="Columns to show, with commas between them.", show_default=False
-        ),
+        typer.Option("--show", metavar="COLUMNS", help="Columns to show, comma-separated.", show_default=False),
     ] = None,
     drop: options.Drop = None,
     columns: options.Columns = None,
@@ -88,7 +86,7 @@ def ask(
     impute: options.Impute = None,
     seed: options.Seed = 0,
 ) -> None:
-    """Ask about rows, the most telling question first, and write the answers as pairlens fit --pairs reads them.
+    """Ask about rows, the most informative question first, and write the answers as pairlens fit --pairs reads them.
 
     Every answer is kept in a journal beside the file, so the same command goes on where it was stopped.
     """

@@ -29,8 +29,8 @@ def compare(
         typer.Option(
             "--methods",
             metavar="NAMES",
-            help="Methods to compare, with commas between them; all that suit the pairs by default. PCA and no "
-            "reduction are always there.",
+            help="Methods to compare, comma-separated; by default all that suit the pairs. PCA and no "
+            "reduction are always included.",
             autocompletion=options.complete_method,
             show_default=False,
         ),

@@ -46,7 +46,7 @@ def fit(
         typer.Option(
             "--method",
             metavar="NAME",
-            help="The method: pairmap by default, pairlens unless --dims is 2, wsdr if there are only preferences.",
+            help="The method; by default pairmap with --dims 2, else pairlens; wsdr with preferences alone.",
             autocompletion=options.complete_method,
             show_default=False,
         ),

@@ -59,7 +59,7 @@ def sample(
     fraction: Annotated[
         float | None, typer.Option("--fraction", help="Draw this share of all pairs of labelled rows.")
     ] = None,
-    flip: Annotated[float, typer.Option("--flip", help="Share of the answers to make wrong, as people do.")] = 0.0,
+    flip: Annotated[float, typer.Option("--flip", help="Share of the answers to make wrong.")] = 0.0,
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,

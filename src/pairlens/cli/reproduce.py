@@ -21,10 +21,10 @@ class ProfileName(StrEnum):
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help='"list", "all", experiments, or beginnings of their names such as "bwdr".'),
+        typer.Argument(help='"list", "all", experiments, or prefixes of their names such as "bwdr".'),
     ] = None,
-    runs: Annotated[int | None, typer.Option(min=1, help="Repetitions, instead of those of the profile.")] = None,
-    sets: Annotated[list[str] | None, typer.Option(help="Only this data set; may be given several times.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Number of runs, instead of that of the profile.")] = None,
+    sets: Annotated[list[str] | None, typer.Option(help="Only this data set; may be repeated.")] = None,
     profile: Annotated[
         ProfileName, typer.Option(help="quick: few runs on small sets. full: the protocols of the papers.")
     ] = ProfileName.quick,

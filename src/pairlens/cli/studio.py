@@ -36,7 +36,7 @@ def studio(
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option("--host", help="Address to answer at; others than this machine need --token.")
+        str, typer.Option("--host", help="Address to listen on; any but this machine's needs --token.")
     ] = "127.0.0.1",
     port: Annotated[
         int | None,
@@ -48,7 +48,7 @@ def studio(
         typer.Option(
             "--annotators",
             metavar="NAMES",
-            help="Who answers, with commas between them: one link each.",
+            help="Names of the annotators, comma-separated; each gets a link.",
             show_default=False,
         ),
     ] = None,
@@ -85,18 +85,16 @@ def studio(
     ] = None,
     files: Annotated[
         Path | None,
-        typer.Option(
-            "--files", help="Folder that the pictures lie in; by default that of the table.", show_default=False
-        ),
+        typer.Option("--files", help="Folder with the pictures; by default that of the table.", show_default=False),
     ] = None,
     token: Annotated[
         str | None,
         typer.Option(
-            "--token", help="Secret of the link, at least 16 characters; needed with --host.", show_default=False
+            "--token", help="Secret in the link, at least 16 characters; needed with --host.", show_default=False
         ),
     ] = None,
     remap: Annotated[
-        bool, typer.Option("--remap", help="The table has changed since: find the answered rows by their ids.")
+        bool, typer.Option("--remap", help="The table has changed: match the answered rows by id.")
     ] = False,
 ) -> None:
     """Answer questions about the rows on a local page, beside a live map of them.

@@ -18,14 +18,14 @@ Model = Annotated[
 def transform(
     model: Model,
     data: options.Data,
-    out: Annotated[Path, typer.Option("--out", help="File to write; its ending says which kind.")],
+    out: Annotated[Path, typer.Option("--out", help="File to write; its extension gives the format.")],
     id_column: options.IdColumn = None,
     rep: options.Rep = None,
     drop: options.Drop = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Put the rows of a file through a model, a chunk at a time, so that files larger than memory are no trouble."""
+    """Transform the rows of a file with a model, chunk by chunk: the file may be larger than memory."""
     from pairlens.cli._work import check_new
     from pairlens.io.streams import embed_file
     from pairlens.io.tables import kind_of
