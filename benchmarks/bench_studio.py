@@ -1,6 +1,9 @@
 """Eight people who answer every 200 ms: what an answer and the next question take, and that nothing is lost.
 
 ``python -m benchmarks.bench_studio [--people 8] [--seconds 60] [--rows 1797]``
+
+``--fits`` measures instead what the studio computes for 20,000 and 100,000 rows of 50 numbers: the first view, the
+views after more answers, and the map.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +119,53 @@ def measure(n_people: int, seconds: float, n_rows: int) -> dict[str, float]:
     }
 
 
+def fits(n_rows: int) -> dict[str, float]:
+    """Seconds of the first view, of later ones, and of maps: the first, and one that starts from it."""
+    from pairlens import Constraints
+    from pairlens.asking import Lens
+    from pairlens.asking.view import FitJob
+    from pairlens.studio.maps import LensMapper, MapJob, by_lens, make_mapper
+
+    rows, groups = table(n_rows)
+    found: dict[str, float] = {}
+
+    def timed(name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        start = time.perf_counter()
+        result = function(*arguments)
+        found[name] = time.perf_counter() - start
+        return result
+
+    lens = timed("rows prepared", Lens, rows.X)
+    some = np.random.default_rng(0).choice(n_rows, 80, replace=False)
+    for number, n_pairs in enumerate((0, 200, 220)):
+        drawn = Constraints.from_labels(groups[some], n_pairs=n_pairs, random_state=0) if n_pairs else None
+        known = Constraints(
+            *((some[pairs] for pairs in (drawn.must_link, drawn.cannot_link)) if drawn is not None else ()),
+            n_samples=n_rows,
+        )
+        job = FitJob(str(number), known, n_pairs, 0)
+        view = timed(f"view of {n_pairs} pairs", lens.fit, job)
+        timed(f"rows in the view of {n_pairs} pairs", lens.look, view)
+        if number == 0:
+            mapper = LensMapper(lens) if by_lens(n_rows, False) else make_mapper(rows.X)
+        if number:
+            timed(f"map of {n_pairs} pairs", mapper.fit, MapJob(n_pairs, known), None)
+    return found
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--rows", type=int, default=1797)
+    parser.add_argument("--fits", action="store_true")
     chosen = parser.parse_args()
+    if chosen.fits:
+        for n_rows in (20_000, 100_000):
+            for name, seconds in fits(n_rows).items():
+                print(f"{n_rows:>9,} rows {name:>30}  {seconds:6.2f} s")
+        return
     for name, value in measure(chosen.people, chosen.seconds, chosen.rows).items():
         print(f"{name:>22}  {value:,.1f}")
 

@@ -186,6 +186,17 @@ def test_several_at_once():
         asker.ask_many(-1)
 
 
+def test_undo_brings_a_question_back_that_somebody_else_was_asked_because_of_it():
+    asker = Asker(X, random_state=0, lens=LENS, overlap=0.99)
+    first = asker.ask("ann")
+    asker.tell(first, "different")
+    also = next(question for _ in range(20) if (question := asker.ask("ben")).purpose == "overlap")
+    assert set(also.pairs) == set(first.pairs)
+    asker.undo("ann")
+    assert asker.ask("ann") == first
+    assert [question.rows for question in asker.pending() if set(question.pairs) == set(first.pairs)] == [first.rows]
+
+
 def test_a_tenth_overlaps_and_agreement_is_measured():
     asker = Asker(X, random_state=0, refit_every=50, lens=LENS, overlap=0.3)
     rng = np.random.default_rng(0)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import httpx
 import numpy as np
@@ -110,7 +111,9 @@ def _studios() -> Iterator[Callable[..., Any]]:
     def start(path: Path, *, store: Path | None = None, remap: bool = False, **options: Any) -> Studio:
         shown = {name: options.pop(name) for name in ("drop", "show", "image", "text", "files") if name in options}
         rows = rows_from_file(path, ids=options.pop("ids", "name"), **shown)
-        kept = open_store(store or path.with_name(f"{path.stem}.answers.db"), rows, remap=remap)
+        # The seed of a new store, so that the same questions come each time.
+        with patch("pairlens.studio.run.secrets.randbelow", return_value=len(running)):
+            kept = open_store(store or path.with_name(f"{path.stem}.answers.db"), rows, remap=remap)
         running.append(Studio.prepare(rows, kept, port=0, **options).start())
         return running[-1]
 

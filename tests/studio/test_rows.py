@@ -7,9 +7,9 @@ import base64
 import numpy as np
 import pandas
 import pytest
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_wine
 
-from pairlens import Constraints, load
+from pairlens import Constraints, LinearPairLens, load
 from pairlens.studio.maps import MapJob, align, make_mapper
 from pairlens.studio.results import Snapshot, make_model, make_report
 from pairlens.studio.rows import rows_from_array, rows_from_file
@@ -132,3 +132,12 @@ def test_every_mapper_gives_two_finite_columns(ranking):
             places = mapper.fit(MapJob(2, constraints), None)
             assert places.shape == (60, 2)
             assert np.isfinite(places).all()
+
+
+def test_the_map_of_many_rows_is_the_linear_view(monkeypatch):
+    monkeypatch.setattr("pairlens.studio.maps.MOST_FOR_LAYOUT", 50)
+    X, y = load_wine(return_X_y=True)
+    pairs = Constraints.from_labels(y, n_pairs=40, random_state=0)
+    places = make_mapper(X).fit(MapJob(40, pairs), None)
+    view = LinearPairLens(2, random_state=0).fit(X, constraints=pairs).transform(X)
+    np.testing.assert_allclose(np.abs(np.corrcoef(places.T, view.T)[:2, 2:].diagonal()), 1, atol=1e-9)

@@ -296,6 +296,10 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
             if annotator is None or self._log[at].question.annotator == annotator:
                 entry = self._log[at]
                 self._undone.append(entry.question)
+                for other in self._leases.questions():
+                    # Somebody was asked the same because of this answer; now it is this person's question again.
+                    if other.purpose == "overlap" and not set(entry.question.pairs).isdisjoint(other.pairs):
+                        self._leases.drop(other.id)
                 self._rewrite(at, [])
                 return entry
         return None

@@ -56,18 +56,17 @@ class MapKeeper:
 
     Parameters
     ----------
-    X : array of shape (n_rows, n_features)
-    ranking : bool
-        Whether people are asked which row is better.
+    worker : Worker
+        The process that makes maps.
     later : callable
         Runs a function in the session's thread.
     drawn : callable
         Called there when a fit has ended, with whether there is a new map.
     """
 
-    def __init__(self, X: NDArray[np.float64], ranking: bool, later: Later, drawn: Callable[[bool], None]) -> None:
+    def __init__(self, worker: Worker, later: Later, drawn: Callable[[bool], None]) -> None:
         self.state = MapState()
-        self._worker = Worker(("pairlens.studio.maps:prepare_map", X, ranking))
+        self._worker = worker
         self._later = later
         self._drawn = drawn
         self._running: Future[Any] | None = None

@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 
 from pairlens.supervision import Constraints, Preferences
 
-__all__ = ["MapJob", "Mapper", "align", "fit_lens", "fit_map", "make_mapper", "prepare_lens", "prepare_map"]
+__all__ = [
+    "MapJob",
+    "Mapper",
+    "align",
+    "by_lens",
+    "fit_lens",
+    "fit_map",
+    "make_mapper",
+    "prepare_lens",
+    "prepare_map",
+    "send_lens",
+]
 
 Points = NDArray[np.float64]
 
@@ -62,6 +73,27 @@ class EstimatorMapper:
         model = self._estimator()
         known = job.constraints if job.constraints is not None and job.constraints.n_pairs else None
         return _plane(model.fit(self.X, constraints=known).transform(self.X))
+
+
+class LensMapper:
+    """A map by the linear view that the asker chooses by: what depends on the rows alone is not computed again.
+
+    Parameters
+    ----------
+    lens : pairlens.asking.Lens
+    """
+
+    name = "LinearPairLens"
+
+    def __init__(self, lens: Any) -> None:
+        self._lens = lens
+
+    def fit(self, job: MapJob, last: Points | None) -> Points:
+        """Fit again: two scatters and a small eigenproblem."""
+        from pairlens.asking.view import FitJob
+
+        known = job.constraints if job.constraints is not None else Constraints(n_samples=self._lens.n_rows)
+        return _plane(self._lens.look(self._lens.fit(FitJob("", known, job.n_answers, 0))))
 
 
 class LayoutMapper:
@@ -116,6 +148,11 @@ class RankingMapper:
         return _plane(WSDR(2, random_state=0).fit(rows, preferences=known).transform(rows))
 
 
+def by_lens(n_rows: int, ranking: bool) -> bool:
+    """Whether the map is the view of the asker's own lens, made by the process that holds it."""
+    return n_rows > MOST_FOR_LAYOUT and not ranking
+
+
 def make_mapper(X: NDArray[np.float64], ranking: bool = False) -> Mapper:
     """The best map there is for rows of this number.
 
@@ -124,10 +161,11 @@ def make_mapper(X: NDArray[np.float64], ranking: bool = False) -> Mapper:
     if ranking:
         return RankingMapper(X)
     import pairlens
-    from pairlens import LinearPairLens, PairLens
+    from pairlens import PairLens
+    from pairlens.asking import Lens
 
-    if len(X) > MOST_FOR_LAYOUT:
-        return EstimatorMapper(X, lambda: LinearPairLens(2, random_state=0), "LinearPairLens")
+    if by_lens(len(X), ranking):
+        return LensMapper(Lens(X))
     layout = getattr(pairlens, "PairMap", None)
     if layout is not None and find_spec("openTSNE") is not None:
         return LayoutMapper(X, layout)
@@ -169,6 +207,8 @@ def prepare_map(state: dict[str, Any], X: NDArray[np.float64], ranking: bool) ->
 
 def fit_map(state: dict[str, Any], job: MapJob, last: Points | None) -> tuple[str, Points]:
     """A job: the name of the map and its places, laid on the last one."""
+    if "mapper" not in state:
+        state["mapper"] = LensMapper(state["lens"])
     with warnings.catch_warnings():
         # What the estimators warn of (few answers, contradictions) the page says in its own place.
         warnings.simplefilter("ignore")

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from pairlens.asking import Asker, PreferenceAsker, Question
 from pairlens.studio.mapping import MapKeeper, MapState
-from pairlens.studio.maps import MapJob
+from pairlens.studio.maps import MapJob, by_lens
 from pairlens.studio.replay import Answer, History
 from pairlens.studio.results import Snapshot
 from pairlens.studio.rows import Rows
@@ -84,7 +84,10 @@ class Session:
         self._first: dict[str, list[str]] = {}
         ranking = settings.question == "prefer"
         self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X, ranking))
-        self._maps = MapKeeper(rows.X, ranking, self._later, self._drawn)
+        # Of many rows one process holds what is prepared, for questions and maps alike.
+        shared = by_lens(rows.n_rows, ranking)
+        mapping = self._lens if shared else Worker(("pairlens.studio.maps:prepare_map", rows.X, ranking))
+        self._maps = MapKeeper(mapping, self._later, self._drawn)
         self._fitting: Future[Any] | None = None
         self._n_changes, self._n_views = 0, 0
         self._closed = False
@@ -93,10 +96,10 @@ class Session:
 
     def start(self) -> None:
         """Prepare in the background; questions come when the listener hears "ready"."""
-        self._draw()
         self._lens.submit("pairlens.studio.maps:send_lens").add_done_callback(
             lambda future: self._later(self._begin, future)
         )
+        self._draw()
 
     def _begin(self, future: Future[Any]) -> None:
         chosen: dict[str, Any] = {
