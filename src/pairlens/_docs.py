@@ -5,11 +5,20 @@ from __future__ import annotations
 import inspect
 import re
 
+SHARED = {
+    "Parameters": """\
+neighbors : {"auto", "exact", "approx"}, default="auto"
+    How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
+    in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
+    25,000 dense rows in memory (docs/scaling.md)."""
+}
+"""What parameters mean that classes without a common base have."""
+
 HEADER = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
 def complete_docstring(cls: type) -> None:
-    """Add the parameters and attributes that the docstring of a class leaves to its base classes.
+    """Add the parameters and attributes that the docstring of a class leaves to its base classes, or to `SHARED`.
 
     So a class describes what is its own, or other than in its base class, and `help` and the pages show everything:
     parameters in the order of ``__init__``, attributes those of the class first.
@@ -23,7 +32,7 @@ def complete_docstring(cls: type) -> None:
         return
     own = _sections(cls)
     bases = [_sections(base) for base in cls.__mro__[1:] if base.__module__.startswith("pairlens.") and base.__doc__]
-    parameters, attributes = (_described(name, own, bases) for name in ("Parameters", "Attributes"))
+    parameters, attributes = (_described(name, own, [*bases, SHARED]) for name in ("Parameters", "Attributes"))
     accepted = [name for name in inspect.signature(cls).parameters if name in parameters]
     parameters = {name: parameters[name] for name in accepted} | _entries(own.get("Parameters", ""))
     complete = {"": own[""], "Parameters": _joined(parameters), "Attributes": _joined(attributes)}

@@ -40,10 +40,6 @@ class LocalityPreserving(LinearPairTransformer):
         The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
     theta : float, optional
         Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
-    neighbors : {"auto", "exact", "approx"}, default="auto"
-        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
-        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-        25,000 dense rows in memory (docs/scaling.md).
     """
 
     _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED

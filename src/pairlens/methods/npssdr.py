@@ -38,10 +38,6 @@ class NPSSDR(LinearPairTransformer):
         Regularisation of the local reconstruction, relative to the trace of the local Gram matrix.
     gamma : float, optional
         Former name of `alpha`. It still works, with a FutureWarning.
-    neighbors : {"auto", "exact", "approx"}, default="auto"
-        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
-        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-        25,000 dense rows in memory (docs/scaling.md).
 
     Attributes
     ----------

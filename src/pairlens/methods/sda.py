@@ -41,10 +41,6 @@ class SDA(LinearPairTransformer):
         Weight of the neighbourhoods.
     beta : float, default=0.01
         Weight of the length of the direction.
-    neighbors : {"auto", "exact", "approx"}, default="auto"
-        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
-        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-        25,000 dense rows in memory (docs/scaling.md).
 
     Attributes
     ----------

@@ -52,10 +52,6 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         Number of directions. "auto" takes the number that :class:`LinearPairLens` finds from held-out pairs.
     guard : bool, default=True
         Whether to compare with :class:`KernelBWDR`, or :class:`KernelWBDR`.
-    neighbors : {"auto", "exact", "approx"}, default="auto"
-        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
-        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-        25,000 dense rows in memory (docs/scaling.md).
     standardize : bool or "auto", default="auto"
         Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
         keeps. Choose False for features on one scale of their own, such as principal components.

@@ -53,10 +53,6 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
         How far pairs spread: the probability that a walk from the row of a pair goes on.
     prior : float or "auto", default="auto"
         Strength c of the local prior; "auto" is 2 / purity.
-    neighbors : {"auto", "exact", "approx"}, default="auto"
-        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
-        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-        25,000 dense rows in memory (docs/scaling.md).
     standardize : bool or "auto", default="auto"
         Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
         keeps. Choose False for features on one scale of their own, such as principal components.
