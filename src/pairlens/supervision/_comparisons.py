@@ -13,6 +13,7 @@ from pairlens.supervision._cycles import find_cycles
 from pairlens.supervision._entries import name_rows, read_rows, read_weights
 from pairlens.supervision._inputs import PairsLike
 from pairlens.supervision._pairs import (
+    AnswerTable,
     FloatArray,
     IntArray,
     as_n_samples,
@@ -25,7 +26,6 @@ from pairlens.supervision._pairs import (
 from pairlens.supervision._tables import Source
 from pairlens.supervision._tabular import Reading, TabularAnswers
 from pairlens.supervision._tuples import (
-    TupleTable,
     merge_tuples,
     parse_tuples,
     positions_in,
@@ -39,7 +39,7 @@ class Comparisons(TabularAnswers):
     """What :class:`Triplets` and :class:`Quadruplets` share: each says that one pair of rows is closer than another."""
 
     __slots__ = ("_table",)
-    _table: TupleTable
+    _table: AnswerTable
 
     _WHAT: ClassVar[str]
     """What one of them is called."""
@@ -119,7 +119,7 @@ class Comparisons(TabularAnswers):
         """The rows that occur in a comparison, sorted."""
         return distinct(self._table.members)
 
-    def _tables(self) -> tuple[TupleTable, ...]:
+    def _tables(self) -> tuple[AnswerTable, ...]:
         return (self._table,)
 
     def _with(self, *tables: Any) -> Self:
@@ -128,7 +128,7 @@ class Comparisons(TabularAnswers):
     def _resized(self, n_samples: int | None) -> Self:
         return self._derived(_table=self._table, _n_samples=n_samples)
 
-    def _turned(self, tables: tuple[Any, ...], chosen: list[NDArray[np.bool_]]) -> tuple[TupleTable, ...]:
+    def _turned(self, tables: tuple[Any, ...], chosen: list[NDArray[np.bool_]]) -> tuple[AnswerTable, ...]:
         kept, moved = tables[0].select(~chosen[0]), tables[0].select(chosen[0])
         turned = tuple_table(self._opposite(moved.members), moved.weight, what=self._WHAT)
         return (merge_tuples([kept, turned], what=self._WHAT),)
@@ -203,7 +203,7 @@ class Comparisons(TabularAnswers):
         made._check_fits(n_samples)
         return made
 
-    def _settled(self, table: TupleTable, policy: OnConflict) -> TupleTable:
+    def _settled(self, table: AnswerTable, policy: OnConflict) -> AnswerTable:
         check_policy(policy)
         denied = positions_in(table, self._canonical(self._opposite(table.members))) >= 0
         if not denied.any():

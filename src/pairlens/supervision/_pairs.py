@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,43 +26,52 @@ _SHIFT = 32
 _LOW = (1 << _SHIFT) - 1
 
 
-class PairTable(NamedTuple):
-    """Distinct pairs in lexicographic order; ``weight`` is None where every pair weighs 1."""
+class AnswerTable(NamedTuple):
+    """Distinct answers about rows in lexicographic order; ``weight`` is None where every one weighs 1."""
 
-    pairs: IntArray
+    members: IntArray
     weight: FloatArray | None
 
     @property
-    def members(self) -> IntArray:
-        """The rows of each answer, as every table of answers has them."""
-        return self.pairs
-
-    @property
-    def keys(self) -> IntArray:
-        return encode(self.pairs[:, 0], self.pairs[:, 1])
-
-    @property
     def size(self) -> int:
-        return len(self.pairs)
+        """Number of answers."""
+        return len(self.members)
 
     @property
     def weights(self) -> FloatArray:
-        """One weight per pair, without memory of its own where all are 1."""
+        """One weight per answer, without memory of its own where all are 1."""
         return np.broadcast_to(np.float64(1.0), self.size) if self.weight is None else self.weight
 
     @property
     def total(self) -> float:
+        """Sum of the weights."""
         return float(self.size) if self.weight is None else float(self.weight.sum())
 
     @property
     def n_rows(self) -> int:
         """One more than the largest row number."""
-        return int(self.pairs.max()) + 1 if self.size else 0
+        return int(self.members.max()) + 1 if self.size else 0
 
-    def select(self, index: NDArray[Any]) -> PairTable:
-        """The pairs at a mask or at increasing positions, so that the order stays."""
+    def select(self, index: NDArray[Any]) -> Self:
+        """The answers at a mask or at increasing positions, so that the order stays."""
         weight = None if self.weight is None else self.weight[index]
-        return PairTable(freeze(self.pairs[index]), frozen_weight(weight))
+        return type(self)(freeze(self.members[index]), frozen_weight(weight))
+
+
+class PairTable(AnswerTable):
+    """Distinct pairs."""
+
+    __slots__ = ()
+
+    @property
+    def pairs(self) -> IntArray:
+        """The rows of each pair."""
+        return self.members
+
+    @property
+    def keys(self) -> IntArray:
+        """The pairs as one integer each, in ascending order."""
+        return encode(self.members[:, 0], self.members[:, 1])
 
     def weight_at(self, keys: IntArray) -> FloatArray:
         """The weight of each pair of `keys`, 0 where this table does not have it."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pairlens.supervision._inputs import PairsLike, refuse_set
 from pairlens.supervision._pairs import (
+    AnswerTable,
     FloatArray,
     IntArray,
     check_fits,
@@ -23,34 +23,7 @@ from pairlens.supervision._pairs import (
 )
 
 
-class TupleTable(NamedTuple):
-    """Distinct tuples of rows in lexicographic order; ``weight`` is None where every one weighs 1."""
-
-    members: IntArray
-    weight: FloatArray | None
-
-    @property
-    def size(self) -> int:
-        """Number of tuples."""
-        return len(self.members)
-
-    @property
-    def weights(self) -> FloatArray:
-        """One weight per tuple, without memory of its own where all are 1."""
-        return np.broadcast_to(np.float64(1.0), self.size) if self.weight is None else self.weight
-
-    @property
-    def n_rows(self) -> int:
-        """One more than the largest row number."""
-        return int(self.members.max()) + 1 if self.size else 0
-
-    def select(self, index: NDArray[Any]) -> TupleTable:
-        """The tuples at a mask or at increasing positions, so that the order stays."""
-        weight = None if self.weight is None else self.weight[index]
-        return TupleTable(freeze(self.members[index]), frozen_weight(weight))
-
-
-def tuple_table(members: IntArray, weight: FloatArray | None, *, what: str) -> TupleTable:
+def tuple_table(members: IntArray, weight: FloatArray | None, *, what: str) -> AnswerTable:
     """Sort the tuples and add up the weights of equal ones; tuples of weight 0 say nothing and are dropped."""
     columns = tuple(members.T[::-1])
     # Sums depend on the order of their terms, and the order of the tuples must not matter: equal ones go by weight.
@@ -66,7 +39,7 @@ def tuple_table(members: IntArray, weight: FloatArray | None, *, what: str) -> T
             total = np.add.reduceat(weight[order], starts) if len(starts) else np.empty(0)
     found, kept = ordered[starts], total > 0
     check_weight_sums(found, total, weight_name="weight", what=what)
-    return TupleTable(freeze(found[kept]), frozen_weight(total[kept]))
+    return AnswerTable(freeze(found[kept]), frozen_weight(total[kept]))
 
 
 def parse_tuples(
@@ -95,14 +68,14 @@ def parse_tuples(
     return array, values
 
 
-def merge_tuples(tables: list[TupleTable], *, what: str) -> TupleTable:
+def merge_tuples(tables: list[AnswerTable], *, what: str) -> AnswerTable:
     """One table of the tuples of several; the weights of a tuple in more than one of them add up."""
     plain = all(table.weight is None for table in tables)
     weight = None if plain else np.concatenate([table.weights for table in tables])
     return tuple_table(np.concatenate([table.members for table in tables]), weight, what=what)
 
 
-def positions_in(table: TupleTable, wanted: IntArray) -> IntArray:
+def positions_in(table: AnswerTable, wanted: IntArray) -> IntArray:
     """The position of each of `wanted` in the table, -1 where it is not there."""
     both = np.concatenate([table.members, wanted])
     _, codes = np.unique(both, axis=0, return_inverse=True)
@@ -113,8 +86,8 @@ def positions_in(table: TupleTable, wanted: IntArray) -> IntArray:
 
 
 def take_tuples(
-    table: TupleTable, rows: IntArray, n_samples: int, canonical: Callable[[IntArray], IntArray], *, what: str
-) -> TupleTable:
+    table: AnswerTable, rows: IntArray, n_samples: int, canonical: Callable[[IntArray], IntArray], *, what: str
+) -> AnswerTable:
     """The tuples among `rows`, renumbered; where a row comes more than once, every copy inherits its tuples."""
     copies = np.bincount(rows, minlength=n_samples)
     kept = table.select(np.all(copies[table.members] > 0, axis=1, keepdims=True)[:, 0])
