@@ -25,7 +25,7 @@ class Settings:
     exact_rows : int
         Rows of a dask array up to which neighbours are searched exactly, over all pairs of chunks.
     landmark_rows : int
-        Rows that stand for all where neighbours are not searched exactly, or a method needs its rows in memory.
+        Rows that represent all others where neighbours are not searched exactly, or a method needs its rows in memory.
     """
 
     tf32: bool = False

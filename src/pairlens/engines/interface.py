@@ -49,7 +49,7 @@ class Placement(Enum):
     ANYWHERE = "anywhere"
     """On any number of machines: the method touches its rows by the operations of this module only."""
     ANYWHERE_SEARCHED = "anywhere, searched"
-    """The same, and all rows are compared with all: above the setting `exact_rows`, landmarks stand for the rows of a
+    """The same, and all rows are compared with all: above the setting `exact_rows`, landmarks represent the rows of a
     dask array."""
 
 

@@ -114,7 +114,7 @@ def approximate_neighbors(
 
 @dataclass(frozen=True)
 class _Cells:
-    """Points (rows that stand for a group) in cells.
+    """Points (rows that represent a group) in cells.
 
     Attributes
     ----------
@@ -264,7 +264,7 @@ class _Lists:
         return own[some], index, key
 
     def merge(self, own: Index, others: Index, keys: Float32) -> None:
-        """Take the best of what the lists of `own`, each once, hold and are offered; nobody is listed twice."""
+        """Take the best of what the lists of `own`, each once, hold and are offered; no row is listed twice."""
         mine = self.index[own]
         known = (others[:, :, None] == mine[:, None, :]).any(axis=2)
         index = np.concatenate([mine, others], axis=1)

@@ -194,7 +194,7 @@ def generate(known: Constraints, mutual: Mutual, *, unit: float = 1.0) -> Genera
 
 
 def _without_doubles(labels: IntArray, special: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows that are enough to follow the rules, and for every row the place of the one among them that stands for it.
+    """Rows that are enough to follow the rules, and for every row the place of the one among them that represents it.
 
     Labelled rows about which nothing else is said have the same friends and the same enemies as the others of their
     class. Two of them are kept, for two are friends.
@@ -233,7 +233,7 @@ def _follow(known: Constraints, mutual: Mutual, unit: float) -> _Ways:
 
 
 def _relation(pairs: IntArray, weight: NDArray[np.float64] | float, n: int) -> sparse.csr_array:
-    """The symmetric relation that pairs i < j stand for."""
+    """The symmetric relation of pairs i < j."""
     value = np.broadcast_to(weight, len(pairs))
     half = sparse.csr_array((value, (pairs[:, 0], pairs[:, 1])), shape=(n, n))
     return (half + half.T).tocsr()

@@ -186,7 +186,7 @@ def _open(archive: zipfile.ZipFile, size: int, name: str) -> tuple[dict[str, Any
             f"{name} was written by pairlens {manifest.get('pairlens')} in format {written}, and pairlens "
             f"{__version__} reads formats up to {FORMAT_VERSION}: upgrade pairlens to load it"
         )
-    # Signed by nobody, so no protection against malice; it tells a file that was changed or mixed up from a whole one.
+    # A checksum without a signature: it detects damaged files, not deliberate changes.
     if archive.comment.decode("ascii", "replace") != sha256(text).hexdigest():
         raise ModelFileError(f"{name} has been changed since pairlens.save wrote it: its manifest does not match")
     return manifest, members

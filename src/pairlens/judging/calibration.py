@@ -7,7 +7,7 @@ A non-negative logistic model: with the distances :math:`d_1, \ldots, d_K` of a 
 
 fitted to held-out pairs by maximum likelihood with the penalty :math:`(b_k s_k)^2 / 2`, :math:`s_k` the standard
 deviation of :math:`d_k`; a is free. No slope can be negative, so a longer pair is never the more probable one, and
-where distances tell nothing all slopes are 0 and the probability is the share of must-links.
+where distances do not separate the two kinds all slopes are 0 and the probability is the share of must-links.
 
 Answers need not be about random pairs: often as many must-links are asked for as cannot-links, whatever the number of
 groups. Such a model says "same" too often of two random rows. :func:`base_rate` estimates the share :math:`\pi` of
@@ -219,7 +219,7 @@ def _fit(
         share = (np.count_nonzero(same) + 1) / (len(same) + 2)
         return PairModel(float(logit(share)), np.zeros(n_spaces)), 0.0, None
     mean, deviation = distances.mean(axis=0), distances.std(axis=0)
-    # Rounding is no spread: a space in which all pairs are equally long tells nothing.
+    # A space in which all pairs are equally long, up to rounding, is not used.
     varies = deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300)
     unit = np.where(varies, deviation, np.inf)
     standard = (distances - mean) / unit

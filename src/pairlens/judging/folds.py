@@ -91,7 +91,7 @@ def _at_most(known: Constraints, random_state: Any) -> Constraints:
 def _selected(known: Constraints, must: NDArray[np.bool_], cannot: NDArray[np.bool_]) -> Constraints:
     """Some of the pairs, with their weights."""
     with warnings.catch_warnings():
-        # What was accepted as contradictory when it was built is no news.
+        # Contradictions were reported when the constraints were built.
         warnings.simplefilter("ignore", ConflictWarning)
         return Constraints(
             known.must_link[must],

@@ -14,7 +14,7 @@ from pairlens.supervision import Constraints
 def into_memory(
     method: str, rows: Rows, known: Constraints, may_be: Placement
 ) -> tuple[Rows, Constraints, IntArray | None]:
-    """The rows to learn from, and what is known about them: as they are, copied, or landmarks that stand for all.
+    """The rows to learn from, and what is known about them: as they are, copied, or landmarks that represent all.
 
     The numbers of the landmarks come third; None if all rows are there.
 

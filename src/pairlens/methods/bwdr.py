@@ -109,8 +109,8 @@ def compress_within(S_W: Matrix, S_B: Matrix, k: int, threshold: float) -> Penci
     return between[:k], compressed @ rotation[:, :k]
 
 
-def warn_if_must_links_are_mute(method: BWDR | KernelBWDR, stretched: int, repel: Matrix) -> None:
-    """Say so where the stretched directions are no more than those asked for, so that S_W only rotates them."""
+def warn_without_influence(method: BWDR | KernelBWDR, stretched: int, repel: Matrix) -> None:
+    """Warn if no more directions are stretched than are asked for: S_W then only rotates them."""
     if stretched <= method.n_components < np.linalg.matrix_rank(repel):
         warn_user(
             f"{type(method).__name__}: {method.n_components} directions already hold more than "
@@ -209,7 +209,7 @@ class BWDR(IncrementalPairTransformer):
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
         solution, stretched = stretch_between(attract, repel, self.n_components, self.threshold)
-        warn_if_must_links_are_mute(self, stretched, repel)
+        warn_without_influence(self, stretched, repel)
         return solution
 
 

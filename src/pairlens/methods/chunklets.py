@@ -23,7 +23,7 @@ class RCA(IncrementalPairTransformer):
     that :math:`W C_w W' = I`. With ``n_components = n_features`` this is the whitening of :math:`C_w`, up to a rotation
     that no distance feels.
 
-    Choose it when there are only must-links, clean ones: one wrong link joins two chunklets for good.
+    Choose it when there are only must-links, and they are correct: one wrong link joins two chunklets.
 
     Attributes
     ----------

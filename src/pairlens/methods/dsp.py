@@ -267,7 +267,7 @@ class DSP(LinearPairTransformer):
 
 
 def cannot_links(known: Constraints) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The cannot-links with a factor each: 1, or where labels imply too many, what each one drawn stands for."""
+    """The cannot-links with a factor each: 1, or where labels imply too many, how many each one drawn represents."""
     given = known.explicit.cannot_link
     implied = known.n_cannot_link - len(given)
     if known.labels is None or implied <= MAX_IMPLIED:
@@ -275,7 +275,7 @@ def cannot_links(known: Constraints) -> tuple[NDArray[np.int64], NDArray[np.floa
         return pairs, np.ones(len(pairs))
     drawn = Constraints.from_labels(known.labels, n_pairs=MAX_IMPLIED, random_state=0).cannot_link
     warn_user(
-        f"the labels imply {implied:,} cannot-links; {len(drawn):,} of them, drawn with a fixed seed, stand for all.",
+        f"the labels imply {implied:,} cannot-links; {len(drawn):,} of them, drawn with a fixed seed, represent all.",
         ApproximationWarning,
     )
     factor = np.repeat([1.0, implied / len(drawn)], [len(given), len(drawn)])

@@ -78,7 +78,7 @@ class IncrementalPairTransformer(LinearPairTransformer):
     def _sum_up(self, rows: Rows, known: Constraints) -> BatchSums:
         with np.errstate(over="ignore", invalid="ignore"):
             moments = Moments.of(rows)
-            # Squares that leave float32 would be lost to all later batches.
+            # Squares that overflow float32 could not be recovered in later batches.
             if rows.dtype != np.float64 and not np.isfinite(moments.about(moments.mean)).all():
                 return self._sum_up(rows.astype(np.float64), known)
             space = RowSpace(rows, moments.mean)

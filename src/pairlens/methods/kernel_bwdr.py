@@ -11,7 +11,7 @@ from pairlens.methods.bwdr import (
     compress_within,
     shrunk_scatters,
     stretch_between,
-    warn_if_must_links_are_mute,
+    warn_without_influence,
 )
 from pairlens.methods.kernel import KernelPairTransformer
 from pairlens.spectral.eigen import Matrix, Pencil
@@ -94,7 +94,7 @@ class KernelBWDR(KernelPairTransformer):
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
         solution, stretched = stretch_between(attract, repel, self.n_components, self.threshold)
-        warn_if_must_links_are_mute(self, stretched, repel)
+        warn_without_influence(self, stretched, repel)
         return solution
 
 

@@ -1,4 +1,4 @@
-"""The few array operations that NumPy and torch spell differently, told apart by the array at hand."""
+"""The few array operations that NumPy and torch spell differently, chosen by the type of the array."""
 
 from __future__ import annotations
 

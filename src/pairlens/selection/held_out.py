@@ -131,7 +131,7 @@ def held_out_accuracy(
 
 def _fitted(model: Any, X: ArrayLike, constraints: Constraints | None, preferences: Preferences | None) -> Any:
     with warnings.catch_warnings():
-        # What a fold lacks is no news about the whole.
+        # That a fold has too few pairs says nothing about all of them.
         warnings.simplefilter("ignore", SupervisionWarning)
         return fit_model(clone(model), X, constraints, preferences)
 

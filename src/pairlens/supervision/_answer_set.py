@@ -223,7 +223,7 @@ class AnswerSet:
 
 
 def common_n_samples(*sizes: int | None) -> int | None:
-    """The number of rows on which all agree; None where nobody knows it."""
+    """The number of rows on which all agree; None where it is unknown to all."""
     known = sorted({size for size in sizes if size is not None})
     if len(known) > 1:
         raise ValueError(f"n_samples must agree: one side is about {known[0]} rows and another about {known[-1]}")

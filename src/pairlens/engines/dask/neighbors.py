@@ -44,7 +44,7 @@ class Points:
     start : int
         Number of the first row.
     stands : bool array of shape (n,)
-        Which rows are searched for near ones and found as such; others have one that stands for them.
+        Which rows are searched for near ones and found as such; the others have one that represents them.
     F : array of shape (n, rank)
         What else is known about them.
     """
@@ -56,7 +56,7 @@ class Points:
 
     @classmethod
     def of(cls, block: Block, start: int) -> Points:
-        """Rows that all stand for themselves."""
+        """Rows of which none represents another."""
         return cls(block, start, np.ones(len(block), dtype=bool), np.empty((len(block), 0)))
 
     def before(self, other: Points) -> Points:
@@ -123,7 +123,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Found:
-    """Near rows of those rows of a chunk that stand for themselves, and far rows of all.
+    """Near rows of those rows of a chunk that no other represents, and far rows of all.
 
     `largest` is the largest key of near rows, for comparisons that keep it.
     """

@@ -267,7 +267,7 @@ def _mapped(block: Block, function: Callable[[Block], Block]) -> Block:
 
 def read_chunk(block: Block, start: int, scatter: bool, local: IntArray) -> tuple[Moments, Block]:
     """Moments and some rows of a chunk."""
-    # Squares that overflow are noticed at the end, by whoever asked for them.
+    # The caller checks the result for squares that overflowed.
     with np.errstate(over="ignore", invalid="ignore"):
         moments = Moments.of(block, scatter=scatter)
     if not np.isfinite(moments.mean).all():

@@ -54,7 +54,7 @@ class Collapsed:
     group : int array of shape (n,)
         Group of each row.
     first : int array of shape (n_groups,)
-        The first row of each group, which stands for it; ascending.
+        The first row of each group, which represents it; ascending.
     members : int array of shape (n,)
         All rows, sorted by group, ascending inside.
     start : int array of shape (n_groups + 1,)
@@ -97,7 +97,7 @@ class Collapsed:
 
     @property
     def representative(self) -> Index:
-        """For each row the one that stands for its group."""
+        """For each row the one that represents its group."""
         return self.first[self.group]
 
     def expand(

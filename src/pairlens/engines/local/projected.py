@@ -176,7 +176,7 @@ class LocalProjectedRows:
 class ProjectedScreen:
     """Halved squared projected distances and squared input distances of blocks of rows.
 
-    Rows for which another one stands are infinitely far from all others in the former. `largest` is the largest halved
+    Rows that another one represents are infinitely far from all others in the former. `largest` is the largest halved
     squared projected distance seen.
     """
 
@@ -190,7 +190,7 @@ class ProjectedScreen:
         self.tie = TIE * rows._unit / rows.diameter
         unit = float(np.finfo(dtype).eps) / 2
         of_kernel = 2 * rows._rate * (rows._rows.X.shape[1] + 16) * unit * rows._rows.square
-        # Where a squared distance may come out far below zero, its exponential must not run away.
+        # Where rounding may make a squared distance negative by much, its exponential is bounded.
         self.clip = float(of_kernel.max()) > 0.01
         of_product = 2 * (rows.F.shape[1] + 32) * unit * (1 + np.sqrt(np.maximum(1 - 2 * self.level, 0))) ** 2
         # A sum of two bounds of the form (r + s)² is at most one of that form, by the triangle inequality.
@@ -203,7 +203,7 @@ class ProjectedScreen:
 
     def _refine(self, rows: Index, cols: Index) -> Float64:
         keys = np.full(rows.size, np.inf)
-        # Rows for which another one stands list nobody, and are asked about with n in the place of a row.
+        # Rows that another one represents have no list; the selection asks about them with n as the other row.
         real = cols < self.rows.n
         halved, squared = self.rows._halved(rows[real], cols[real])
         keys[real] = halved + self.tie * squared

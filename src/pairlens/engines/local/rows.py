@@ -24,7 +24,7 @@ def row_blocks(n_rows: int, row_bytes: int, block_bytes: int = BLOCK_BYTES) -> I
 
 @interface.read_ahead.register(object)
 def read_ahead(X: Rows, rows: IntArray, *, scatter: bool) -> None:
-    """Nothing: the rows are at hand."""
+    """Does nothing: the rows are in memory."""
 
 
 @interface.take_rows.register(object)

@@ -15,7 +15,7 @@ its row holds so far. What happens then depends on how the screen compares with 
   of the k-th key stays; should more than the spare places do so, these are refined and the best k kept. In the end
   the few that are left are refined.
 
-Either way a poor screen costs time, never correctness.
+Either way an inaccurate screen costs time, never correctness.
 
 Each row meets the others in ascending order of index, because tiles run through the upper triangle row by row and are
 merged in that order. So a newcomer that only ties with the k-th key has the larger index, and is refused by the
@@ -181,7 +181,7 @@ def crowding(criterion: Criterion, rows: slice, keys: Floats, sign: int) -> floa
     """Fraction of a sample's pairs that its screen cannot tell from the k-th of their row.
 
     ``keys`` is the tile of the sample ``rows`` with itself; ``sign`` is -1 where the largest keys are wanted. Tells
-    whether a coarse screen will do, or will drown in ties and near-duplicates.
+    whether a coarse screen is enough, or leaves too many ties and near-duplicates to refine.
     """
     k = criterion.k
     if keys.shape[1] <= k:
@@ -196,7 +196,7 @@ class _Best:
     """The best of each row so far, for keys in quanta that are better when smaller (``sign`` -1 turns them round).
 
     A newcomer to row i is of interest if its key, less its error, lies below ``limit[i]``. Whatever is held within
-    ``slack[i]`` of the k-th cannot be told from it yet.
+    ``slack[i]`` of the k-th cannot be distinguished from it yet.
     """
 
     def __init__(self, criterion: Criterion, n: int, sign: int) -> None:
@@ -209,7 +209,7 @@ class _Best:
         self.held = np.full((n, self.width), complex(np.inf, n))
 
     def start(self, rows: slice, sample: slice, keys: Floats) -> None:
-        """Bound the rows by their k-th best key in a sample; ties stay welcome, for the sample is out of order."""
+        """Bound the rows by their k-th best key in a sample; ties are accepted, for the sample is out of order."""
         if keys.shape[1] > self.k:  # one more than k, for the row itself may be among them
             kth = kth_bound(keys, self.k + 1, self.sign)
             self.limit[rows] = np.rint(kth / self.criterion.quantum + self.criterion.error(rows, sample)) + 0.5

@@ -251,7 +251,7 @@ def error_unit(rows: TorchRows, dtype: torch.dtype) -> float:
 
 @dataclass(frozen=True)
 class TiledStrip:
-    """A strip whose keys are at hand.
+    """A strip whose keys are known already.
 
     Attributes
     ----------

@@ -42,7 +42,7 @@ def _square(rows: Tensor) -> Tensor:
 
 @interface.read_ahead.register(TensorRows)
 def read_ahead(X: TensorRows, rows: IntArray, *, scatter: bool) -> None:
-    """Nothing: the rows are at hand."""
+    """Does nothing: the rows are on the device."""
 
 
 @interface.take_rows.register(TensorRows)

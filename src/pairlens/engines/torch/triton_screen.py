@@ -34,7 +34,7 @@ try:
 
     jit = triton.jit
 except ImportError:
-    # Without Triton nobody calls the kernels, but the module can be read.
+    # Without Triton the kernels are never called, but the module can be imported.
     def jit(kernel):
         return kernel
 
@@ -321,7 +321,7 @@ class _Kernels:
         self.own_gain["near"], self.gain["near"] = self.own_gain["far"], self.gain["far"]
 
     def project(self, F: Tensor, rate: float, more: float, hidden: Tensor) -> None:
-        """Let near mean near in projected distance; hidden rows are near to nobody.
+        """Let near mean near in projected distance; hidden rows are near to none.
 
         The error of squared distances goes into the exponent: where rows are so far apart that the kernel vanishes,
         it does no harm.
