@@ -152,3 +152,27 @@ def test_bad_tables_end_in_one_line(answers, cli, cells, message):
     write(answers / "data.csv", {"a": cells, "b": ["y"] * 4}, range(4))
     (answers / "pairs.csv").write_text("a,b,kind\nr0,r1,same\nr2,r3,different\n", encoding="utf-8")
     assert message in cli("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--out", "r").error
+
+
+def test_a_column_of_5000_words(answers, cli):
+    rng = np.random.default_rng(4)
+    n = 6_000
+    names = ["".join(letters) for letters in rng.choice(list("abcdefghij"), (5_000, 7))]
+    columns = {
+        "name": [names[i] for i in [*range(5_000), *rng.integers(0, 5_000, n - 5_000)]],
+        "size": [f"{v:.3f}" for v in [*NUMBERS[:, 0], *rng.normal(0, 1, n - N)]],
+    }
+    assert len(set(columns["name"])) > 4_900
+    write(answers / "data.csv", columns, range(n))
+    fit = ("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--out", "r", "--folds", "2")
+    outcome = cli(*fit, "--method", "linear-pairlens")
+    assert outcome.code == 0, outcome.err
+    run = json.loads((answers / "r" / "run.json").read_text(encoding="utf-8"))
+    found = {column["name"]: column for column in run["data"]["encoding"]}
+    assert (found["name"]["role"], found["name"]["n_features"]) == ("short text", 20)
+    write(answers / "new.csv", columns, range(50))
+    assert cli("transform", "r/model.pairlens", "new.csv", "--id", "id", "--out", "new-view.csv").code == 0
+    page = (answers / "r" / "report.html").read_text(encoding="utf-8")
+    section = page.partition('id="columns"')[2].partition("</section>")[0]
+    assert "short text" in section
+    assert "2 of 2 columns used" in section
