@@ -31,6 +31,7 @@ HOMES = {
     "null-space": "pairlens.kernels.nullspace.NullSpace",
     "number-column": "pairlens.tables.columns.NumberColumn",
     "pair-model": "pairlens.judging.calibration.PairModel",
+    "pair-probability": "pairlens.judging.probability.PairProbability",
     "pair-table": "pairlens.supervision._pairs.PairTable",
     "second-stage": "pairlens.methods.pairlens.second_stage.SecondView",
     "standardiser": "pairlens.methods.pairlens.coordinates.Standardiser",

@@ -2,6 +2,7 @@
 
 from pairlens.judging.folds import PairFolds
 from pairlens.judging.held_out import HeldOutDistances, held_out_distances
+from pairlens.judging.probability import pair_proba
 from pairlens.judging.scores import HeldOutScore, auc, auc_standard_error, pair_auc, share_standard_error
 from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
 from pairlens.judging.views import pair_distance
@@ -16,6 +17,7 @@ __all__ = [
     "held_out_distances",
     "pair_auc",
     "pair_distance",
+    "pair_proba",
     "share_standard_error",
     "suspicious_pairs",
 ]

@@ -16,6 +16,8 @@ from pairlens.supervision import Constraints
 
 MAX_PAIRS = 20_000
 """Most pairs that take part in a cross-validation; from more, this many are drawn."""
+PAIRS_PER_ROW = 2
+"""More pairs than this for each row in them imply one another."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,15 @@ class PairFolds:
             must, cannot = (np.asarray(out[pairs].any(axis=1)) for pairs in (known.must_link, known.cannot_link))
             splits.append((_selected(known, ~must, ~cannot), _selected(known, must, cannot)))
         return cls(known, tuple(splits))
+
+    @classmethod
+    def draw_independent(cls, known: Constraints, n_splits: int, random_state: Any) -> PairFolds:
+        """Folds over the pairs, or over the rows where there are more than two pairs for each row in them.
+
+        Parameters are those of :meth:`draw`.
+        """
+        draw = cls.draw if known.n_pairs <= PAIRS_PER_ROW * len(known.rows) else cls.draw_rows
+        return draw(known, n_splits, random_state)
 
     def __iter__(self) -> Iterator[tuple[Constraints, Constraints]]:
         return iter(self.splits)

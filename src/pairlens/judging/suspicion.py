@@ -9,10 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
+from pairlens.engines import IntArray
+from pairlens.judging.calibration import MISTAKES, fit_with_mistakes, probability_wrong
 from pairlens.judging.held_out import HeldOutDistances
+from pairlens.judging.probability import distance_columns, pair_weights
 
-PENALTY_INVERSE = 1000.0
-"""Nearly no penalty: just enough for a finite slope where distance tells all pairs apart."""
+__all__ = ["STANDS_OUT", "SuspiciousPairs", "suspicion_of", "suspicious_pairs"]
+
+STANDS_OUT = 0.5
+"""An answer stands out if it is more probably wrong than right."""
+FOLDS = 3
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,7 @@ class SuspiciousPairs:
     link : int array of shape (n_pairs,)
         +1 for a must-link, -1 for a cannot-link.
     suspicion : array of shape (n_pairs,)
-        Estimated probability, from the held-out distance of the pair, that it is of the other kind.
+        Estimated probability that the answer is wrong, from models that did not see it.
     """
 
     pairs: NDArray[np.int64]
@@ -34,6 +40,12 @@ class SuspiciousPairs:
 
     def __len__(self) -> int:
         return len(self.pairs)
+
+    @property
+    def standing_out(self) -> SuspiciousPairs:
+        """Those that are more probably wrong than right: with a suspicion above one half. Often there are none."""
+        count = int(np.count_nonzero(self.suspicion > STANDS_OUT))
+        return SuspiciousPairs(self.pairs[:count], self.link[:count], self.suspicion[:count])
 
     def to_frame(self) -> Any:
         """As a pandas DataFrame with the columns a, b, link and suspicion."""
@@ -48,35 +60,52 @@ class SuspiciousPairs:
         )
 
 
-def suspicious_pairs(held_out: HeldOutDistances) -> SuspiciousPairs:
-    """Rank pairs by how far the distance in a view that did not see them contradicts them.
+def suspicion_of(
+    distances: NDArray[np.float64], same: NDArray[np.bool_], weight: NDArray[np.float64], fold: IntArray
+) -> tuple[NDArray[np.float64], float]:
+    """How probable it is that each answer is wrong, by models fitted to the answers of other folds.
 
-    A logistic model of the kind on the rank of the distance says how likely a pair of that distance is of the other
-    kind. It knows how many there are of each: where most pairs are cannot-links and mistakes fall on all alike, a
-    must-link is wrong more often. Where longer pairs are not the cannot-links, there is no such model, and the
-    suspicion of a pair is the share of the other kind whose distances contradict it.
+    Parameters
+    ----------
+    distances : array of shape (n_pairs, n_spaces)
+        Of pairs in spaces that did not see them.
+    same : bool array of shape (n_pairs,)
+        The answers.
+    weight : array of shape (n_pairs,)
+    fold : int array of shape (n_pairs,)
+
+    Returns
+    -------
+    wrong : array of shape (n_pairs,)
+    mistakes : float
+        Estimated share of wrong answers.
     """
-    must, cannot = held_out.must[:, -1], held_out.cannot[:, -1]
-    link = np.repeat([1, -1], [len(must), len(cannot)])
-    suspicion = _of_other_kind(np.concatenate([must, cannot]), link)
-    if suspicion is None:
-        shorter_cannot = np.searchsorted(np.sort(cannot), must) / len(cannot)
-        longer_must = 1 - np.searchsorted(np.sort(must), cannot, side="right") / len(must)
-        suspicion = np.concatenate([shorter_cannot, longer_must])
+    probable = fit_with_mistakes(distances, same, weight)[1]
+    wrong = np.zeros(len(distances))
+    for number in np.unique(fold):
+        inside = fold == number
+        models = fit_with_mistakes(distances[~inside], same[~inside], weight[~inside])[0]
+        for share, chance, truth in zip(MISTAKES, probable, models):
+            wrong[inside] += chance * probability_wrong(truth(distances[inside]), same[inside], float(share))
+    return wrong, float(probable @ MISTAKES)
+
+
+def suspicious_pairs(held_out: HeldOutDistances, n_dims: int | None = None) -> SuspiciousPairs:
+    """Rank pairs by how probable it is that their answers are wrong, given distances in views that did not see them.
+
+    The models of what is true and of mistakes are those of :mod:`pairlens.judging.calibration`; each answer is judged
+    by models fitted to other answers.
+
+    Parameters
+    ----------
+    held_out : HeldOutDistances
+    n_dims : int, optional
+        Number of directions of the view; all that were measured by default.
+    """
+    squared = np.concatenate([held_out.must, held_out.cannot])[:, :n_dims]
+    same = np.repeat([True, False], [len(held_out.must), len(held_out.cannot)])
+    fold = np.random.default_rng(0).permutation(len(same)) % FOLDS
+    wrong = suspicion_of(distance_columns(squared), same, pair_weights(held_out.known), fold)[0]
     pairs = np.concatenate([held_out.known.must_link, held_out.known.cannot_link])
-    order = np.argsort(-suspicion, kind="stable")
-    return SuspiciousPairs(pairs[order], link[order], suspicion[order])
-
-
-def _of_other_kind(distance: NDArray[np.float64], link: NDArray[np.int64]) -> NDArray[np.float64] | None:
-    """Probability that a pair of such a distance is of the other kind; None if must-links are not the shorter ones."""
-    from sklearn.linear_model import LogisticRegression
-
-    # Of equal distances the middle rank, so that their order does not matter.
-    ordered = np.sort(distance)
-    rank = (np.searchsorted(ordered, distance) + np.searchsorted(ordered, distance, side="right")) / (2 * len(distance))
-    model = LogisticRegression(C=PENALTY_INVERSE).fit(rank[:, None], link)
-    if model.coef_[0, 0] >= 0:
-        return None
-    together = model.predict_proba(rank[:, None])[:, 1]
-    return np.where(link > 0, 1 - together, together)
+    order = np.argsort(-wrong, kind="stable")
+    return SuspiciousPairs(pairs[order], np.where(same, 1, -1)[order], wrong[order])

@@ -44,12 +44,17 @@ def pair_distance(view: Any, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
     (2,)
     """
     left, right = _plain(view.transform(A)), _plain(view.transform(B))
+    check_paired(left, right)
+    return ((left - right) ** 2).sum(1) ** 0.5
+
+
+def check_paired(left: Any, right: Any) -> None:
+    """ValueError unless both sides of the pairs have the same number of rows."""
     if left.shape[0] != right.shape[0]:
         raise ValueError(
             f"A has {left.shape[0]} rows and B {right.shape[0]}: row i of A and row i of B are one pair, so both need "
             "the same number."
         )
-    return ((left - right) ** 2).sum(1) ** 0.5
 
 
 def _plain(view: Any) -> Any:

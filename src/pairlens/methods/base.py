@@ -38,6 +38,7 @@ from pairlens.engines import (
 )
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import pair_auc
+from pairlens.judging.probability import PairProbabilities
 from pairlens.judging.views import LinearView, PairView
 from pairlens.methods._memory import into_memory
 from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
@@ -156,7 +157,7 @@ class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return tags
 
 
-class SpectralPairTransformer(PairTransformer):
+class SpectralPairTransformer(PairProbabilities, PairTransformer):
     """Methods made of two scatters and an eigenproblem.
 
     A method adds which scatters attract and repel (:meth:`_scatters`), and which eigenproblem turns them into
@@ -196,6 +197,7 @@ class SpectralPairTransformer(PairTransformer):
 
     def _learn(self, rows: Rows, known: Constraints) -> None:
         """Learn, in float64 where squares leave the range of float32."""
+        self._probability = None
         try:
             self._learn_in_dtype(rows, known)
         except FloatingPointError:

@@ -22,6 +22,7 @@ from pairlens._threads import fitting_threads
 from pairlens._warnings import warn_fallback
 from pairlens.engines import IntArray, Rows, checked_rows, column_means, project
 from pairlens.judging import pair_auc
+from pairlens.judging.probability import PairProbabilities
 from pairlens.judging.views import LinearView
 from pairlens.preference.linear import minimize
 from pairlens.preference.pairs import Floats, Pairs
@@ -236,7 +237,7 @@ class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return tags
 
 
-class PairScored(MetricLearner):
+class PairScored(PairProbabilities, MetricLearner):
     """A metric learner that classes or pairs judge."""
 
     __metadata_request__fit: ClassVar = {"constraints": True}
@@ -269,3 +270,7 @@ class PairScored(MetricLearner):
         """
         embedded = np.asarray(self.transform(X))
         return pair_auc(embedded, combine(y, constraints, len(embedded)), sample_weight)
+
+    def _keep(self, place: Coordinates, L: Floats, dtype: np.dtype[Any]) -> Self:
+        self._probability = None
+        return super()._keep(place, L, dtype)

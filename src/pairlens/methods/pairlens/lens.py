@@ -156,11 +156,14 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         if isinstance(Z, np.ndarray) and searches_approximately(Z, self.neighbors):
             # One search serves all folds: what is near in the view of some pairs is not far in that of all.
             candidates, _ = nearest_rows(Z, min(CANDIDATES, len(Z) - 1), search=self.neighbors)
-        self._second, _ = self._second_stage(Z, known, candidates)
+        self._second, embedded = self._second_stage(Z, known, candidates)
         self.chosen_ = "diffusion" if self.n_components_ == 2 else "kernel"
         self.eigenvalues_ = self._second.eigenvalues
         self._other: KernelBWDR | None = None
         self._ask_the_guard(rows, first, known, candidates)
+        if self._other is not None:
+            embedded = self._embedded(np.asarray(rows) if isinstance(rows, TensorRows) else rows)
+        self._calibrate_by_held_out(np.var(embedded, axis=0))
         self._warn_of_contradiction()
         if len(self.eigenvalues_) < self.n_components_:
             warn_user(

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import Interval, StrOptions
-from pairlens.engines import Placement, Rows
+from pairlens.engines import Placement, Rows, project
 from pairlens.exceptions import ConflictWarning
 from pairlens.graphs.nearest import SEARCHES
+from pairlens.judging.probability import in_memory
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.methods.pairlens.coordinates import LEAST_COORDINATES, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FEWEST_FOR_FOLDS, FirstStage
@@ -215,4 +216,6 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
 
     def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
         self.n_components_ = directions.shape[1]
+        embedded = project(space.rows, np.zeros(space.dim), directions.T)
+        self._calibrate_by_held_out(np.var(in_memory(embedded), axis=0))
         super()._keep(space, directions, X)

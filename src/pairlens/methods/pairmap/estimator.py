@@ -18,6 +18,8 @@ from pairlens.engines import IntArray, Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.walks import near_graph
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
+from pairlens.judging.probability import FEWEST_OF_A_KIND
+from pairlens.judging.views import check_paired
 from pairlens.methods.base import PairTransformer
 from pairlens.methods.pairlens import ScaleAware
 from pairlens.methods.pairmap.affinities import LongRange, joined, long_range, random_partners, tsne_affinities
@@ -34,7 +36,7 @@ from pairlens.methods.pairmap.layout import (
     principal_start,
 )
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
-from pairlens.methods.pairmap.probability import FEWEST_OF_A_KIND, Judgement, enough_pairs, judged, pair_distances
+from pairlens.methods.pairmap.probability import Judgement, enough_pairs, judged, pair_distances
 from pairlens.methods.pairmap.spaces import Prepared, Seen, Spaces, local_metric
 from pairlens.supervision import Constraints
 
@@ -320,11 +322,7 @@ class PairMap(ScaleAware):
         """
         check_is_fitted(self)
         left, right = self._read(A, fitting=False), self._read(B, fitting=False)
-        if left.shape[0] != right.shape[0]:
-            raise ValueError(
-                f"A has {left.shape[0]} rows and B {right.shape[0]}: row i of A and row i of B are one pair, so both "
-                "need the same number."
-            )
+        check_paired(left, right)
         if self._judgement is None:
             return np.full(left.shape[0], self._prior)
         near, far = self._reached(left), self._reached(right)

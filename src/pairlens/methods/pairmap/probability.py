@@ -15,14 +15,9 @@ from numpy.typing import NDArray
 
 from pairlens.engines import IntArray
 from pairlens.judging import PairFolds
-from pairlens.judging.calibration import (
-    MISTAKES,
-    PairModel,
-    base_rate,
-    fit_pair_model,
-    fit_with_mistakes,
-    probability_wrong,
-)
+from pairlens.judging.calibration import PairModel, base_rate, fit_pair_model
+from pairlens.judging.probability import FEWEST_OF_A_KIND
+from pairlens.judging.suspicion import suspicion_of
 from pairlens.supervision import Constraints
 
 __all__ = ["HeldOutPairs", "Judgement", "drawn_folds", "enough_pairs", "judged", "pair_distances"]
@@ -30,8 +25,6 @@ __all__ = ["HeldOutPairs", "Judgement", "drawn_folds", "enough_pairs", "judged",
 Float64 = NDArray[np.float64]
 
 FOLDS = 3
-PAIRS_PER_ROW = 2
-FEWEST_OF_A_KIND = 3
 FEWEST_HELD_OUT = 5
 
 
@@ -42,8 +35,7 @@ def enough_pairs(known: Constraints) -> bool:
 
 def drawn_folds(known: Constraints, rng: np.random.Generator) -> PairFolds:
     """Three folds over the pairs, or over the rows where pairs imply one another."""
-    draw = PairFolds.draw if known.n_pairs <= PAIRS_PER_ROW * len(known.rows) else PairFolds.draw_rows
-    return draw(known, FOLDS, rng)
+    return PairFolds.draw_independent(known, FOLDS, rng)
 
 
 def pair_distances(left: tuple[Float64, ...], right: tuple[Float64, ...], evidence: Float64) -> Float64:
@@ -148,16 +140,13 @@ def judged(
     effective = float(min(known.n_pairs, 2 * len(known.rows)))
     weight = held_out.weight * min(1.0, effective / count)
     model = fit_pair_model(held_out.distances, held_out.same, weight)
-    _, probable = fit_with_mistakes(held_out.distances, held_out.same, weight)
-    together, wrong = np.empty(count), np.zeros(count)
+    wrong, mistakes = suspicion_of(held_out.distances, held_out.same, weight, held_out.fold)
+    together = np.empty(count)
     for number in range(FOLDS):
         inside = held_out.fold == number
         # Not only the spaces: the probability too comes from other pairs than those it is of.
         part = held_out.distances[~inside], held_out.same[~inside], weight[~inside]
-        tested, answers = held_out.distances[inside], held_out.same[inside]
-        together[inside] = fit_pair_model(*part)(tested)
-        for share, chance, truth in zip(MISTAKES, probable, fit_with_mistakes(*part)[0]):
-            wrong[inside] += chance * probability_wrong(truth(tested), answers, float(share))
+        together[inside] = fit_pair_model(*part)(held_out.distances[inside])
     # Two answers about one pair may contradict each other: both are listed.
     said = np.column_stack([held_out.pairs, held_out.same])
     _, first, back, times = np.unique(said, axis=0, return_index=True, return_inverse=True, return_counts=True)
@@ -170,5 +159,5 @@ def judged(
         same=held_out.same[first],
         together=np.bincount(back, together) / times,
         wrong=np.bincount(back, wrong) / times,
-        mistakes=float(probable @ MISTAKES),
+        mistakes=mistakes,
     )

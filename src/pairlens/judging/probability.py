@@ -1,0 +1,213 @@
+r"""The probability that two rows belong together, from their distance in a view.
+
+With :math:`d_k` the distance of a pair in the first k directions of a view, over the square root of twice their total
+variance,
+
+.. math::
+    P(\text{same}) = \sigma\Bigl(a - \sum_k b_k \sqrt{d_k}\Bigr), \qquad b_k \ge 0, \qquad k = 1, 2, 4, \ldots,
+
+up to all directions. The model is that of :mod:`pairlens.judging.calibration`, fitted to pairs that the view did not
+see. The share of must-links among the answers is the probability of a pair about whose distance nothing is known, so
+it should be that of the pairs to be judged.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+
+from pairlens._sklearn import check_is_fitted
+from pairlens.judging.calibration import PairModel, fit_pair_model
+from pairlens.judging.folds import PAIRS_PER_ROW, PairFolds
+from pairlens.judging.held_out import HeldOutDistances, held_out_distances
+from pairlens.judging.views import check_paired
+from pairlens.supervision import Constraints
+from pairlens.supervision.combined import combine
+
+__all__ = ["FEWEST_OF_A_KIND", "PairProbabilities", "PairProbability", "distance_columns", "pair_proba", "pair_weights"]
+
+Float64 = NDArray[np.float64]
+
+CALIBRATION_FOLDS = 3
+FEWEST_OF_A_KIND = 3
+"""Pairs of a kind below which nothing is calibrated."""
+
+
+def distance_columns(squared: Float64) -> Float64:
+    """Roots of the distances in the first 1, 2, 4, ... and all directions.
+
+    Parameters
+    ----------
+    squared : array of shape (n_pairs, n_dims)
+        Squared distances in the first directions, as in :class:`HeldOutDistances`.
+    """
+    n_dims = squared.shape[1]
+    dims = sorted({n_dims, *(2**power for power in range(n_dims.bit_length()) if 2**power <= n_dims)})
+    return np.asarray(squared[:, np.array(dims) - 1] ** 0.25)
+
+
+def pair_weights(known: Constraints) -> Float64:
+    """Weights of the must-links, then of the cannot-links, smaller where pairs imply one another."""
+    weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
+    return np.asarray(weight * min(1.0, PAIRS_PER_ROW * len(known.rows) / max(1, len(weight))))
+
+
+@dataclass(frozen=True)
+class PairProbability:
+    """The model of a view.
+
+    Attributes
+    ----------
+    model : PairModel
+    variance : array of shape (n_dims,)
+        Total variance of the first directions.
+    """
+
+    model: PairModel
+    variance: Float64
+
+    @classmethod
+    def of(cls, held_out: HeldOutDistances, variance: Float64) -> PairProbability:
+        """Fit the model to held-out pairs.
+
+        Parameters
+        ----------
+        held_out : HeldOutDistances
+        variance : array of shape (n_components,)
+            Variance of each direction of the view that new pairs are measured in.
+        """
+        n_dims = min(held_out.must.shape[1], len(variance))
+        squared = np.concatenate([held_out.must, held_out.cannot])[:, :n_dims]
+        same = np.repeat([True, False], [len(held_out.must), len(held_out.cannot)])
+        model = fit_pair_model(distance_columns(squared), same, pair_weights(held_out.known))
+        total = np.cumsum(variance[:n_dims], dtype=np.float64)
+        return cls(model, np.where(total > 0, total, 1.0))
+
+    def __call__(self, left: Float64, right: Float64) -> Float64:
+        """Probabilities of pairs of embedded rows."""
+        n_dims = len(self.variance)
+        squared = np.cumsum((left[:, :n_dims] - right[:, :n_dims]) ** 2, axis=1) / (2 * self.variance)
+        return self.model(distance_columns(squared))
+
+
+class PairProbabilities:
+    """A view that says how probable it is that two rows belong together."""
+
+    _probability: PairProbability | None = None
+    transform: Callable[[Any], Any]
+
+    def calibrate(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
+        """Learn how distances in the fitted view translate to probabilities, for :meth:`pair_proba`.
+
+        The view stays as it is. Three copies of it are fitted to two thirds of the pairs each, and measure the others;
+        over rows instead of pairs where there are more than two pairs for each row in them, because pairs then imply
+        one another. So it takes three times as long as :meth:`fit`.
+
+        Parameters
+        ----------
+        X, y, constraints
+            What :meth:`fit` was given: at least three pairs of each kind.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        view = in_memory(self.transform(X))
+        known = combine(y, constraints, len(view))
+        if min(known.n_must_link, known.n_cannot_link) < FEWEST_OF_A_KIND:
+            raise ValueError(
+                f"calibrate needs at least {FEWEST_OF_A_KIND} must-links and {FEWEST_OF_A_KIND} cannot-links, and got "
+                f"{known.n_must_link} and {known.n_cannot_link}: what tells them apart cannot be learned from one kind."
+            )
+
+        def embed(train: Constraints) -> Float64:
+            with warnings.catch_warnings():
+                # What is to be said about the pairs, fit said.
+                warnings.simplefilter("ignore")
+                return in_memory(clone(self).fit(X, constraints=train).transform(X))
+
+        held_out = held_out_distances(embed, PairFolds.draw_independent(known, CALIBRATION_FOLDS, 0))
+        self._probability = PairProbability.of(held_out, view.var(axis=0))
+        return self
+
+    def pair_proba(self, A: ArrayLike, B: ArrayLike) -> Float64:
+        """Probability that rows belong together, pair by pair, calibrated by held-out pairs.
+
+        Parameters
+        ----------
+        A, B : array-like or CSR matrices of shape (n_pairs, n_features)
+            Row i of A and row i of B are one pair, of rows of :meth:`fit` or new ones.
+
+        Returns
+        -------
+        together : array of shape (n_pairs,)
+
+        See Also
+        --------
+        pairlens.judging.pair_proba : The same for a Pipeline.
+        """
+        check_is_fitted(self)
+        if self._probability is None:
+            raise ValueError(self._why_no_probability())
+        left, right = in_memory(self.transform(A)), in_memory(self.transform(B))
+        check_paired(left, right)
+        return self._probability(left, right)
+
+    def _why_no_probability(self) -> str:
+        return (
+            f"this {type(self).__name__} is not calibrated: call calibrate(X, constraints=...) after fit, with "
+            "must-links and cannot-links. It fits the view three times more, to measure pairs that it did not see."
+        )
+
+
+def pair_proba(view: Any, A: ArrayLike, B: ArrayLike) -> Float64:
+    """Probability that rows belong together, by a view or by a Pipeline that ends in one.
+
+    Parameters
+    ----------
+    view : fitted estimator or Pipeline
+        With `pair_proba`, or a Pipeline whose last step has it.
+    A, B : array-like or CSR matrices of shape (n_pairs, n_features)
+        Row i of A and row i of B are one pair.
+
+    Returns
+    -------
+    together : array of shape (n_pairs,)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from pairlens import WBDR, Constraints
+    >>> from pairlens.judging import pair_proba
+    >>> X, y = load_wine(return_X_y=True)
+    >>> pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
+    >>> view = make_pipeline(StandardScaler(), WBDR(2)).fit(X, wbdr__constraints=pairs)
+    >>> _ = view[-1].calibrate(view[:-1].transform(X), constraints=pairs)
+    >>> pair_proba(view, X[[0, 0]], X[[1, 100]]).round(1)
+    array([1., 0.])
+    """
+    if isinstance(view, Pipeline):
+        if len(view.steps) > 1:
+            A, B = view[:-1].transform(A), view[:-1].transform(B)
+        view = view.steps[-1][1]
+    if not hasattr(view, "pair_proba"):
+        raise ValueError(
+            f"{type(view).__name__} gives no probabilities of pairs: it learns from no must-links and cannot-links."
+        )
+    return np.asarray(view.pair_proba(A, B))
+
+
+def in_memory(view: Any) -> Float64:
+    """An embedding as an array, whatever it came as."""
+    view = view.to_numpy() if hasattr(view, "to_numpy") else view.cpu() if hasattr(view, "cpu") else view
+    return np.asarray(view, dtype=np.float64)
