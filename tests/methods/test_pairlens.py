@@ -408,11 +408,11 @@ def test_suspicion_is_that_of_models_fitted_to_other_answers(wine):
     roots = np.sqrt(np.sqrt(squared[:, [0, 1, 2]]))
     same = np.arange(len(roots)) < pairs.n_must_link
     fold = np.random.default_rng(0).permutation(len(roots)) % 3
-    probable = fit_with_mistakes(roots, same, np.ones(len(roots)))[1]
+    probable = fit_with_mistakes(roots, same, np.ones(len(roots)), penalty=1.0)[1]
     expected = {}
     for place, pair in enumerate(np.concatenate([pairs.must_link, pairs.cannot_link])):
         others = fold != fold[place]
-        truths = fit_with_mistakes(roots[others], same[others], np.ones(others.sum()))[0]
+        truths = fit_with_mistakes(roots[others], same[others], np.ones(others.sum()), penalty=1.0)[0]
         wrong = 0.0
         for e, chance, truth in zip(MISTAKES, probable, truths):
             right = truth(roots[[place]])[0] if same[place] else 1 - truth(roots[[place]])[0]

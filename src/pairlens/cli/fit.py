@@ -108,6 +108,7 @@ def fit(
         update(None, f"fitting {type(estimator).__name__}")
         with clock("fit"):
             fit_model(view, values, known.constraints, known.preferences)
+            _calibrate(view, values, known)
         with clock("judge"):
             score = _judged(view, values, known, folds, seed, update)
         model = Pipeline([*steps, *view.steps])
@@ -160,6 +161,17 @@ def _method(name: str | None, known: Answers, n_components: int | str, seed: int
         if source not in sources and count:
             remark(f"{name} does not use the {count:,} {words}")
     return estimator
+
+
+def _calibrate(view: Any, values: NDArray[Any], known: Answers) -> None:
+    """Make the method say how probable it is that two rows belong together, where it can and does not yet."""
+    from pairlens.judging.probability import FEWEST_OF_A_KIND
+
+    method, pairs = view.steps[-1][1], known.constraints
+    enough = min(pairs.n_must_link, pairs.n_cannot_link) >= FEWEST_OF_A_KIND
+    if enough and hasattr(method, "calibrate") and not method.is_calibrated:
+        rows = view[:-1].transform(values) if len(view.steps) > 1 else values
+        method.calibrate(rows, constraints=pairs)
 
 
 def _check_folder(out: Path, kind: str, overwrite: bool) -> None:

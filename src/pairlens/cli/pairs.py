@@ -1,4 +1,4 @@
-"""``pairlens pairs``: draw pairs from labels, find contradictions, convert files."""
+"""``pairlens pairs``: draw pairs from labels, find contradictions, convert files, judge pairs by a model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 
 from pairlens.cli import _options as options
 from pairlens.cli._console import print_json, tell
+from pairlens.cli.predict import predict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,7 +20,9 @@ SHOWN = 20
 DEFAULT_PAIRS = 60
 
 app = typer.Typer(
-    help="Draw pairs from labels, find contradictions, convert files.", no_args_is_help=True, rich_markup_mode=None
+    help="Draw pairs from labels, find contradictions, convert files, judge pairs by a model.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 PairsFile = Annotated[Path, typer.Argument(help="A file of pairs.", metavar="PAIRS", show_default=False)]
@@ -252,3 +255,6 @@ def convert(
         print_json({"out": str(out), "lines": len(file.kind)})
     else:
         tell(f"wrote {out}: {len(file.kind)} pairs")
+
+
+app.command("predict")(predict)

@@ -149,13 +149,13 @@ def fit_pair_model(distances: Float64, same: NDArray[np.bool_], weight: Float64)
 
 
 def fit_with_mistakes(
-    distances: Float64, same: NDArray[np.bool_], weight: Float64
+    distances: Float64, same: NDArray[np.bool_], weight: Float64, *, penalty: float = MISTAKES_PENALTY
 ) -> tuple[tuple[PairModel, ...], Float64]:
     """Fit the model of what is true for each of several shares of wrong answers, and say how probable each share is.
 
     The prior of the share has the density :math:`11 (1 - e)^{10}` as after ten answers known to be right. The penalty
-    of the slopes is a tenth of that of :func:`fit_pair_model`: truth is told apart more sharply than answers are.
-    Parameters are those of :func:`fit_pair_model`.
+    of the slopes is by default a tenth of that of :func:`fit_pair_model`: by several spaces together, truth is told
+    apart more sharply than answers are. Other parameters are those of :func:`fit_pair_model`.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def fit_with_mistakes(
     for number, share in enumerate(MISTAKES):
         # Exceptions and mistakes look alike from outside.
         odd = float(share + EXCEPTIONS - 2 * share * EXCEPTIONS)
-        model, loss, start = _fit(distances, same, weight, odd=odd, penalty=MISTAKES_PENALTY, start=start)
+        model, loss, start = _fit(distances, same, weight, odd=odd, penalty=penalty, start=start)
         models.append(PairModel(model.intercept, model.slopes, EXCEPTIONS))
         log_posterior[number] -= loss
     probable = np.exp(log_posterior - log_posterior.max())

@@ -138,6 +138,11 @@ class PairProbabilities:
         self._probability = PairProbability.of(held_out, view.var(axis=0))
         return self
 
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether :meth:`pair_proba` has learned from held-out pairs."""
+        return self._probability is not None
+
     def pair_proba(self, A: ArrayLike, B: ArrayLike) -> Float64:
         """Probability that rows belong together, pair by pair, calibrated by held-out pairs.
 

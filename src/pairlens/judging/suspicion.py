@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens.engines import IntArray
-from pairlens.judging.calibration import MISTAKES, fit_with_mistakes, probability_wrong
+from pairlens.judging.calibration import MISTAKES, MISTAKES_PENALTY, fit_with_mistakes, probability_wrong
 from pairlens.judging.held_out import HeldOutDistances
 from pairlens.judging.probability import distance_columns, pair_weights
 
@@ -19,6 +19,8 @@ __all__ = ["STANDS_OUT", "SuspiciousPairs", "suspicion_of", "suspicious_pairs"]
 STANDS_OUT = 0.5
 """An answer stands out if it is more probably wrong than right."""
 FOLDS = 3
+ONE_VIEW_PENALTY = 1.0
+"""One view of few directions says less about what is true than the spaces of PairMap together."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,11 @@ class SuspiciousPairs:
 
 
 def suspicion_of(
-    distances: NDArray[np.float64], same: NDArray[np.bool_], weight: NDArray[np.float64], fold: IntArray
+    distances: NDArray[np.float64],
+    same: NDArray[np.bool_],
+    weight: NDArray[np.float64],
+    fold: IntArray,
+    penalty: float = MISTAKES_PENALTY,
 ) -> tuple[NDArray[np.float64], float]:
     """How probable it is that each answer is wrong, by models fitted to the answers of other folds.
 
@@ -73,6 +79,8 @@ def suspicion_of(
         The answers.
     weight : array of shape (n_pairs,)
     fold : int array of shape (n_pairs,)
+    penalty : float
+        Of the slopes of the models.
 
     Returns
     -------
@@ -80,11 +88,11 @@ def suspicion_of(
     mistakes : float
         Estimated share of wrong answers.
     """
-    probable = fit_with_mistakes(distances, same, weight)[1]
+    probable = fit_with_mistakes(distances, same, weight, penalty=penalty)[1]
     wrong = np.zeros(len(distances))
     for number in np.unique(fold):
         inside = fold == number
-        models = fit_with_mistakes(distances[~inside], same[~inside], weight[~inside])[0]
+        models = fit_with_mistakes(distances[~inside], same[~inside], weight[~inside], penalty=penalty)[0]
         for share, chance, truth in zip(MISTAKES, probable, models):
             wrong[inside] += chance * probability_wrong(truth(distances[inside]), same[inside], float(share))
     return wrong, float(probable @ MISTAKES)
@@ -105,7 +113,8 @@ def suspicious_pairs(held_out: HeldOutDistances, n_dims: int | None = None) -> S
     squared = np.concatenate([held_out.must, held_out.cannot])[:, :n_dims]
     same = np.repeat([True, False], [len(held_out.must), len(held_out.cannot)])
     fold = np.random.default_rng(0).permutation(len(same)) % FOLDS
-    wrong = suspicion_of(distance_columns(squared), same, pair_weights(held_out.known), fold)[0]
+    columns, weight = distance_columns(squared), pair_weights(held_out.known)
+    wrong = suspicion_of(columns, same, weight, fold, ONE_VIEW_PENALTY)[0]
     pairs = np.concatenate([held_out.known.must_link, held_out.known.cannot_link])
     order = np.argsort(-wrong, kind="stable")
     return SuspiciousPairs(pairs[order], np.where(same, 1, -1)[order], wrong[order])

@@ -66,7 +66,7 @@ def _number(value: Any, decimal_comma: bool) -> float:
 def read_rows(
     table: Table,
     columns: Sequence[str],
-    ids: ArrayLike | None,
+    ids: ArrayLike | IdIndex | None,
     n_samples: int | None,
     distinct: Sequence[tuple[int, int]] = ((0, 1),),
 ) -> tuple[IntArray, int | None]:
@@ -78,7 +78,7 @@ def read_rows(
     if ids is None:
         rows = [_positions(table, column) for column in columns]
     else:
-        index = _IdIndex(ids)
+        index = ids if isinstance(ids, IdIndex) else IdIndex(ids)
         if size is not None and size != len(index):
             raise ValueError(f"n_samples={size}, but ids names {len(index)} rows")
         size = len(index)
@@ -129,7 +129,7 @@ def _as_ids(ids: ArrayLike) -> NDArray[Any]:
     return names
 
 
-class _IdIndex:
+class IdIndex:
     """Looks up the rows of many ids at once."""
 
     def __init__(self, ids: ArrayLike) -> None:

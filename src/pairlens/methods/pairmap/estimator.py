@@ -328,6 +328,11 @@ class PairMap(ScaleAware):
         near, far = self._reached(left), self._reached(right)
         return self._judgement.model(pair_distances(near[0], far[0], self._evidence(near[1], far[1])))
 
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether :meth:`pair_proba` has learned from held-out pairs, of which there were enough."""
+        return self._judgement is not None
+
     def _reached(self, rows: Rows) -> tuple[Seen, Float64]:
         """Rows in the spaces, and what answers say about them."""
         seen = self._spaces(rows)
