@@ -323,3 +323,27 @@ def test_text_of_the_data_does_not_steer_the_terminal(table, cli):
     assert outcome.code == 0
     assert "left out" in outcome.out
     assert "\x1b" not in outcome.out + outcome.err
+
+
+def test_answers_that_look_wrong_are_named(table, cli):
+    """Among right answers none stands out; where a tenth is wrong, wrong ones do."""
+    kinds = ("cannot-link", "must-link")
+    asked = np.random.default_rng(0).permuted(np.tile(np.arange(60), (150, 1)), axis=1)[:, :2]
+    right = CLASSES[asked[:, 0]] == CLASSES[asked[:, 1]]
+    options = ("--method", "linear-pairlens", "--on-conflict", "warn", "--overwrite")
+    for n_wrong in (0, 15):
+        said = right ^ (np.arange(150) < n_wrong)
+        lines = [f"{IDS[a]},{IDS[b]},{kinds[int(same)]}" for (a, b), same in zip(asked, said)]
+        (table / "pairs.csv").write_text("\n".join(["a,b,kind", *dict.fromkeys(lines)]) + "\n")
+        outcome = cli(*FIT, *options, "--out", "result")
+        assert outcome.code == 0, outcome.err
+        named = run_of(table)["suspicious"]
+        if n_wrong == 0:
+            assert named == []
+            assert "answers that look wrong: none stands out\n" in outcome.out
+        else:
+            first = named[0]
+            a, b = IDS.index(first["a"]), IDS.index(first["b"])
+            assert (first["kind"] == "must-link") != (CLASSES[a] == CLASSES[b])
+            assert first["suspicion"] > 0.5
+            assert f"answers that look wrong: {first['a']} and {first['b']} ({first['kind']}, " in outcome.out

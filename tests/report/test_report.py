@@ -196,6 +196,12 @@ def test_suspicious_pairs_order_the_table_where_the_model_has_them():
     assert "suspicious_pairs()" in page(model, constraints=PAIRS, n_splits=0).words
 
 
+def test_the_report_says_where_no_answer_stands_out():
+    model = LinearPairLens(2, random_state=0).fit(X, constraints=PAIRS)
+    assert len(model.suspicious_pairs().standing_out) == 0
+    assert "No answer stands out as wrong." in page(model, constraints=PAIRS, n_splits=0).words
+
+
 def test_suspicions_about_other_pairs_are_not_used():
     model = LinearPairLens(2, random_state=0).fit(X, constraints=PAIRS)
     other = _pairs.list_pairs(Constraints([(0, 1), (2, 3)], [(0, 149)], n_samples=150), 0)

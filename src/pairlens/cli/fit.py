@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MODEL = "model.pairlens"
 REPORT = "report.html"
 RUN = "run.json"
+MOST_SUSPICIOUS = 5
+"""Answers that are named on the screen; run.json has all that stand out."""
 MOST_COLUMNS = 30
 """Columns that are described on the screen; run.json and the report have all."""
 
@@ -113,6 +115,7 @@ def fit(
             score = _judged(view, values, known, folds, seed, update)
         model = Pipeline([*steps, *view.steps])
         run = _record(table, known, model, score, _parameters(locals()), seed, clock.seconds)
+        run["suspicious"] = _suspicious(estimator, table, id_column)
         update(None, "writing the report")
         with clock("report"):
             page = _report(view, values, table, known, features, run, score, seed, id_column, colour or labels, beside)
@@ -172,6 +175,22 @@ def _calibrate(view: Any, values: NDArray[Any], known: Answers) -> None:
     if enough and hasattr(method, "calibrate") and not method.is_calibrated:
         rows = view[:-1].transform(values) if len(view.steps) > 1 else values
         method.calibrate(rows, constraints=pairs)
+
+
+def _suspicious(method: Any, table: Table, ids: str | None) -> list[dict[str, Any]] | None:
+    """The answers that stand out as wrong; None if the method does not judge them, or had too few."""
+    if not hasattr(method, "suspicious_pairs"):
+        return None
+    try:
+        found = method.suspicious_pairs().standing_out
+    except ValueError:
+        return None
+    named = found.pairs if ids is None else table.asked[ids][found.pairs]
+    kinds = ["must-link" if link > 0 else "cannot-link" for link in found.link]
+    return [
+        {"a": plain(a), "b": plain(b), "kind": kind, "suspicion": round(float(suspicion), 3)}
+        for (a, b), kind, suspicion in zip(named, kinds, found.suspicion)
+    ]
 
 
 def _check_folder(out: Path, kind: str, overwrite: bool) -> None:
@@ -378,8 +397,20 @@ def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
         tell(f"{words}: not known, there are too few pairs to hold some out")
     else:
         tell(f"{words}: {said(result[scored], result['standard_error'])} (0.5 is chance, 1 is best)")
+    if run["suspicious"] is not None:
+        _tell_suspicious(run["suspicious"])
     for path in written:
         tell(f"wrote {path}")
+
+
+def _tell_suspicious(found: list[dict[str, Any]]) -> None:
+    """Which answers are more probably wrong than right."""
+    if not found:
+        tell("answers that look wrong: none stands out")
+        return
+    shown = [f"{one['a']} and {one['b']} ({one['kind']}, {one['suspicion']:.0%})" for one in found[:MOST_SUSPICIOUS]]
+    more = f", and {len(found) - len(shown):,} more in {RUN}" if len(found) > len(shown) else ""
+    tell(f"answers that look wrong: {', '.join(shown)}{more}")
 
 
 def _tell_columns(columns: list[dict[str, Any]]) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pairlens.engines import IntArray, Rows, pair_squared_distances
 from pairlens.judging import HeldOutScore, PairFolds, auc_standard_error, pair_auc
+from pairlens.judging.suspicion import STANDS_OUT
 from pairlens.supervision import Constraints, Preferences
 
 MAX_PAIRS = 20_000
@@ -158,7 +159,7 @@ def violations(estimator: Any, known: PairList, judged: Judged) -> Violations:
         order = worst[~judged.satisfied[worst]][:TABLE_ROWS]
         return Violations(order, factor[order], None)
     order = np.argsort(-suspicion, kind="stable")
-    order = order[(suspicion[order] >= 0.5) | ~judged.satisfied[order]][:TABLE_ROWS]
+    order = order[(suspicion[order] > STANDS_OUT) | ~judged.satisfied[order]][:TABLE_ROWS]
     return Violations(order, factor[order], suspicion[order])
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pairlens._markup import Markup, count, joined, number, plain, tag
 from pairlens.judging import HeldOutScore
+from pairlens.judging.suspicion import STANDS_OUT
 from pairlens.report._pairs import Judged, PairList, Ranked, Violations
 from pairlens.report._points import Colours, Names
 from pairlens.report._views import MAX_AXES, Weights
@@ -239,12 +240,12 @@ def violations_section(
     suspicious = found.suspicion is not None
     heading = "Pairs most violated"
     if len(found.order) == 0:
-        also = f", and {name} finds none more likely wrong than right" if suspicious else ""
-        return section("violated", heading, tag("p", f"No pair is violated{also}."))
+        return section("violated", heading, tag("p", f"No pair is violated. {_standing_out(found)}".strip()))
     if suspicious:
         how = (
-            f"Those that the view violates, and those that {name} finds more likely wrong than right, ordered by its "
-            "suspicious_pairs(): the probability that the answer is wrong, estimated from views that did not see it."
+            f"{_standing_out(found)} The table lists the answers that the view violates and those that stand out, "
+            f"ordered by the suspicious_pairs() of {name}: the probability that an answer is wrong, estimated from "
+            "views that did not see it."
         )
     else:
         how = (
@@ -270,6 +271,16 @@ def violations_section(
         cells.append(tag("td", _show_button(places[place]), class_="screen"))
         body.append(tag("tr", *cells))
     return section("violated", heading, tag("p", how), _pair_table(head, body, len(found.order), len(known.pairs)))
+
+
+def _standing_out(found: Violations) -> str:
+    """How many answers look wrong; nothing if the model does not say."""
+    if found.suspicion is None:
+        return ""
+    n = int(np.count_nonzero(found.suspicion > STANDS_OUT))
+    if n == 0:
+        return "No answer stands out as wrong."
+    return f"{count(n, 'answer')} {'stands' if n == 1 else 'stand'} out: more probably wrong than right."
 
 
 def _show_button(place: str) -> Markup:
