@@ -99,6 +99,8 @@ def test_bad_arguments(fitted, cli):
     assert "nowhere.csv" in cli(*PREDICT[:3], "nowhere.csv", *PREDICT[4:]).error
     (fitted / "ask.jsonl").write_text('{"a": "001"}\n')
     assert "line 1 of ask.jsonl is no JSON object with a and b" in cli(*PREDICT[:3], "ask.jsonl", *PREDICT[4:]).error
+    ask(fitted)
+    assert "base_rate must be above 0 and below 1, got 2" in cli(*PREDICT, "--id", "id", "--base-rate", "2").error
     (fitted / "out.csv").touch()
     assert "exists already" in cli(*PREDICT, "--id", "id").error
 

@@ -126,6 +126,17 @@ def test_labels_are_held_out_by_rows():
     assert together.max() < 0.75
 
 
+def test_the_base_rate_moves_the_odds():
+    """Twice the odds beforehand are twice the odds afterwards; that of the answers changes nothing."""
+    model = WBDR(2).fit(X, constraints=PAIRS).calibrate(X, constraints=PAIRS)
+    plain, share = model.pair_proba(A, B), PAIRS.n_must_link / PAIRS.n_pairs
+    np.testing.assert_allclose(model.pair_proba(A, B, base_rate=share), plain)
+    rare = model.pair_proba(A, B, base_rate=0.01)
+    np.testing.assert_allclose(rare / (1 - rare), plain / (1 - plain) * (0.01 / 0.99) / (share / (1 - share)))
+    with pytest.raises(ValueError, match="base_rate must be above 0 and below 1, got 0"):
+        model.pair_proba(A, B, base_rate=0)
+
+
 def test_a_pipeline():
     scale, view = StandardScaler(), WBDR(2)
     Z = scale.fit_transform(X)

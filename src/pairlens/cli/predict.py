@@ -12,8 +12,6 @@ from pairlens.cli import _options as options
 from pairlens.cli._console import print_json, progress, tell
 from pairlens.cli.transform import Model, load_view
 
-__all__ = ["predict"]
-
 ENDINGS = (".csv", ".tsv")
 
 
@@ -30,6 +28,14 @@ def predict(
     data: Annotated[Path, typer.Option("--data", help="The table the pairs are about.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="File to write, .csv or .tsv: a, b and p_same.")],
     id_column: options.IdColumn = None,
+    base_rate: Annotated[
+        float | None,
+        typer.Option(
+            "--base-rate",
+            help="Share of the pairs that belong together, if it is another than among the answers.",
+            show_default=False,
+        ),
+    ] = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
@@ -59,7 +65,8 @@ def predict(
             writer = csv.writer(file, delimiter="\t" if out.suffix.lower() == ".tsv" else ",", lineterminator="\n")
             writer.writerow(["a", "b", "p_same"])
             for block in read_pair_blocks(pairs, ids=names, n_samples=table.n_rows):
-                together = method.pair_proba(*(rows[block.rows[:, end]] for end in (0, 1)))
+                left, right = (rows[block.rows[:, end]] for end in (0, 1))
+                together = method.pair_proba(left, right, base_rate=base_rate)
                 writer.writerows(zip(*(end.tolist() for end in block.ends), (f"{p:.6g}" for p in together)))
                 count += len(together)
                 likely += int(np.count_nonzero(together > 0.5))

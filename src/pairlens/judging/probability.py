@@ -7,8 +7,8 @@ variance,
     P(\text{same}) = \sigma\Bigl(a - \sum_k b_k \sqrt{d_k}\Bigr), \qquad b_k \ge 0, \qquad k = 1, 2, 4, \ldots,
 
 up to all directions. The model is that of :mod:`pairlens.judging.calibration`, fitted to pairs that the view did not
-see. The share of must-links among the answers is the probability of a pair about whose distance nothing is known, so
-it should be that of the pairs to be judged.
+see. It holds for pairs that belong together as often as those that were answered; where pairs to be judged do so more
+rarely, as candidates of entity matching do, their base rate has to be given.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ from pairlens.judging.held_out import HeldOutDistances, held_out_distances
 from pairlens.judging.views import check_paired
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
-
-__all__ = ["FEWEST_OF_A_KIND", "PairProbabilities", "PairProbability", "distance_columns", "pair_proba", "pair_weights"]
 
 Float64 = NDArray[np.float64]
 
@@ -68,10 +66,13 @@ class PairProbability:
     model : PairModel
     variance : array of shape (n_dims,)
         Total variance of the first directions.
+    share : float
+        Share of must-links among the answers.
     """
 
     model: PairModel
     variance: Float64
+    share: float
 
     @classmethod
     def of(cls, held_out: HeldOutDistances, variance: Float64) -> PairProbability:
@@ -86,15 +87,27 @@ class PairProbability:
         n_dims = min(held_out.must.shape[1], len(variance))
         squared = np.concatenate([held_out.must, held_out.cannot])[:, :n_dims]
         same = np.repeat([True, False], [len(held_out.must), len(held_out.cannot)])
-        model = fit_pair_model(distance_columns(squared), same, pair_weights(held_out.known))
+        weight = pair_weights(held_out.known)
+        model = fit_pair_model(distance_columns(squared), same, weight)
         total = np.cumsum(variance[:n_dims], dtype=np.float64)
-        return cls(model, np.where(total > 0, total, 1.0))
+        return cls(model, np.where(total > 0, total, 1.0), float(np.average(same, weights=weight)))
 
-    def __call__(self, left: Float64, right: Float64) -> Float64:
+    def __call__(self, left: Float64, right: Float64, base_rate: float | None = None) -> Float64:
         """Probabilities of pairs of embedded rows."""
         n_dims = len(self.variance)
         squared = np.cumsum((left[:, :n_dims] - right[:, :n_dims]) ** 2, axis=1) / (2 * self.variance)
-        return self.model(distance_columns(squared))
+        model = self.model if base_rate is None else self.model.at_base_rate(self.share, checked_rate(base_rate))
+        return model(distance_columns(squared))
+
+
+def checked_rate(base_rate: float) -> float:
+    """The base rate; ValueError if it is none."""
+    if not 0 < base_rate < 1:
+        raise ValueError(
+            f"base_rate must be above 0 and below 1, got {base_rate}: the share of pairs that belong together among "
+            "those to be judged."
+        )
+    return float(base_rate)
 
 
 class PairProbabilities:
@@ -143,13 +156,16 @@ class PairProbabilities:
         """Whether :meth:`pair_proba` has learned from held-out pairs."""
         return self._probability is not None
 
-    def pair_proba(self, A: ArrayLike, B: ArrayLike) -> Float64:
+    def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
         """Probability that rows belong together, pair by pair, calibrated by held-out pairs.
 
         Parameters
         ----------
         A, B : array-like or CSR matrices of shape (n_pairs, n_features)
             Row i of A and row i of B are one pair, of rows of :meth:`fit` or new ones.
+        base_rate : float in (0, 1), optional
+            Share of pairs that belong together among those to be judged; by default that of must-links among the
+            answers.
 
         Returns
         -------
@@ -164,7 +180,7 @@ class PairProbabilities:
             raise ValueError(self._why_no_probability())
         left, right = in_memory(self.transform(A)), in_memory(self.transform(B))
         check_paired(left, right)
-        return self._probability(left, right)
+        return self._probability(left, right, base_rate)
 
     def _why_no_probability(self) -> str:
         return (
@@ -173,7 +189,7 @@ class PairProbabilities:
         )
 
 
-def pair_proba(view: Any, A: ArrayLike, B: ArrayLike) -> Float64:
+def pair_proba(view: Any, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
     """Probability that rows belong together, by a view or by a Pipeline that ends in one.
 
     Parameters
@@ -182,6 +198,8 @@ def pair_proba(view: Any, A: ArrayLike, B: ArrayLike) -> Float64:
         With `pair_proba`, or a Pipeline whose last step has it.
     A, B : array-like or CSR matrices of shape (n_pairs, n_features)
         Row i of A and row i of B are one pair.
+    base_rate : float in (0, 1), optional
+        Share of pairs that belong together among those to be judged, if it is another than the view learned.
 
     Returns
     -------
@@ -209,7 +227,7 @@ def pair_proba(view: Any, A: ArrayLike, B: ArrayLike) -> Float64:
         raise ValueError(
             f"{type(view).__name__} gives no probabilities of pairs: it learns from no must-links and cannot-links."
         )
-    return np.asarray(view.pair_proba(A, B))
+    return np.asarray(view.pair_proba(A, B, base_rate=base_rate))
 
 
 def in_memory(view: Any) -> Float64:

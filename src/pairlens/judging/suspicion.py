@@ -14,8 +14,6 @@ from pairlens.judging.calibration import MISTAKES, MISTAKES_PENALTY, fit_with_mi
 from pairlens.judging.held_out import HeldOutDistances
 from pairlens.judging.probability import distance_columns, pair_weights
 
-__all__ = ["STANDS_OUT", "SuspiciousPairs", "suspicion_of", "suspicious_pairs"]
-
 STANDS_OUT = 0.5
 """An answer stands out if it is more probably wrong than right."""
 FOLDS = 3

@@ -20,8 +20,6 @@ from pairlens.supervision._entries import IdIndex, read_rows
 from pairlens.supervision._pairs import IntArray
 from pairlens.supervision._tables import Table, file_format
 
-__all__ = ["PairBlock", "read_pair_blocks"]
-
 ENDS = ("a", "b")
 BLOCK = 10_000
 

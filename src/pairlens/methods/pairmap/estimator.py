@@ -18,7 +18,7 @@ from pairlens.engines import IntArray, Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.walks import near_graph
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
-from pairlens.judging.probability import FEWEST_OF_A_KIND
+from pairlens.judging.probability import FEWEST_OF_A_KIND, checked_rate
 from pairlens.judging.views import check_paired
 from pairlens.methods.base import PairTransformer
 from pairlens.methods.pairlens import ScaleAware
@@ -305,7 +305,7 @@ class PairMap(ScaleAware):
         found, weights = nearest_known(local_metric(self._spaces(rows)), self._rows)
         return place(found, weights, self._map, self._scale).astype(rows.dtype, copy=False)
 
-    def pair_proba(self, A: ArrayLike, B: ArrayLike) -> Float64:
+    def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
         """Probability that rows belong together, pair by pair.
 
         Parameters
@@ -313,12 +313,14 @@ class PairMap(ScaleAware):
         A, B : array-like or CSR matrices of shape (n_pairs, n_features)
             The rows of the pairs, those of :meth:`fit` or new ones. What answers say about a new row is what they say
             about its nearest training rows.
+        base_rate : float in (0, 1), optional
+            Share of pairs that belong together among those to be judged; by default that of random pairs, estimated
+            from the rows.
 
         Returns
         -------
         together : array of shape (n_pairs,)
-            For pairs drawn at random: their base rate is estimated from the rows, whatever the share of must-links
-            among the answers. With too few pairs to hold any out it is (must-links + 1) / (pairs + 2) for all.
+            With too few pairs to hold any out it is (must-links + 1) / (pairs + 2) for all.
         """
         check_is_fitted(self)
         left, right = self._read(A, fitting=False), self._read(B, fitting=False)
@@ -326,7 +328,10 @@ class PairMap(ScaleAware):
         if self._judgement is None:
             return np.full(left.shape[0], self._prior)
         near, far = self._reached(left), self._reached(right)
-        return self._judgement.model(pair_distances(near[0], far[0], self._evidence(near[1], far[1])))
+        model = self._judgement.model
+        if base_rate is not None:
+            model = model.at_base_rate(self._judgement.share, checked_rate(base_rate))
+        return model(pair_distances(near[0], far[0], self._evidence(near[1], far[1])))
 
     @property
     def is_calibrated(self) -> bool:
