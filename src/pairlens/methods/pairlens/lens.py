@@ -161,9 +161,9 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         self.eigenvalues_ = self._second.eigenvalues
         self._other: KernelBWDR | None = None
         self._ask_the_guard(rows, first, known, candidates)
-        if self._other is not None:
-            embedded = self._embedded(np.asarray(rows) if isinstance(rows, TensorRows) else rows)
-        self._calibrate_by_held_out(np.var(embedded, axis=0))
+        local = np.asarray(rows) if isinstance(rows, TensorRows) else rows
+        view = embedded if self._other is None else self._embedded(local)
+        self._calibrate_by_held_out(np.var(view, axis=0))
         self._warn_of_contradiction()
         if len(self.eigenvalues_) < self.n_components_:
             warn_user(
