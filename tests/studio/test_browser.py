@@ -308,11 +308,11 @@ def test_pictures_long_texts_and_hostile_texts(studio, hostile, enter):
 
 
 def test_no_webgl(studio, tmp_path, enter):
-    rows = np.random.default_rng(0).standard_normal((6000, 3))
+    rows = np.random.default_rng(0).standard_normal((21_000, 3))
     np.save(tmp_path / "many.npy", rows)
     seen = enter(link(studio(tmp_path / "many.npy", ids=None)), script=NO_WEBGL)
     seen.wait_map(0)
-    assert "no WebGL: the map shows a sample of 5,000 of 6,000 rows" in seen.page.locator(".map-note").inner_text()
+    assert "no WebGL: the map shows a sample of 5,000 of 21,000 rows" in seen.page.locator(".map-note").inner_text()
     colours = """() => {
         const canvas = document.querySelector(".points");
         return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
