@@ -315,9 +315,11 @@ def test_no_webgl(studio, tmp_path, enter):
     assert "no WebGL: the map shows a sample of 5,000 of 21,000 rows" in seen.page.locator(".map-note").inner_text()
     colours = """() => {
         const canvas = document.querySelector(".points");
-        return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
+        const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+        copy.drawImage(canvas, 0, 0);
+        return copy.getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
     }"""
-    assert seen.page.evaluate(colours)
+    seen.page.wait_for_function(colours)
 
 
 def test_a_new_map_does_not_move_where_motion_is_reduced(studio, table, enter):
