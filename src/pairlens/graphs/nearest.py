@@ -32,8 +32,8 @@ COMPARED = 2e9
 """Pairs of rows that one core compares in a second, times columns: for the estimate of a warning only."""
 
 
-def searches_approximately(X: Rows, search: str) -> bool:
-    """Whether the setting asks for an index of these rows."""
+def searches_approximately(X: Rows, search: str, *, n_queries: int | None = None) -> bool:
+    """Whether the setting asks for an index of these rows; `n_queries` says how many look for them, if not they."""
     if isinstance(X, EngineRows):
         if search == "approx":
             raise ValueError(
@@ -42,7 +42,9 @@ def searches_approximately(X: Rows, search: str) -> bool:
         return False
     if search == "approx":
         return bool(X.shape[0] >= FEWEST_INDEXED)
-    return search == "auto" and X.shape[0] > EXACT_ROWS and not sparse.issparse(X)
+    if search == "exact" or sparse.issparse(X) or X.shape[0] < FEWEST_INDEXED:
+        return False
+    return bool(X.shape[0] > EXACT_ROWS or (n_queries or 0) * X.shape[0] > EXACT_ROWS**2)
 
 
 def nearest_rows(X: Rows, k: int, *, search: str = "auto") -> tuple[IntArray, Float64]:
@@ -148,7 +150,7 @@ def ranked(queries: NDArray[Any], rows: NDArray[Any], found: IntArray) -> tuple[
 
 
 def nearest_among(
-    rows: NDArray[Any], queries: NDArray[Any], k: int, *, search: str = "auto"
+    rows: NDArray[Any], queries: NDArray[Any], k: int, *, search: str = "auto", at_once: bool = False
 ) -> tuple[IntArray, Float64]:
     """The k nearest training rows of each new row, nearest first, and their distances from differences in float64.
 
@@ -161,8 +163,12 @@ def nearest_among(
     k : int
         At most the number of rows.
     search : {"auto", "exact", "approx"}
+    at_once : bool
+        Whether these are all rows that will ever look: then "auto" takes an index of fewer rows too, if many look. What
+        a row finds must not depend on others that come with it, so new rows do without.
     """
-    index = _kept_index(rows, k, search) if searches_approximately(rows, search) else None
+    n_queries = len(queries) if at_once else None
+    index = _kept_index(rows, k, search) if searches_approximately(rows, search, n_queries=n_queries) else None
     if index is None:
         return ranked(queries, rows, _exact(queries, rows, k))
     found, _ = index(queries, k)

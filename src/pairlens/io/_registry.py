@@ -71,7 +71,7 @@ ADDED: dict[str, tuple[str, ...]] = {
     "pairlens.LinearPairLens": ("neighbors", "standardize"),
     "pairlens.NPSSDR": ("alpha", "neighbors"),
     "pairlens.PairLens": ("neighbors", "standardize"),
-    "pairlens.PairMap": ("standardize",),
+    "pairlens.PairMap": ("neighbors", "standardize"),
     "pairlens.SDA": ("neighbors",),
     "pairlens.SKKMeans": ("gamma",),
     "pairlens.SODRPaC": ("gamma", "neighbors"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pairlens import Constraints, PairLens
+from pairlens import Constraints, PairLens, PairMap
 from pairlens.engines import config_context
 from pairlens.exceptions import ApproximationWarning
 
 dask = pytest.importorskip("dask", reason="dask arrays need pairlens[dask]")
 da = pytest.importorskip("dask.array", reason="dask arrays need pairlens[dask]")
 
-METHODS = [PairLens(2, random_state=0), PairLens(3, random_state=0)]
+METHODS = [PairLens(2, random_state=0), PairLens(3, random_state=0), PairMap(2, n_iter=100, random_state=0)]
 
 
 @pytest.fixture(autouse=True)

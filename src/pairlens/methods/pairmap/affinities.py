@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray, neighbors
+from pairlens.engines import IntArray
 from pairlens.graphs.edges import weight_matrix
+from pairlens.graphs.nearest import nearest_rows
 
 __all__ = [
     "LongRange",
@@ -107,14 +108,11 @@ def neighbor_affinities(nearest: IntArray, distance: Float64, perplexity: float)
     return ((directed + directed.T) / (2 * n)).tocsr()
 
 
-def tsne_affinities(V: Float64, perplexity: float) -> sparse.csr_matrix:
+def tsne_affinities(V: Float64, perplexity: float, *, search: str = "auto") -> sparse.csr_matrix:
     """Q of rows in a metric: neighbours three times the perplexity, which is at most (n - 1) / 3 - 1."""
     n = len(V)
     perplexity = max(1.0, min(perplexity, (n - 1) / 3 - 1))
-    found = neighbors(V, n_nearest=min(n - 1, int(3 * perplexity)))
-    assert found.nearest is not None
-    assert found.nearest_distance is not None
-    return neighbor_affinities(found.nearest, found.nearest_distance, perplexity)
+    return neighbor_affinities(*nearest_rows(V, min(n - 1, int(3 * perplexity)), search=search), perplexity)
 
 
 def random_partners(n: int, rng: np.random.Generator) -> IntArray:

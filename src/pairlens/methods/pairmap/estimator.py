@@ -12,14 +12,18 @@ from scipy import sparse
 
 from pairlens._optional import require
 from pairlens._random import as_generator
-from pairlens._sklearn import Interval, check_is_fitted
+from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows
+from pairlens.engines import IntArray, Placement, Rows, checked_rows, engine_rows
+from pairlens.engines.dask import DaskRows, map_rows
+from pairlens.engines.torch import TensorRows
 from pairlens.exceptions import SupervisionWarning
-from pairlens.graphs.walks import near_graph
+from pairlens.graphs.nearest import SEARCHES
+from pairlens.graphs.walks import ROUGHLY, near_graph
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.judging.probability import FEWEST_OF_A_KIND, checked_rate
 from pairlens.judging.views import check_paired
+from pairlens.methods._memory import into_memory
 from pairlens.methods.base import PairTransformer
 from pairlens.methods.pairlens import ScaleAware
 from pairlens.methods.pairmap.affinities import LongRange, joined, long_range, random_partners, tsne_affinities
@@ -81,6 +85,10 @@ class PairMap(ScaleAware):
     standardize : bool or "auto", default="auto"
         Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
         keeps. Choose False for features on one scale of their own, such as principal components.
+    neighbors : {"auto", "exact", "approx"}, default="auto"
+        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
+        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
+        25,000 dense rows in memory (docs/scaling.md).
     n_jobs : int or None, default=1
         Threads of the layout. With one, the map is the same every time.
     verbose : int, default=0
@@ -91,7 +99,7 @@ class PairMap(ScaleAware):
     Attributes
     ----------
     embedding_ : array of shape (n_samples, n_components)
-        The map.
+        The map; of a large dask array that of the landmarks, and :meth:`transform` places all rows.
     long_range_ : float
         Influence of the answers: the share of all attraction that is long-range, from 0 to 0.75.
     auc_, auc_error_ : float
@@ -138,6 +146,7 @@ class PairMap(ScaleAware):
         "n_iter": [Interval(Integral, 0, None, closed="left")],
         "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
         "init": ["array-like", PairTransformer, None],
+        "neighbors": [StrOptions(set(SEARCHES))],
         **ScaleAware._scale_constraints,
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
@@ -145,6 +154,7 @@ class PairMap(ScaleAware):
     }
 
     _fewest_rows = 3
+    _needs_memory: ClassVar = False
 
     def __init__(
         self,
@@ -154,6 +164,7 @@ class PairMap(ScaleAware):
         n_iter: int = N_ITER,
         early_exaggeration_iter: int = EARLY_ITER,
         init: Any = None,
+        neighbors: str = "auto",
         standardize: bool | str = "auto",
         n_jobs: int | None = 1,
         verbose: int = 0,
@@ -164,6 +175,7 @@ class PairMap(ScaleAware):
         self.n_iter = n_iter
         self.early_exaggeration_iter = early_exaggeration_iter
         self.init = init
+        self.neighbors = neighbors
         self.standardize = standardize
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -174,6 +186,7 @@ class PairMap(ScaleAware):
 
     def _learn(self, rows: Rows, known: Constraints) -> None:
         require("openTSNE", extra="map", purpose="PairMap")
+        rows, known, self._sample = into_memory(type(self).__name__, rows, known, Placement.MEMORY)
         former = self._former(rows)
         rng = as_generator(self.random_state)
         if known.n_pairs == 0:
@@ -190,7 +203,7 @@ class PairMap(ScaleAware):
             drawn, affinities = self._draw(*understood, None if former is None else former[landmarks], rng)
             self._report("placing all rows")
             V = local_metric(self._spaces(rows))
-            self._map = with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs)
+            self._map = with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs, search=self.neighbors)
             self._rows = V
         if former is not None:
             self._map = align(self._map, former)
@@ -219,12 +232,19 @@ class PairMap(ScaleAware):
         seed = int(rng.integers(2**31))
         self._report("learning spaces")
         prepared = Prepared.of(
-            rows.astype(np.float64), known, kernel=enough_pairs(known), standardize=self.standardized_
+            rows.astype(np.float64),
+            known,
+            kernel=enough_pairs(known),
+            standardize=self.standardized_,
+            search=self.neighbors,
         )
 
         def learn(pairs: Constraints) -> tuple[Spaces, Seen, Evidence]:
             spaces, seen = prepared.learn(pairs, seed)
-            return spaces, seen, evidence_of(near_graph(local_metric(seen), N_NEIGHBORS).walk, pairs)
+            graph = near_graph(local_metric(seen), N_NEIGHBORS, search=self.neighbors)
+            # Landmarks stand for others, which is rougher than any digit of the walk.
+            accuracy = graph.accuracy if self._landmarks is None else ROUGHLY
+            return spaces, seen, evidence_of(graph.walk, pairs, accuracy=accuracy)
 
         def measure(train: Constraints, pairs: IntArray) -> Float64:
             _, seen, evidence = learn(train)
@@ -254,7 +274,7 @@ class PairMap(ScaleAware):
     ) -> tuple[Float64, sparse.csr_matrix]:
         """The layout of rows in the spaces, and their affinities."""
         V = local_metric(seen)
-        affinities = joined(tsne_affinities(V, float(self.perplexity)), far)
+        affinities = joined(tsne_affinities(V, float(self.perplexity), search=self.neighbors), far)
         if former is None:
             start = principal_start(V, self.n_components, rng)
             phases = phases_of(self.early_exaggeration_iter, self.n_iter)
@@ -285,24 +305,32 @@ class PairMap(ScaleAware):
         Returns
         -------
         Z : array of shape (n_samples, n_components)
-            :attr:`embedding_`.
+            :attr:`embedding_`; for a dask array or a tensor what :meth:`transform` gives.
         """
-        return self.fit(X, y, constraints=constraints).embedding_
+        fitted = self.fit(X, y, constraints=constraints)
+        return fitted.embedding_ if engine_rows(X, fitting=False) is None else fitted.transform(X)
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Give rows a place in the map, those of :meth:`fit` or new ones. The map stays as it is.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
+        X : array-like, CSR matrix, torch tensor or dask array of shape (n_samples, n_features)
 
         Returns
         -------
         Z : array of shape (n_samples, n_components)
+            A tensor on the device of X for a tensor, and a dask array, not computed yet, for a dask array or data
+            frame.
         """
         check_is_fitted(self)
         rows = self._read(X, fitting=False)
-        found, weights = nearest_known(local_metric(self._spaces(rows)), self._rows)
+        if isinstance(rows, DaskRows):
+            return map_rows(rows, self._placed, self._n_features_out)
+        return rows.place(self._placed(np.asarray(rows))) if isinstance(rows, TensorRows) else self._placed(rows)
+
+    def _placed(self, rows: Rows) -> NDArray[Any]:
+        found, weights = nearest_known(local_metric(self._spaces(rows)), self._rows, search=self.neighbors)
         return place(found, weights, self._map, self._scale).astype(rows.dtype, copy=False)
 
     def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
@@ -323,7 +351,7 @@ class PairMap(ScaleAware):
             With too few pairs to hold any out it is (must-links + 1) / (pairs + 2) for all.
         """
         check_is_fitted(self)
-        left, right = self._read(A, fitting=False), self._read(B, fitting=False)
+        left, right = (checked_rows(self, rows, fitting=False) for rows in (A, B))
         check_paired(left, right)
         if self._judgement is None:
             return np.full(left.shape[0], self._prior)
@@ -342,7 +370,7 @@ class PairMap(ScaleAware):
         """Rows in the spaces, and what answers say about them."""
         seen = self._spaces(rows)
         known = self._rows if self._landmarks is None else self._rows[self._landmarks]
-        found, weights = nearest_known(local_metric(seen), known)
+        found, weights = nearest_known(local_metric(seen), known, search=self.neighbors)
         return seen, np.einsum("ij,ijk->ik", weights, self._evidence.reach[found])
 
     def suspicious_pairs(self) -> SuspiciousPairs:
@@ -367,6 +395,10 @@ class PairMap(ScaleAware):
         pairs = np.asarray(self._judgement.pairs, dtype=np.int64)
         if self._landmarks is not None:
             pairs = self._landmarks[pairs].astype(np.int64)
+        sample = getattr(self, "_sample", None)
+        if sample is not None:
+            # Of a large dask array some rows are learned from: their numbers there are meant.
+            pairs = sample[pairs]
         return SuspiciousPairs(pairs[order], link[order], self._judgement.wrong[order])
 
     @property

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens.engines import IntArray, row_blocks
-from pairlens.graphs.walks import spread_over
+from pairlens.graphs.walks import ACCURACY, spread_over
 from pairlens.supervision import Constraints
 
 __all__ = ["Evidence", "evidence_of"]
@@ -73,7 +73,7 @@ class Evidence:
         return result
 
 
-def evidence_of(walk: sparse.csr_matrix, known: Constraints) -> Evidence:
+def evidence_of(walk: sparse.csr_matrix, known: Constraints, *, accuracy: float = ACCURACY) -> Evidence:
     """Carry pairs along a random walk.
 
     Parameters
@@ -81,6 +81,8 @@ def evidence_of(walk: sparse.csr_matrix, known: Constraints) -> Evidence:
     walk : CSR matrix of shape (n_rows, n_rows)
         Rows sum to 1.
     known : Constraints
+    accuracy : float
+        Relative accuracy to which the walk is followed.
     """
     n = walk.shape[0]
     explicit = known.explicit
@@ -92,7 +94,7 @@ def evidence_of(walk: sparse.csr_matrix, known: Constraints) -> Evidence:
     labelled = np.flatnonzero(labels >= 0)
     n_labels = int(labels.max(initial=-1)) + 1
     groups = sparse.csc_matrix((np.ones(len(labelled)), (labelled, labels[labelled])), shape=(n, n_labels))
-    reach = spread_over(walk, sparse.hstack([start, groups]).toarray(), WALK_ON)
+    reach = spread_over(walk, sparse.hstack([start, groups]).toarray(), WALK_ON, accuracy=accuracy)
     # A labelled row is in its label's group, and counts as its own friend there.
     alone = sparse.diags((labels[rows] < 0).astype(np.float64), shape=(len(rows), len(rows)))
     must = _between(rows, explicit.must_link, explicit.must_link_weight) + alone

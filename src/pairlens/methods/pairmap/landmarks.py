@@ -36,7 +36,13 @@ def chosen_landmarks(n: int, constrained: IntArray, rng: np.random.Generator) ->
 
 
 def with_placed(
-    V: Float64, landmarks: IntArray, drawn: Float64, affinities: sparse.csr_matrix, *, n_jobs: int | None
+    V: Float64,
+    landmarks: IntArray,
+    drawn: Float64,
+    affinities: sparse.csr_matrix,
+    *,
+    n_jobs: int | None,
+    search: str = "auto",
 ) -> Float64:
     """The map of all rows: each takes a place among the landmarks, and then all move a little.
 
@@ -54,10 +60,12 @@ def with_placed(
     affinities : CSR matrix of shape (n_landmarks, n_landmarks)
     n_jobs : int or None
         Threads.
+    search : {"auto", "exact", "approx"}
+        How the nearest landmarks of the others are found.
     """
     n, m = len(V), len(landmarks)
     others = np.setdiff1d(np.arange(n), landmarks, assume_unique=True)
-    found, weights = nearest_known(V[others], V[landmarks])
+    found, weights = nearest_known(V[others], V[landmarks], search=search, at_once=True)
     start = np.empty((n, drawn.shape[1]))
     start[landmarks] = drawn
     start[others] = place(found, weights, drawn, local_scale(drawn))

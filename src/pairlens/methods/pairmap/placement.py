@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import IntArray, neighbors, row_blocks
+from pairlens.engines import IntArray, row_blocks
+from pairlens.graphs.nearest import nearest_among
 from pairlens.methods.pairmap.affinities import perplexity_weights
 
 __all__ = ["local_scale", "nearest_known", "place"]
@@ -32,13 +33,16 @@ SAME_ROW = 1e-14
 
 def local_scale(embedding: Float64) -> float:
     """h: the median distance to the 10th neighbour in the map."""
+    from scipy.spatial import cKDTree
+
     k = min(SCALE_NEIGHBOR, len(embedding) - 1)
-    found = neighbors(np.asarray(embedding, dtype=np.float64), n_nearest=k).nearest_distance
-    assert found is not None
-    return float(np.median(found[:, k - 1]))
+    # In one or two dimensions a tree finds neighbours in n log n, and exactly. The row itself comes first.
+    return float(np.median(cKDTree(embedding).query(embedding, [k + 1])[0]))
 
 
-def nearest_known(V: Float64, known: Float64) -> tuple[IntArray, Float64]:
+def nearest_known(
+    V: Float64, known: Float64, *, search: str = "auto", at_once: bool = False
+) -> tuple[IntArray, Float64]:
     """The 15 nearest training rows of each new row, nearest first, and weights of perplexity 3.
 
     The weight of a training row that coincides with the new one is 1, and that of all others 0.
@@ -46,19 +50,12 @@ def nearest_known(V: Float64, known: Float64) -> tuple[IntArray, Float64]:
     Parameters
     ----------
     V, known : arrays of shape (n_new, n_columns) and (n_rows, n_columns)
+    search, at_once
+        How they are found: see :func:`~pairlens.graphs.nearest.nearest_among`.
     """
-    from sklearn.neighbors import NearestNeighbors
-
     k = min(NEIGHBORS, len(known))
-    # Products of rows find the neighbours; differences say how far they are and in which order.
-    finder = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(known)
-    found = finder.kneighbors(V, return_distance=False)
-    squared = np.empty((len(V), k))
-    for block in row_blocks(len(V), 8 * k * V.shape[1]):
-        difference = V[block, None, :] - known[found[block]]
-        squared[block] = np.einsum("ijk,ijk->ij", difference, difference)
-    order = np.lexsort((found, squared), axis=1)
-    found, squared = np.take_along_axis(found, order, axis=1), np.take_along_axis(squared, order, axis=1)
+    found, distance = nearest_among(known, V, k, search=search, at_once=at_once)
+    squared = distance**2
     weights = perplexity_weights(squared, PERPLEXITY)
     centred = known - known.mean(axis=0)
     same = squared[:, 0] <= SAME_ROW * np.einsum("ij,ij->", centred, centred) / len(known)

@@ -160,6 +160,8 @@ class Prepared:
         None for rows without variation.
     rival : Rival or None
         None where no probability is asked for.
+    search : {"auto", "exact", "approx"}
+        How neighbours are found.
     """
 
     raw: RawSpace
@@ -167,15 +169,18 @@ class Prepared:
     space: RowSpace
     first: FirstStage | None
     rival: Rival | None
+    search: str
 
     @classmethod
-    def of(cls, X: Rows, known: Constraints, *, kernel: bool, standardize: bool = True) -> Prepared:
+    def of(
+        cls, X: Rows, known: Constraints, *, kernel: bool, standardize: bool = True, search: str = "auto"
+    ) -> Prepared:
         """Prepare rows in float64; those in pairs are spanned where not all can be."""
         raw = RawSpace.of(X, standardize=standardize)
         space = principal_rows(X, raw.standardiser.mean, standardize=standardize, anchors=known.rows)
-        first = FirstStage.of(space.rows) if space.dim else None
+        first = FirstStage.of(space.rows, search=search) if space.dim else None
         rival = Rival.of(raw.standardiser(X), 2) if kernel and space.dim else None
-        return cls(raw, raw(X), space, first, rival)
+        return cls(raw, raw(X), space, first, rival, search)
 
     def learn(self, known: Constraints, seed: int) -> tuple[Spaces, Seen]:
         """The spaces that these pairs teach, and the rows in them."""
@@ -185,7 +190,9 @@ class Prepared:
         fit = self.first.fit(known, random_state=seed)
         directions = fit.directions(LINEAR_COLUMNS)[1]
         linear = self.first.problem.rows @ directions
-        second, lens = SecondStage.of(linear, diffuse=True).fit(known, strength=fit.strength, n_components=2)
+        second, lens = SecondStage.of(linear, diffuse=True, search=self.search).fit(
+            known, strength=fit.strength, n_components=2
+        )
         kernel, turned = nothing, np.zeros((0, 2))
         if self.rival is not None:
             turned = self.rival.directions(known)
