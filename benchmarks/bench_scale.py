@@ -1,4 +1,4 @@
-"""Many rows: PairLens, PairMap and the methods with a neighbour graph beside umap-learn, with the quality that indexes keep.
+"""Many rows: PairLens, PairMap and methods with a neighbour graph beside umap-learn, and what indexes cost in quality.
 
     python -m benchmarks.bench_scale [peers] [growth] [exact] [million] [new] [--rows N] [--quick]
 
