@@ -90,12 +90,12 @@ class StoredPairs(TabularAnswers):
     @property
     def must_link(self) -> IntArray:
         """Pairs (i, j), i < j, that belong together, in lexicographic order; shape (n_must_link, 2)."""
-        return self._table(must=True).pairs
+        return self._table(must=True).members
 
     @property
     def cannot_link(self) -> IntArray:
         """Pairs (i, j), i < j, that do not belong together, in lexicographic order; shape (n_cannot_link, 2)."""
-        return self._table(must=False).pairs
+        return self._table(must=False).members
 
     @property
     def must_link_weight(self) -> FloatArray:
@@ -135,7 +135,7 @@ class StoredPairs(TabularAnswers):
     @property
     def rows(self) -> IntArray:
         """The rows that occur in a pair, sorted."""
-        rows = distinct(np.concatenate([self._must.pairs, self._cannot.pairs]))
+        rows = distinct(np.concatenate([self._must.members, self._cannot.members]))
         if self._codes is not None and any(self._implied_counts()):
             rows = distinct(np.concatenate([rows, np.flatnonzero(self._codes >= 0)]))
         return rows
@@ -166,7 +166,7 @@ class StoredPairs(TabularAnswers):
 
     def _count(self, *, must: bool) -> int:
         table = self._explicit_table(must=must)
-        known = int(self._implied_at(table.pairs, must=must).sum())
+        known = int(self._implied_at(table.members, must=must).sum())
         return self._implied_counts()[0 if must else 1] + table.size - known
 
     def _table(self, *, must: bool) -> PairTable:
@@ -238,7 +238,7 @@ class StoredPairs(TabularAnswers):
         return renumber(np.where(alone, -1, part))
 
     def _components(self) -> IntArray:
-        return component_ids(self._must.pairs, self._codes, self._n_rows)
+        return component_ids(self._must.members, self._codes, self._n_rows)
 
     def must_link_graph(self) -> sparse.csr_array:
         """The must-links as a symmetric sparse matrix of weights, shape (n_samples, n_samples).
