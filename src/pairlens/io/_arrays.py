@@ -12,7 +12,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from pairlens.io.tables import check_column, check_length, load_archive, numeric_matrix, table_among
+from pairlens.io._numpy_files import check_length, load_archive, numeric_matrix, table_among
+from pairlens.io.tables import check_column
 
 
 class StoredRows(NamedTuple):

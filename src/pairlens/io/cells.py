@@ -11,7 +11,8 @@ from scipy import sparse
 
 from pairlens._optional import require
 from pairlens.anndata import representation
-from pairlens.io.tables import Table, as_floats, check_column, check_values
+from pairlens.io._numpy_files import as_floats
+from pairlens.io.tables import Table, check_column, check_values
 
 CELL_NAMES = "cell"
 """What the names of the cells are called where the file does not say."""

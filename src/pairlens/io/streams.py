@@ -17,10 +17,10 @@ from pairlens._optional import require
 from pairlens.io._arrays import stored_npy, stored_npz
 from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
 from pairlens.io._lists import list_column, list_matrix
+from pairlens.io._numpy_files import as_floats
 from pairlens.io.cells import CELL_NAMES, are_cells, read_cells
 from pairlens.io.tables import (
     Table,
-    as_floats,
     check_column,
     check_values,
     column_names,

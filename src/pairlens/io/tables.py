@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-import zipfile
-import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,15 @@ from numpy.typing import NDArray
 from pairlens._optional import require
 from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
 from pairlens.io._lists import list_column, list_matrix
+from pairlens.io._numpy_files import (
+    as_floats,
+    check_length,
+    listed_names,
+    load_array,
+    load_arrays,
+    numeric_matrix,
+    table_among,
+)
 from pairlens.tables.cells import MISSING_WORDS, are_plain_numbers, distinct_names
 from pairlens.tables.roles import Role, role_of
 
@@ -310,7 +316,7 @@ def column_names(path: Path) -> list[str]:
             return list(parquet.read_schema(path).names)
         except arrow.ArrowInvalid as error:
             raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
-    return [] if kind == "npy" else list(_load_npz(path))
+    return [] if kind == "npy" else list(load_arrays(path))
 
 
 def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -320,7 +326,7 @@ def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, NDArray[An
         check_column(name, column_names(source), source.name)
     kind = kind_of(source)
     if kind == "npz":
-        arrays = _load_npz(source)
+        arrays = load_arrays(source)
         return {name: arrays[name] for name in names}
     if kind == "parquet":
         parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
@@ -336,46 +342,8 @@ def check_column(name: str, names: Sequence[str], source: str) -> None:
     if name in names:
         return
     near = difflib.get_close_matches(name, names, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; it has {_joined(names)}"
+    hint = f"; did you mean {near[0]!r}?" if near else f"; it has {listed_names(names)}"
     raise ValueError(f"{source} has no column {name!r}{hint}")
-
-
-def _joined(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:8]))
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"
-
-
-def load_array(path: Path, *, mmap: bool = False) -> NDArray[Any]:
-    """A two-dimensional array of numbers from an NPY file."""
-    try:
-        values = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        if isinstance(error, OSError) and not path.is_file():
-            raise
-        raise ValueError(f"{path.name} is not a NumPy array of numbers: {_short(error)}") from None
-    if not isinstance(values, np.ndarray):
-        raise ValueError(f"{path.name} is an NPZ archive: give it the ending .npz")
-    return numeric_matrix(values, path.name)
-
-
-def _short(error: Exception) -> str:
-    text = str(error).partition("\n")[0]
-    # NumPy takes whatever it does not know for a pickle, and says how to load that.
-    return "it is something else" if "pickle" in text and "Object arrays" not in text else text
-
-
-def numeric_matrix(values: NDArray[Any], source: str) -> NDArray[Any]:
-    """The array itself; ValueError if it is no matrix of numbers."""
-    if values.ndim != 2:
-        raise ValueError(f"{source} must be a table of rows and columns, but has the shape {values.shape}")
-    if values.dtype.kind not in "biuf":
-        raise ValueError(f"{source} must hold numbers, but holds {values.dtype}")
-    return values
-
-
-def as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
-    """64-bit numbers: in 32 bits, scaling rows far from zero loses most of their digits."""
-    return values.astype(np.float64, copy=False)
 
 
 def _read_npy(path: Path, asked: tuple[str, ...]) -> Table:
@@ -385,32 +353,8 @@ def _read_npy(path: Path, asked: tuple[str, ...]) -> Table:
     return _from_array(values, path, "npy", (), {}, None)
 
 
-@contextmanager
-def load_archive(path: Path) -> Iterator[Any]:
-    """An NPZ archive, open; what is wrong with it is said as a ValueError."""
-    try:
-        archive = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path.name} is not an archive of NumPy arrays: {_short(error)}") from None
-    if isinstance(archive, np.ndarray):
-        raise ValueError(f"{path.name} is a single NumPy array: give it the ending .npy")
-    try:
-        with archive:
-            yield archive
-    except (EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path.name} is damaged: {_short(error) or 'it ends too early'}") from None
-
-
-def _load_npz(path: Path) -> dict[str, NDArray[Any]]:
-    with load_archive(path) as archive:
-        try:
-            return {name: np.asarray(archive[name]) for name in archive.files}
-        except ValueError as error:
-            raise ValueError(f"{path.name} is not an archive of NumPy arrays: {_short(error)}") from None
-
-
 def _read_npz(path: Path, asked: tuple[str, ...], drop: tuple[str, ...]) -> Table:
-    arrays = _load_npz(path)
+    arrays = load_arrays(path)
     chosen = table_among({name: (values.ndim, values.dtype) for name, values in arrays.items()}, path.name)
     values = as_floats(numeric_matrix(arrays.pop(chosen), f"{chosen} of {path.name}"))
     names = arrays.pop("feature_names", None)
@@ -419,26 +363,6 @@ def _read_npz(path: Path, asked: tuple[str, ...], drop: tuple[str, ...]) -> Tabl
     columns = {name: check_length(arrays[name], name, len(values), path.name) for name in asked}
     left_out = tuple(name for name in arrays if name not in asked and name not in drop)
     return _from_array(values, path, "npz", left_out, columns, names)
-
-
-def table_among(arrays: Mapping[str, tuple[int, np.dtype[Any]]], source: str) -> str:
-    """The array of an archive that holds the rows, by the number of axes and the type of each."""
-    matrices = [name for name, (axes, dtype) in arrays.items() if axes == 2 and dtype.kind in "biuf"]
-    if "X" in matrices:
-        return "X"
-    if len(matrices) != 1:
-        found = f"it has {_joined(list(arrays))}" if arrays else "it is empty"
-        raise ValueError(f"{source} must have one table of numbers, or one named X; {found}")
-    return matrices[0]
-
-
-def check_length(column: NDArray[Any], name: str, n_rows: int, source: str) -> NDArray[Any]:
-    """The column itself; ValueError if it has not one entry for each row."""
-    if column.shape != (n_rows,):
-        raise ValueError(
-            f"{name} of {source} must have one entry for each of the {n_rows} rows, but has the shape {column.shape}"
-        )
-    return column
 
 
 def _from_array(

@@ -20,6 +20,7 @@ from pairlens._optional import require
 from pairlens._version import __version__
 from pairlens.engines import IntArray
 from pairlens.judging import HeldOutScore
+from pairlens.report import _answer_sections as answer_sections
 from pairlens.report import _sections as sections
 from pairlens.report._parts import ConstraintPart, Material, Part, Places, PreferencePart
 from pairlens.report._points import choose_rows, colours, names
@@ -293,7 +294,7 @@ def _body(
     rows = sections.figure("rows", f"{n:,}", f"{count(fitted.rows.shape[1], 'feature')} → {count(n_dims, 'direction')}")
     chain = [*fitted.steps, fitted.estimator]
     values = getattr(fitted.estimator, "eigenvalues_", None)
-    content = [part for each in parts for part in each.sections(places)] or [sections.without_pairs()]
+    content = [part for each in parts for part in each.sections(places)] or [answer_sections.without_pairs()]
     steps = [type(step).__name__ for step in fitted.steps]
     return joined(
         tag(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pairlens._markup import Markup, joined, tag
 from pairlens.engines import IntArray
 from pairlens.judging import HeldOutScore
+from pairlens.report import _answer_sections as answer_sections
 from pairlens.report import _sections as sections
 from pairlens.report._pairs import (
     TABLE_ROWS,
@@ -182,12 +183,12 @@ class ConstraintPart:
         material, view = self._material, self._judged[0]
         where = [_where(places(self._known.pairs[k])) for k in self._found.order]
         return [
-            sections.pairs_section(
+            answer_sections.pairs_section(
                 self._known,
                 [(material.method, view), *((c.name, j) for c, j in zip(material.controls, self._judged[1:]))],
                 self._scores,
             ),
-            sections.violations_section(
+            answer_sections.violations_section(
                 self._known, view, self._found, where, material.names, material.colours, material.method
             ),
         ]
@@ -229,7 +230,7 @@ class PreferencePart:
         """What is satisfied, and what is contradicted most."""
         material, ranked = self._material, self._ranked
         where = [] if ranked is None else [_where(places(ranked.pairs[k])) for k in self._worst]
-        return [sections.preferences_section(ranked, self._score, where, material.names, material.method)]
+        return [answer_sections.preferences_section(ranked, self._score, where, material.names, material.method)]
 
 
 def _described(judged: Judged) -> str:
