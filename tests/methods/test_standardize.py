@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.spatial.distance import pdist
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
@@ -122,3 +123,15 @@ def test_the_guard_of_encoded_rows():
     nothing = Constraints(n_samples=len(X))
     with pytest.warns(SupervisionWarning):
         assert PairLens(2, random_state=0).fit(rows, constraints=nothing).chosen_ == "diffusion"
+
+
+def test_asking_keeps_the_scale_of_an_encoder():
+    """Without answers, distances are those of the encoded rows, up to one factor."""
+    from pairlens.asking.view import Lens
+
+    pandas = pytest.importorskip("pandas", reason="TableEncoder needs pandas")
+    frame = pandas.DataFrame({"a": X[:, 0], "b": X[:, 6], "kind": Y.astype(str), "c": X[:, 9]})
+    rows = TableEncoder(weights={"a": 9.0}).fit_transform(frame)
+    marked, plain = Lens(rows), Lens(np.asarray(rows))
+    assert np.ptp(pdist(marked.principal) / pdist(rows)) < 1e-6
+    assert np.ptp(pdist(plain.principal) / pdist(rows)) > 1e-2

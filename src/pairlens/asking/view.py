@@ -16,6 +16,7 @@ from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods.pairlens import FirstStage, exact_means, principal_rows
 from pairlens.supervision import Constraints
+from pairlens.tables.scaled import ScaledRows, has_scale
 
 __all__ = ["FitJob", "Lens", "View", "checked_rows", "fingerprint", "principal_coordinates"]
 
@@ -121,13 +122,13 @@ class Lens:
 
 
 def principal_coordinates(rows: Rows) -> Floats:
-    """The z-scored rows in the principal components that hold 99 % of their variance, at least one."""
-    found = np.asarray(principal_rows(rows, exact_means(rows)).rows)
+    """The rows, z-scored unless an encoder set their scale, in the principal components of 99 % of their variance."""
+    found = np.asarray(principal_rows(rows, exact_means(rows), standardize=not has_scale(rows)).rows)
     return found if found.shape[1] else np.zeros((rows.shape[0], 1))
 
 
 def checked_rows(X: Any) -> Rows:
-    """X as rows of finite numbers, or ValueError that says what is wrong with it."""
+    """X as rows of finite numbers, marked if an encoder set their scale, or ValueError that says what is wrong."""
     rows: Rows = X.tocsr().astype(np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
         raise ValueError(f"X must be a table of at least two rows and one column, got the shape {rows.shape}.")
@@ -136,4 +137,4 @@ def checked_rows(X: Any) -> Rows:
         at = int(np.flatnonzero(~finite.ravel())[0])
         row = np.searchsorted(rows.indptr, at, "right") - 1 if sparse.issparse(rows) else at // rows.shape[1]
         raise ValueError(f"X holds NaN or infinity, first in row {row}: fill in missing numbers before asking.")
-    return rows
+    return rows.view(ScaledRows) if isinstance(X, ScaledRows) else rows

@@ -216,7 +216,8 @@ def _numbers(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...], Any]:
         values = encoder.fit_transform(table.rows)
     except ValueError as error:
         raise ValueError(f"{table.source}: {error}") from None
-    return np.ascontiguousarray(values), tuple(str(name) for name in encoder.get_feature_names_out()), encoder
+    # As it is: the encoder marks its rows, so that methods keep their scale.
+    return values, tuple(str(name) for name in encoder.get_feature_names_out()), encoder
 
 
 def rows_from_array(
