@@ -58,7 +58,7 @@ EARLIER = {
 }
 """What files of format 1 call a class, and its tag. These are names, not places: they stay when classes move."""
 
-RENAMED: dict[str, dict[str, str]] = {}
+RENAMED: dict[str, dict[str, str]] = {"pair-table": {"pairs": "members"}}
 """By tag, what an attribute was called in earlier files, and its name now."""
 
 ADDED: dict[str, tuple[str, ...]] = {
