@@ -1,5 +1,5 @@
 """
-Which method when
+Comparing methods
 =================
 
 Methods side by side on three data sets, judged by held-out pairs. No method is best everywhere: compare on your own
