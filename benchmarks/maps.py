@@ -1,17 +1,18 @@
 """The league of maps: how good is the picture, with and without answers?
 
-    python -m benchmarks.league --maps             # some sets, a quarter of an hour on two cores
-    python -m benchmarks.league --maps --full      # every labelled set and all settings
+    python -m benchmarks.league --maps             # some sets, at most 500 rows: a quarter of an hour of one core
+    python -m benchmarks.league --maps --full      # every labelled set, at most 1000 rows
     python -m benchmarks.league --maps --sets wine seeds --only-print
 
 Writes docs/maps.md and its picture. Results are kept as they come, and a run that was stopped goes on where it was.
 
-Protocol. Rows and classes as in the league: at most 600 rows to fit and 400 to test, one stratified split, z-scores by
-training statistics. The answers are R m: m random pairs of training rows; or G g: g known rows of each group with all
-their pairs. f e: e % of the pairs are wrong, or of the known rows in a wrong group. Maps have two dimensions. Test rows
-are placed in the finished map: by the method itself, and for t-SNE by rule 7 of PairMap in the z-scores. ARI is that of
-k-means with the true number of groups (4 starts) on the placed test rows; 1-NN and 5-NN are accuracies of test rows
-among the training rows; AUC is that of distance in the map over fresh pairs of test rows.
+Protocol. Rows and classes as in the league: at most 300 rows to fit and 200 to test (600 and 400 in the full league),
+one stratified split, z-scores by training statistics. The answers are R m: m random pairs of training rows; or G g: g
+known rows of each group with all their pairs. f e: e % of the pairs are wrong, or of the known rows in a wrong group.
+Maps have two dimensions. Test rows are placed in the finished map: by the method itself, and for t-SNE by rule 7 of
+PairMap in the z-scores. ARI is that of k-means with the true number of groups (4 starts) on the placed test rows; 1-NN
+and 5-NN are accuracies of test rows among the training rows; AUC is that of distance in the map over fresh pairs of
+test rows.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Codes = NDArray[np.int64]
 Placed = tuple[Array, Array]
 """Places of the training rows and of the test rows."""
 
-ROWS = 1000
+QUICK_ROWS, FULL_ROWS = 500, 1000
 FRESH_PAIRS = 2000
 SCORES = ("ari", "nn1", "nn5", "auc")
 
@@ -62,16 +63,7 @@ class Setting:
 
 NOTHING = Setting("R", 0)
 ANSWERED = (("R", 60), ("R", 200), ("G", 3), ("G", 10))
-FULL_SETTINGS = (NOTHING, *(Setting(kind, count, wrong) for kind, count in ANSWERED for wrong in (0.0, 0.1, 0.2)))
-QUICK_SETTINGS = (
-    NOTHING,
-    Setting("R", 60),
-    Setting("R", 200),
-    Setting("R", 200, 0.2),
-    Setting("G", 3),
-    Setting("G", 10),
-    Setting("G", 10, 0.1),
-)
+SETTINGS = (NOTHING, *(Setting(kind, count, wrong) for kind, count in ANSWERED for wrong in (0.0, 0.1, 0.2)))
 QUICK_SETS = (
     *("balance", "breast", "glass", "ionosphere", "iris", "mfeat_zer", "pendigits", "seeds", "segmentation_test"),
     *("vehicle", "wdbc", "wine"),
@@ -196,6 +188,7 @@ class MapTask:
     set: str
     method: str
     setting: Setting
+    rows: int
 
     @property
     def key(self) -> str:
@@ -205,7 +198,7 @@ class MapTask:
 
     def compute(self) -> list[dict[str, Any]]:
         """The scores; a method that fails scores zero and says why."""
-        rows = Job(self.set, split=0, n_pairs=0, noise=0.0, max_rows=ROWS).prepare()
+        rows = Job(self.set, split=0, n_pairs=0, noise=0.0, max_rows=self.rows).prepare()
         train, y_train, test, y_test = rows[:4]
         began = time.process_time()
         try:
@@ -216,11 +209,19 @@ class MapTask:
         return [vars(Cell(self.set, self.method, str(self.setting), **found, seconds=seconds, error=error))]
 
 
-def run(sets: list[str], settings: tuple[Setting, ...], methods: list[str], jobs: int, again: list[str]) -> list[Cell]:
+def run(
+    sets: list[str],
+    methods: list[str],
+    *,
+    rows: int,
+    settings: tuple[Setting, ...] = SETTINGS,
+    jobs: int = 1,
+    again: Iterable[str] = (),
+) -> list[Cell]:
     """Compute what is missing, and give all cells."""
-    store = Store(ROOT / "results" / "maps")
+    store = Store(ROOT / "results" / f"maps-{rows}")
     store.clean()
-    tasks = [MapTask(name, method, setting) for name in sets for method, setting in wanted(settings, methods)]
+    tasks = [MapTask(name, method, setting, rows) for name in sets for method, setting in wanted(settings, methods)]
     missing = store.unfinished(tasks)
     todo = [task for task in tasks if task in missing or task.method in again]
     with progress(len(todo)) as shown:
@@ -233,15 +234,15 @@ def run(sets: list[str], settings: tuple[Setting, ...], methods: list[str], jobs
 
 def main(options: Any) -> None:
     """Run a profile, and write the page and its picture."""
-    settings = FULL_SETTINGS if options.full else QUICK_SETTINGS
     sets = labelled_sets(options.sets or (() if options.full else QUICK_SETS))
     methods = options.methods or list(METHODS)
-    cells = run(sets, settings, methods, options.jobs, options.again)
+    rows = FULL_ROWS if options.full else QUICK_ROWS
+    cells = run(sets, methods, rows=rows, jobs=options.jobs, again=options.again)
     for cell in cells:
         if cell.error:
             print(f"{cell.method} on {cell.set}, {cell.setting}: {cell.error}", file=sys.stderr)
     command = 'make league ARGS="--maps' + (' --full"' if options.full else '"')
-    text = tables(MapScores.of(cells, methods, [str(setting) for setting in settings]), command)
+    text = tables(MapScores.of(cells, methods, [str(setting) for setting in SETTINGS]), command)
     print(text)
     if options.only_print:
         return

@@ -39,8 +39,8 @@ def test_scores_of_perfect_and_of_useless_maps():
 
 
 def test_methods_without_answers_are_measured_once():
-    found = maps.wanted(maps.QUICK_SETTINGS, ["PairMap", "t-SNE"])
-    assert len([method for method, _ in found if method == "PairMap"]) == len(maps.QUICK_SETTINGS)
+    found = maps.wanted(maps.SETTINGS, ["PairMap", "t-SNE"])
+    assert len([method for method, _ in found if method == "PairMap"]) == len(maps.SETTINGS)
     assert [setting for method, setting in found if method == "t-SNE"] == [maps.NOTHING]
 
 
@@ -88,11 +88,11 @@ def test_a_run_is_stored_and_goes_on(tmp_path, monkeypatch):
     monkeypatch.setenv("PAIRLENS_DATA", str(tmp_path))
     monkeypatch.setattr(maps, "ROOT", tmp_path)
     settings = (maps.NOTHING, maps.Setting("G", 3))
-    first = maps.run(["blobs"], settings, ["PairMap", "t-SNE"], 1, [])
+    first = maps.run(["blobs"], ["PairMap", "t-SNE"], rows=100, settings=settings)
     assert [(cell.method, cell.setting, cell.error) for cell in first] == [
         ("PairMap", "R0", ""),
         ("PairMap", "G3", ""),
         ("t-SNE", "R0", ""),
     ]
     monkeypatch.setattr(maps, "measure", None)
-    assert maps.run(["blobs"], settings, ["PairMap", "t-SNE"], 1, []) == first
+    assert maps.run(["blobs"], ["PairMap", "t-SNE"], rows=100, settings=settings) == first

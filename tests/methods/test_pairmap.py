@@ -88,7 +88,8 @@ def test_affinities_are_those_of_the_oracle(pairs_of, monkeypatch):
             held_out += oracle.distances(spaces, s, pairs).tolist()
             answers += [same] * len(pairs)
     effective = min(known.n_pairs, 2 * len(known.rows))
-    a, b = oracle.logistic(np.array(held_out), answers, min(1.0, effective / len(answers)))
+    weight = min(1.0, effective / len(answers))
+    a, b = oracle.logistic(np.array(held_out), answers, weight)
     drawn = random_partners(len(X), rng).tolist()
     spaces = unit_spaces(X, known, seed)
     V = np.hstack(spaces[:3])
@@ -98,10 +99,13 @@ def test_affinities_are_those_of_the_oracle(pairs_of, monkeypatch):
     pi = oracle.base_rate(a - oracle.distances(spaces, s, drawn) @ b, share, effective)
     shift = np.log(pi / (1 - pi)) - np.log(share / (1 - share))
 
-    def together(i, j):
-        return 1 / (1 + np.exp(-(a + shift - oracle.distances(spaces, s, [(i, j)])[0] @ b)))
+    def together(i, j, errors=0):
+        D = oracle.distances(spaces, s, [(i, j)])
+        odds = a + shift - D[0] @ b - errors * oracle.log_odds_errors(np.array(held_out), weight, a, b, D)[0]
+        return 1 / (1 + np.exp(-odds))
 
-    expected, strength = oracle.affinities(oracle.neighbour_affinities(V), together, drawn, pi)
+    lowered = {(i, j): together(i, j, errors=1) for i, j in drawn}
+    expected, strength = oracle.affinities(oracle.neighbour_affinities(V), lambda i, j: lowered[i, j], drawn, pi)
     assert model.long_range_ == pytest.approx(strength / (1 + strength), abs=1e-8)
     assert strength > 0.1
     # The spaces themselves are eigenvectors, which are known to fewer digits than what is made of them.

@@ -82,6 +82,21 @@ def base_rate(log_odds: Array, share: float, n_answers: float) -> float:
     return float(rate)
 
 
+def log_odds_errors(held_out: Array, weight: float, a: float, b: Array, D: Array) -> Array:
+    """Rule 4: standard errors of the logarithmic odds of pairs, slopes that are zero being known, pair by pair."""
+    free = [k for k in range(len(b)) if b[k] > 0]
+    H = np.diag([0.0, *(held_out[:, k].var() for k in free)])
+    for d in held_out:
+        x = np.array([1.0, *(-d[k] for k in free)])
+        p = 1 / (1 + np.exp(-(a - d @ b)))
+        H += weight * p * (1 - p) * np.outer(x, x)
+    errors = []
+    for d in D:
+        x = np.array([1.0, *(-d[k] for k in free)])
+        errors.append(np.sqrt(x @ np.linalg.solve(H, x)))
+    return np.array(errors)
+
+
 def _sigma(t: Array) -> Array:
     return 1 / (1 + np.exp(-t))
 

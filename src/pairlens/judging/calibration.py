@@ -12,7 +12,8 @@ where distances do not separate the two kinds all slopes are 0 and the probabili
 Answers need not be about random pairs: often as many must-links are asked for as cannot-links, whatever the number of
 groups. Such a model says "same" too often of two random rows. :func:`base_rate` estimates the share :math:`\pi` of
 pairs that belong together among random ones by the distances of these (Saerens et al. 2002 [1]_), and
-:meth:`PairModel.at_base_rate` moves the model there: only a changes.
+:meth:`PairModel.at_base_rate` moves the model there: only a changes. Few answers leave the model uncertain:
+:meth:`PairModel.cautious` is the probability when the logarithmic odds are lowered by their standard error.
 
 The model above is one of *answers*. To say which of them are wrong takes a model of what is true, and one of mistakes:
 
@@ -65,16 +66,35 @@ class PairModel:
         None is negative.
     exceptions : float, default=0
         x: pairs that belong together however far they are apart, or do not however near.
+    centre : array of shape (n_spaces,) or None
+        Mean of the distances that the model was fitted to.
+    covariance : array of shape (n_spaces + 1, n_spaces + 1) or None
+        Of the logarithmic odds there and of the slopes; slopes that are 0 are taken as known.
     """
 
     intercept: float
     slopes: Float64
     exceptions: float = 0.0
+    centre: Float64 | None = None
+    covariance: Float64 | None = None
 
     def __call__(self, distances: Float64) -> Float64:
         """Probabilities of pairs whose distances in each space are the columns."""
         sharp = expit(self.intercept - distances @ self.slopes)
         return np.asarray(self.exceptions + (1 - 2 * self.exceptions) * sharp)
+
+    def cautious(self, distances: Float64) -> Float64:
+        """Probabilities at logarithmic odds that are one standard error lower.
+
+        They are near those of the model where many answers agree, and low where the answers are few or the distances
+        unlike those of all answered pairs. Only models of :func:`fit_pair_model` know their errors.
+        """
+        assert self.centre is not None
+        assert self.covariance is not None
+        design = np.column_stack([np.ones(len(distances)), self.centre - distances])
+        variance = np.einsum("ij,ij->i", design @ self.covariance, design)
+        error = np.sqrt(np.maximum(variance, 0.0))
+        return np.asarray(expit(self.intercept - distances @ self.slopes - error))
 
     def at_base_rate(self, share: float, rate: float) -> PairModel:
         """The model where pairs belong together with another frequency than among the answers it was fitted to.
@@ -145,7 +165,8 @@ def fit_pair_model(distances: Float64, same: NDArray[np.bool_], weight: Float64)
     PairModel
         With pairs of one kind only, or none, all slopes are 0 and the probability is (same + 1) / (all + 2).
     """
-    return _fit(distances, same, weight, odd=0.0, penalty=1.0)[0]
+    model = _fit(distances, same, weight, odd=0.0, penalty=1.0)[0]
+    return _with_errors(model, distances, weight) if len(distances) else model
 
 
 def fit_with_mistakes(
@@ -199,6 +220,19 @@ def probability_wrong(together: Float64, same: NDArray[np.bool_], mistakes: floa
     right = np.where(same, together, 1 - together)
     wrong = mistakes * (1 - right)
     return np.asarray(wrong / (wrong + (1 - mistakes) * right))
+
+
+def _with_errors(model: PairModel, distances: Float64, weight: Float64) -> PairModel:
+    """The model with the covariance of its parameters: the inverse of the second derivatives of the penalised loss."""
+    centre, spread = distances.mean(axis=0), distances.var(axis=0)
+    free = np.flatnonzero(np.concatenate([[True], model.slopes > 0]))
+    design = np.column_stack([np.ones(len(distances)), centre - distances])[:, free]
+    together = model(distances)
+    curvature = (design * (weight * together * (1 - together))[:, None]).T @ design
+    curvature += np.diag(np.concatenate([[0.0], spread])[free])
+    covariance = np.zeros((len(centre) + 1, len(centre) + 1))
+    covariance[np.ix_(free, free)] = np.linalg.pinv(curvature, hermitian=True)
+    return replace(model, centre=centre, covariance=covariance)
 
 
 def _fit(

@@ -2,7 +2,7 @@ r"""Who attracts whom in the map: neighbours, and rows that probably belong toge
 
 :math:`Q` are the affinities of t-SNE: each row's neighbours with Gaussian weights of a given perplexity, symmetric,
 with sum 1. The long-range term is :math:`L_{ij} = \max(0, 2 P_{ij} - 1)` on about 40 random partners a row, P the
-probability that i and j belong together. Together
+probability that i and j belong together, lowered by its standard error. Together
 
 .. math::
     \frac{Q + \lambda L / \sum L}{1 + \lambda}, \qquad \lambda = 3 \min(1, \mathrm{mean}(L) / \pi),

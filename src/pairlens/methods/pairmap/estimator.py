@@ -60,10 +60,11 @@ class PairMap(ScaleAware):
     belong together attract each other at any distance. The affinities are
 
     .. math::
-        \frac{Q + \lambda L / \sum L}{1 + \lambda}, \qquad L_{ij} = \max(0, 2 P_{ij} - 1),
+        \frac{Q + \lambda L / \sum L}{1 + \lambda}, \qquad L_{ij} = \max(0, 2 P^-_{ij} - 1),
 
-    Q those of t-SNE and P the calibrated probability that two rows belong together, from held-out pairs and at the base
-    rate of random pairs of rows. The strength :math:`\lambda \le 3` vanishes where the pairs cannot tell.
+    Q those of t-SNE and :math:`P^-` a lower bound, by one standard error, of the calibrated probability that two rows
+    belong together, from held-out pairs and at the base rate of random pairs of rows. The strength
+    :math:`\lambda \le 3` vanishes where the pairs cannot tell.
 
     Choose it for a picture: islands that correspond to groups, and neighbours that stay neighbours. For directions to
     compute with, or more than two, take :class:`PairLens`.
@@ -265,7 +266,7 @@ class PairMap(ScaleAware):
             partners = random_partners(rows.shape[0], rng)
             distances = _measured(seen, self._evidence, partners)
             self._judgement = self._judgement.of_random_pairs(distances)
-            far = long_range(partners, self._judgement.model(distances), self._judgement.share, rows.shape[0])
+            far = long_range(partners, self._judgement.model.cautious(distances), self._judgement.share, rows.shape[0])
         self.long_range_ = 0.0 if far is None else far.share
         return seen, far
 
