@@ -140,6 +140,37 @@ def test_labels_are_evidence_like_their_pairs():
     )
 
 
+def weighted(known, factors):
+    """The pairs with the same weights for all must-links, and others for all cannot-links."""
+    must, cannot = factors
+    return Constraints(
+        known.must_link,
+        known.cannot_link,
+        len(known),
+        must_link_weight=np.full(known.n_must_link, must),
+        cannot_link_weight=np.full(known.n_cannot_link, cannot),
+    )
+
+
+def test_evidence_counts_weights_by_their_ratio(wine):
+    X, _, pairs = wine
+    walk = near_graph(StandardScaler().fit_transform(X), 10).walk
+    some = np.random.default_rng(0).integers(0, len(X), (200, 2))
+    plain, scaled = (evidence_of(walk, known).of_pairs(some) for known in (pairs, weighted(pairs, (0.1, 0.02))))
+    np.testing.assert_allclose(scaled, plain, rtol=0, atol=1e-12)
+
+
+def test_closure_that_counts_by_half_pulls_as_complete_groups_do():
+    """Pairs of known groups, each with a small weight, are worth two answers a row, like those without weights."""
+    y = load_wine().target
+    X = load_wine().data
+    groups = Constraints.from_labels(np.where(np.arange(len(y)) % 6 == 0, y, -1))
+    assert groups.n_pairs > 10 * len(groups.rows)
+    models = [PairMap(**FAST).fit(X, constraints=known) for known in (groups, weighted(groups, (0.3, 0.3)))]
+    assert models[0].long_range_ > 0.3
+    assert models[1].long_range_ == pytest.approx(models[0].long_range_, abs=0.1)
+
+
 def test_neighbour_affinities_are_those_of_the_oracle():
     V = np.random.default_rng(0).standard_normal((120, 4))
     found = neighbors(V, n_nearest=90)

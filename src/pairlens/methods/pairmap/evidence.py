@@ -7,9 +7,10 @@ occur in pairs, :math:`S_+` the must-links between them plus the identity and :m
     e_+ = A S_+ A', \quad e_- = A S_- A', \quad
     s_{ij} = \frac{e_+ - e_-}{e_+ + e_- + 0.1\, \mathrm{mean}(e_+ + e_-)}.
 
-For complete groups this is label spreading. Nothing of size n x n is formed: the mean over all pairs of rows is that of
-sums of columns, and :math:`s_{ij}` is found for the pairs that are asked for. Pairs that labels imply stay implied:
-:math:`A` is then summed over the rows of each label.
+For complete groups this is label spreading. Weights of pairs count by their ratio to the mean of their kind: pairs that
+follow from others weigh little where every pair is counted, but here evidence is relative. Nothing of size n x n is
+formed: the mean over all pairs of rows is that of sums of columns, and :math:`s_{ij}` is found for the pairs that are
+asked for. Pairs that labels imply stay implied: :math:`A` is then summed over the rows of each label.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ def evidence_of(walk: sparse.csr_matrix, known: Constraints, *, accuracy: float 
 
 
 def _between(rows: IntArray, pairs: IntArray, weight: Float64) -> sparse.csr_matrix:
-    """Pairs as a symmetric matrix over the rows that occur in any."""
+    """Pairs as a symmetric matrix over the rows that occur in any, the mean of their weights being 1."""
     place = np.searchsorted(rows, pairs)
+    mean = float(weight.mean()) if len(weight) else 0.0
+    weight = weight / mean if mean > 0 else weight
     half = sparse.csr_matrix((weight, (place[:, 0], place[:, 1])), shape=(len(rows), len(rows)))
     return half + half.T

@@ -137,8 +137,9 @@ def judged(
     count = len(held_out.pairs)
     if count < FEWEST_HELD_OUT:
         return None
-    effective = float(min(known.n_pairs, 2 * len(known.rows)))
-    weight = held_out.weight * min(1.0, effective / count)
+    # A pair that follows from others counts once: by its weight, or by the limit of two answers a row, never by both.
+    effective = min(known.must_link_total + known.cannot_link_total, 2.0 * len(known.rows))
+    weight = held_out.weight * min(1.0, effective / float(held_out.weight.sum()))
     model = fit_pair_model(held_out.distances, held_out.same, weight)
     wrong, mistakes = suspicion_of(held_out.distances, held_out.same, weight, held_out.fold)
     together = np.empty(count)
