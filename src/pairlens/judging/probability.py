@@ -53,7 +53,9 @@ def distance_columns(squared: Float64) -> Float64:
 def pair_weights(known: Constraints) -> Float64:
     """Weights of the must-links, then of the cannot-links, smaller where pairs imply one another."""
     weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
-    return np.asarray(weight * min(1.0, PAIRS_PER_ROW * len(known.rows) / max(1, len(weight))))
+    # A pair that follows from others counts once: by its weight, or by the limit of two answers a row, never by both.
+    total = float(weight.sum())
+    return np.asarray(weight * min(1.0, PAIRS_PER_ROW * len(known.rows) / total) if total > 0 else weight)
 
 
 @dataclass(frozen=True)
