@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import shutil
 import time
@@ -242,6 +243,42 @@ def test_one_direction_and_preferences(visit):
     assert seen.page.get_by_label("same scale on both axes").is_hidden()
 
 
+class OnePicture:
+    """A picture of one row, as a folder of pictures gives it."""
+
+    def __init__(self, row: int) -> None:
+        self.row = row
+
+    def has(self, row: int) -> bool:
+        return row == self.row
+
+    def encoded(self, row: int, side: int) -> bytes:
+        assert side == 64
+        pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+        return base64.b64decode(pixel)
+
+
+def test_rows_with_cells_and_pictures(visit, digits):
+    Z = digits[1]
+    row = spread_out(Z)
+    model = LinearPairLens(2, random_state=0).fit(DIGITS, constraints=PAIRS)
+    html = build_report(
+        model,
+        DIGITS,
+        constraints=PAIRS,
+        ids=IDS,
+        beside={"written by": [f"writer {i}" for i in range(len(DIGITS))]},
+        pictures=OnePicture(row),
+        n_splits=0,
+    )
+    seen = visit().open(html)
+    told = seen.hover(Z, row)
+    assert f"written by: writer {row}" in told
+    assert seen.page.evaluate("() => document.querySelector('#tip img').naturalWidth") == 1
+    assert "40 of 1,797 rows" in seen.page.locator("#rows").inner_text()
+    assert seen.page.locator("#rows tbody tr").count() == 40
+
+
 def test_hostile_texts_do_no_harm(visit):
     rows = np.random.default_rng(0).standard_normal((len(HOSTILE) * 2, len(HOSTILE)))
     pairs = Constraints([(0, 1), (2, 3)], [(k, k + len(HOSTILE)) for k in range(len(HOSTILE))], n_samples=len(rows))
@@ -253,6 +290,7 @@ def test_hostile_texts_do_no_harm(visit):
         constraints=pairs,
         ids=texts,
         labels=texts,
+        beside={HOSTILE[3]: texts},
         feature_names=HOSTILE,
         title=HOSTILE[1],
         run={HOSTILE[0]: HOSTILE[2], "texts": dict(zip(HOSTILE, HOSTILE))},

@@ -462,6 +462,11 @@ def test_hostile_texts_add_no_element():
             constraints=pairs,
             ids=texts * 2,
             labels=texts * 2,
+            beside={texts[3]: texts * 2},
+            columns=[
+                {"name": text, "role": "number", "n_features": 1, "weight": 1.0, "n_missing": 0, "note": text}
+                for text in texts
+            ],
             feature_names=texts,
             title=texts[0],
             run={"words": dict(zip(texts, texts)), texts[1]: texts[2]},
