@@ -57,7 +57,7 @@ from sklearn.utils import check_array
 
 import pairlens
 from benchmarks.league_table import Record, page, scores_by_dim
-from pairlens import Constraints, datasets
+from pairlens import Constraints, Quadruplets, datasets
 from pairlens.experiments import Store, work
 from pairlens.experiments.progress import progress
 from pairlens.metrics import pairwise_f_score
@@ -144,6 +144,39 @@ def library_methods() -> dict[str, Maker]:
 
 
 ENTRIES.update(library_methods())
+
+
+MOST_COMPARISONS = 1000
+
+
+class Compared(TransformerMixin, BaseEstimator):
+    """A learner of comparisons: the rows of a must-link are more alike than those of a cannot-link."""
+
+    def __init__(self, learner: Any) -> None:
+        self.learner = learner
+
+    def fit(self, X: Array, y: object = None, *, constraints: Constraints) -> Compared:
+        """Read a must-link beside a cannot-link as a quadruplet; of all, as many as fit into a second are drawn."""
+        must, cannot = constraints.must_link, constraints.cannot_link
+        rng = np.random.default_rng(0)
+        drawn = [part[rng.integers(0, len(part), MOST_COMPARISONS)] for part in (must, cannot)]
+        self.learner.fit(X, quadruplets=Quadruplets(np.hstack(drawn), len(X)))
+        return self
+
+    def transform(self, X: Array) -> Array:
+        """The learner's view."""
+        return np.asarray(self.learner.transform(X))
+
+
+@entry("LSML")
+def _lsml(n_components: int, random_state: int) -> Any:
+    return Compared(pairlens.LSML(n_components, random_state=random_state))
+
+
+@entry("SCML")
+def _scml(n_components: int, random_state: int) -> Any:
+    return Compared(pairlens.SCML(n_components, random_state=random_state))
+
 
 if find_spec("umap") is not None:
 

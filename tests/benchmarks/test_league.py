@@ -14,6 +14,8 @@ from sklearn.datasets import make_blobs
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 
+from pairlens import Constraints
+
 league = pytest.importorskip("benchmarks.league", reason="needs the folder benchmarks of the repository")
 league_table = pytest.importorskip("benchmarks.league_table")
 
@@ -258,3 +260,13 @@ def test_the_picture_repeats(tmp_path):
         drawn = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
         for method, values in zip(scores.methods, scores.ari.mean(axis=2)):
             np.testing.assert_allclose(drawn[method], values)
+
+
+@pytest.mark.parametrize("name", ["LSML", "SCML"])
+def test_learners_of_comparisons_read_pairs(name):
+    """Their entry learns from must-links beside cannot-links, and sees no label."""
+    X, y = make_blobs(60, 4, centers=3, cluster_std=5.0, random_state=0)
+    pairs = Constraints.from_labels(y, n_pairs=40, random_state=0)
+    model = league.ENTRIES[name](2, 0).fit(X, constraints=pairs)
+    assert model.transform(X).shape == (60, 2)
+    assert model.learner.loss_curve_[-1] < model.learner.loss_curve_[0]
