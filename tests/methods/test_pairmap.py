@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import sklearn
 from scipy import sparse
+from scipy.special import logit
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits, load_wine
@@ -112,8 +113,10 @@ def test_affinities_are_those_of_the_oracle(pairs_of, monkeypatch):
     np.testing.assert_allclose(seen["affinities"].toarray(), expected, rtol=0, atol=1e-10)
     assert seen["affinities"].sum() == pytest.approx(1)
     left, right = np.array([0, 3, 5]), np.array([1, 50, 70])
-    probability = model.pair_proba(X[left], X[right])
+    probability = model.pair_proba(X[left], X[right], base_rate=pi)
     np.testing.assert_allclose(probability, [together(i, j) for i, j in zip(left, right)], atol=1e-7)
+    of_answers = model.pair_proba(X[left], X[right])
+    np.testing.assert_allclose(logit(of_answers) + shift, logit(probability), atol=1e-6)
 
 
 def test_evidence_is_that_of_the_oracle():

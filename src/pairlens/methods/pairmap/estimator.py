@@ -263,6 +263,7 @@ class PairMap(ScaleAware):
             self.auc_ = auc(-together[same], -together[~same])
             self.auc_error_ = auc_standard_error(self.auc_, int(same.sum()), int((~same).sum()))
             self.mistakes_ = self._judgement.mistakes
+            self._answered = self._judgement.share
             partners = random_partners(rows.shape[0], rng)
             distances = _measured(seen, self._evidence, partners)
             self._judgement = self._judgement.of_random_pairs(distances)
@@ -343,8 +344,8 @@ class PairMap(ScaleAware):
             The rows of the pairs, those of :meth:`fit` or new ones. What answers say about a new row is what they say
             about its nearest training rows.
         base_rate : float in (0, 1), optional
-            Share of pairs that belong together among those to be judged; by default that of random pairs, estimated
-            from the rows.
+            Share of pairs that belong together among those to be judged; by default that of must-links among the
+            answers. The map itself takes random pairs at a base rate estimated from the rows.
 
         Returns
         -------
@@ -357,9 +358,8 @@ class PairMap(ScaleAware):
         if self._judgement is None:
             return np.full(left.shape[0], self._prior)
         near, far = self._reached(left), self._reached(right)
-        model = self._judgement.model
-        if base_rate is not None:
-            model = model.at_base_rate(self._judgement.share, checked_rate(base_rate))
+        rate = self._answered if base_rate is None else checked_rate(base_rate)
+        model = self._judgement.model.at_base_rate(self._judgement.share, rate)
         return model(pair_distances(near[0], far[0], self._evidence(near[1], far[1])))
 
     @property
