@@ -129,7 +129,7 @@ def _cell(value: Any) -> str:
 
 
 def _first_then_even(first: IntArray, n: int, most: int) -> list[int]:
-    """At most so many of n places: the given ones, then others evenly spaced."""
+    """At most `most` of n places: the given ones, then others evenly spaced."""
     chosen = first[:most].tolist()
     others = np.setdiff1d(np.arange(n), first)
     room = min(most - len(chosen), len(others))
