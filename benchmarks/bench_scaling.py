@@ -76,11 +76,11 @@ def fit_one(cls: type[Any], X: np.ndarray, known: Constraints) -> None:
         (RankSVM() if cls is RankSVM else cls(2, random_state=0)).fit(X, preferences=given)
         return
     special = {
-        DSP: lambda: DSP(2, neighbors="exact"),
         SKKMeans: lambda: SKKMeans(5, random_state=0),
         KernelNullSpace: KernelNullSpace,
     }
-    special.get(cls, lambda: cls(2))().fit(X, constraints=known)
+    exactly = {"neighbors": "exact"} if cls in NEIGHBOURS else {}
+    special.get(cls, lambda: cls(2, **exactly))().fit(X, constraints=known)
 
 
 def main(quick: bool = False) -> dict[str, float]:

@@ -15,7 +15,7 @@ from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.walks import near_graph, spread_over
 from pairlens.judging import HeldOutDistances, auc_standard_error, folds, suspicious_pairs
 from pairlens.judging.calibration import MISTAKES, fit_with_mistakes
-from pairlens.methods.pairlens import PairProblem, second_stage
+from pairlens.methods.pairlens import FirstStage, PairProblem, exact_means, principal_rows, second_stage
 from tests.oracles import pairlens as oracle
 from tests.oracles import subspace_angle
 
@@ -630,3 +630,37 @@ def test_more_directions_than_the_second_stage_has_is_a_warning(wine):
     with pytest.warns(SupervisionWarning, match="found 50 usable directions of the n_components=60"):
         model = PairLens(60, guard=False, random_state=0).fit(X, constraints=pairs)
     assert model.transform(X).shape == (178, 50)
+
+
+# ------------------------------------------------------------------------------------------------------- many rows
+
+
+@pytest.mark.parametrize("lens", [LinearPairLens(3), PairLens(2, guard=False), PairLens(3, guard=False)], ids=str)
+def test_an_index_gives_the_view_of_the_exact_search(lens):
+    pytest.importorskip("faiss")
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 1200)
+    X = 2 * rng.standard_normal((4, 10))[y] + rng.standard_normal((1200, 10))
+    pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
+    exact, approx = (
+        clone(lens).set_params(neighbors=how, random_state=0).fit(X, constraints=pairs) for how in ("exact", "approx")
+    )
+    assert approx.auc_ == pytest.approx(exact.auc_, abs=0.01)
+    assert approx.score(X, y) == pytest.approx(exact.score(X, y), abs=0.01)
+    views = [model.transform(X) - model.transform(X).mean(axis=0) for model in (exact, approx)]
+    assert not np.array_equal(*views)
+    assert subspace_angle(*(np.linalg.qr(view)[0].T for view in views)) < 0.2
+
+
+def test_folds_rank_the_candidates_of_all_pairs():
+    """What is near for two thirds of the pairs is among the 40 nearest for all of them."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 6, 1500)
+    X = 2 * rng.standard_normal((6, 20))[y] + rng.standard_normal((1500, 20))
+    pairs = Constraints.from_labels(y, n_pairs=200, random_state=0)
+    first = FirstStage.of(principal_rows(X, exact_means(X)).rows).fit(pairs, random_state=0)
+    candidates = near_graph(first.columns(15), 40).indices
+    for train, _ in pairs.split(3, 0):
+        Z = first.columns(15, train)
+        true, found = near_graph(Z, 10).indices, near_graph(Z, 10, candidates=candidates).indices
+        assert np.mean([len(set(a) & set(b)) / 10 for a, b in zip(true, found)]) > 0.95
