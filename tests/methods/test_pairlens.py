@@ -15,7 +15,8 @@ from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.walks import near_graph, spread_over
 from pairlens.judging import HeldOutDistances, auc_standard_error, folds, suspicious_pairs
 from pairlens.judging.calibration import MISTAKES, fit_with_mistakes
-from pairlens.methods.pairlens import FirstStage, PairProblem, exact_means, principal_rows, second_stage
+from pairlens.methods.pairlens import PairProblem, second_stage
+from pairlens.methods.pairlens import lens as lens_module
 from tests.oracles import pairlens as oracle
 from tests.oracles import subspace_angle
 
@@ -649,18 +650,20 @@ def test_an_index_gives_the_view_of_the_exact_search(lens):
     assert approx.score(X, y) == pytest.approx(exact.score(X, y), abs=0.01)
     views = [model.transform(X) - model.transform(X).mean(axis=0) for model in (exact, approx)]
     assert not np.array_equal(*views)
-    assert subspace_angle(*(np.linalg.qr(view)[0].T for view in views)) < 0.2
+    if lens.n_components == 3:
+        # Groups that no edge joins leave the order of the diffusion coordinates to rounding.
+        assert subspace_angle(*(np.linalg.qr(view)[0].T for view in views)) < 0.05
 
 
-def test_folds_rank_the_candidates_of_all_pairs():
-    """What is near for two thirds of the pairs is among the 40 nearest for all of them."""
+def test_of_many_rows_some_are_judged_by(monkeypatch):
+    pytest.importorskip("faiss")
+    monkeypatch.setattr(lens_module, "JUDGED_ROWS", 300)
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 6, 1500)
-    X = 2 * rng.standard_normal((6, 20))[y] + rng.standard_normal((1500, 20))
-    pairs = Constraints.from_labels(y, n_pairs=200, random_state=0)
-    first = FirstStage.of(principal_rows(X, exact_means(X)).rows).fit(pairs, random_state=0)
-    candidates = near_graph(first.columns(15), 40).indices
-    for train, _ in pairs.split(3, 0):
-        Z = first.columns(15, train)
-        true, found = near_graph(Z, 10).indices, near_graph(Z, 10, candidates=candidates).indices
-        assert np.mean([len(set(a) & set(b)) / 10 for a, b in zip(true, found)]) > 0.95
+    y = rng.integers(0, 3, 1200)
+    X = 3 * np.eye(3, 8)[y] + rng.standard_normal((1200, 8))
+    pairs = Constraints.from_labels(y, n_pairs=60, random_state=0)
+    every, some = (PairLens(2, neighbors=how, random_state=0).fit(X, constraints=pairs) for how in ("exact", "approx"))
+    assert some.auc_ == pytest.approx(every.auc_, abs=0.05)
+    given = sorted(np.concatenate([pairs.must_link, pairs.cannot_link]).tolist())
+    assert sorted(some.suspicious_pairs().pairs.tolist()) == given
+    assert some.score(X, y) == pytest.approx(every.score(X, y), abs=0.02)

@@ -107,7 +107,7 @@ def _others(rows: NDArray[Any], index: RowIndex, k: int) -> tuple[IntArray, Floa
     short = np.flatnonzero((found < 0).any(axis=1))
     if len(short):
         found[short] = _exact(rows[short], rows, k, own=short)
-    return ranked(rows, rows, found)
+    return _measured(rows, rows, found)
 
 
 def _exact(queries: NDArray[Any], rows: NDArray[Any], k: int, *, own: IntArray | None = None) -> IntArray:
@@ -125,20 +125,8 @@ def _exact(queries: NDArray[Any], rows: NDArray[Any], k: int, *, own: IntArray |
     return np.asarray(found[~itself].reshape(len(queries), k))
 
 
-def ranked(queries: NDArray[Any], rows: NDArray[Any], found: IntArray) -> tuple[IntArray, Float64]:
-    """Neighbours in order of their distances, which come from differences in float64, then of their numbers.
-
-    Parameters
-    ----------
-    queries, rows : arrays of shape (n_new, n_columns) and (n_rows, n_columns)
-    found : int array of shape (n_new, k)
-        Rows that each query lists.
-
-    Returns
-    -------
-    index : int array of shape (n_new, k)
-    distance : array of shape (n_new, k)
-    """
+def _measured(queries: NDArray[Any], rows: NDArray[Any], found: IntArray) -> tuple[IntArray, Float64]:
+    """Neighbours in order of their distances, which come from differences in float64, then of their numbers."""
     index, squared = np.empty_like(found), np.empty(found.shape)
     for part in row_blocks(len(queries), 8 * found.shape[1] * rows.shape[1]):
         difference = queries[part, None, :].astype(np.float64) - rows[found[part]]
@@ -170,12 +158,12 @@ def nearest_among(
     n_queries = len(queries) if at_once else None
     index = _kept_index(rows, k, search) if searches_approximately(rows, search, n_queries=n_queries) else None
     if index is None:
-        return ranked(queries, rows, _exact(queries, rows, k))
+        return _measured(queries, rows, _exact(queries, rows, k))
     found, _ = index(queries, k)
     short = np.flatnonzero((found < 0).any(axis=1))
     if len(short):
         found[short] = _exact(queries[short], rows, k)
-    return ranked(queries, rows, found)
+    return _measured(queries, rows, found)
 
 
 _kept: dict[tuple[int, int], tuple[weakref.ref[NDArray[Any]], RowIndex | None]] = {}

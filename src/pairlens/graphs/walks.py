@@ -12,7 +12,7 @@ from scipy import sparse
 from pairlens.engines import IntArray, Rows, pair_squared_distances
 from pairlens.engines.torch import TensorRows, torch
 from pairlens.graphs.device import device_nearest, device_walks
-from pairlens.graphs.nearest import nearest_rows, ranked, searches_approximately
+from pairlens.graphs.nearest import nearest_rows, searches_approximately
 
 SCALE_NEIGHBOR = 7
 """The neighbour whose distance is the local scale of the weights."""
@@ -47,7 +47,7 @@ class NearGraph:
     accuracy: float = ACCURACY
 
 
-def near_graph(rows: Rows, n_neighbors: int, *, search: str = "auto", candidates: IntArray | None = None) -> NearGraph:
+def near_graph(rows: Rows, n_neighbors: int, *, search: str = "auto") -> NearGraph:
     r"""Nearest neighbours with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, :math:`s_i` the distance to the 7th.
 
     Parameters
@@ -56,8 +56,6 @@ def near_graph(rows: Rows, n_neighbors: int, *, search: str = "auto", candidates
     n_neighbors : int
     search : {"auto", "exact", "approx"}
         As the parameter `neighbors` of the methods.
-    candidates : int array of shape (n, c), optional
-        Where to look for the neighbours of each row, in place of a search.
     """
     n = rows.shape[0]
     k = min(n_neighbors, n - 1)
@@ -67,13 +65,9 @@ def near_graph(rows: Rows, n_neighbors: int, *, search: str = "auto", candidates
         nearest, distance = device_nearest(rows, max(k, scaling))
         nearest = nearest[:, :k].contiguous()
         return NearGraph(nearest, None, *device_walks(rows, nearest, distance[:, scaling - 1], NEGLIGIBLE))
-    if candidates is None:
-        nearest, distance = nearest_rows(rows, max(k, scaling), search=search)
-    else:
-        nearest, distance = (found[:, : max(k, scaling)] for found in ranked(rows, rows, candidates))
-    roughly = candidates is not None or searches_approximately(rows, search)
+    nearest, distance = nearest_rows(rows, max(k, scaling), search=search)
     graph = _walked(rows, nearest[:, :k], distance[:, scaling - 1])
-    return replace(graph, accuracy=ROUGHLY) if roughly else graph
+    return replace(graph, accuracy=ROUGHLY) if searches_approximately(rows, search) else graph
 
 
 def _walked(rows: NDArray[np.float64], nearest: IntArray, scale: NDArray[np.float64]) -> NearGraph:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -10,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Placement, Rows, project
+from pairlens.engines import Placement, Rows, project
 from pairlens.engines.dask import DaskRows, map_rows
 from pairlens.engines.torch import TensorRows
 from pairlens.exceptions import SupervisionWarning
-from pairlens.graphs.nearest import SEARCHES, nearest_rows, searches_approximately
+from pairlens.graphs.nearest import SEARCHES, searches_approximately
 from pairlens.judging import PairFolds, held_out_distances
+from pairlens.kernels.features import evenly_spaced
 from pairlens.methods._memory import into_memory
 from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
 from pairlens.methods.pairlens.coordinates import Standardiser, exact_means, principal_rows
@@ -29,8 +31,8 @@ from pairlens.supervision import Constraints
 
 FIRST_STAGE_COLUMNS = 15
 _TAGS: dict[type, str] = {KernelBWDR: "kernel-bwdr", KernelWBDR: "kernel-wbdr"}
-CANDIDATES = 40
-"""Neighbours in the view of all pairs among which those in the views of the folds are looked for."""
+JUDGED_ROWS = 25_000
+"""Rows, besides those in pairs, by which the guard judges where neighbours are looked for in an index."""
 
 
 class PairLens(JudgedByHeldOutPairs, ScaleAware):
@@ -151,16 +153,11 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         self.n_components_ = self._choose_dimension(first, space.n_rows)
         directions = first.directions(FIRST_STAGE_COLUMNS)[1]
         self._first_components = space.lift(directions)
-        Z = first.stage.problem.along(directions)
-        candidates = None
-        if isinstance(Z, np.ndarray) and searches_approximately(Z, self.neighbors):
-            # One search serves all folds: what is near in the view of some pairs is not far in that of all.
-            candidates, _ = nearest_rows(Z, min(CANDIDATES, len(Z) - 1), search=self.neighbors)
-        self._second, embedded = self._second_stage(Z, known, candidates)
+        self._second, embedded = self._second_stage(first.stage.problem.along(directions), known)
         self.chosen_ = "diffusion" if self.n_components_ == 2 else "kernel"
         self.eigenvalues_ = self._second.eigenvalues
         self._other: KernelBWDR | None = None
-        self._ask_the_guard(rows, first, known, candidates)
+        self._ask_the_guard(rows, space.rows, first)
         local = np.asarray(rows) if isinstance(rows, TensorRows) else rows
         view = embedded if self._other is None else self._embedded(local)
         self._calibrate_by_held_out(np.var(view, axis=0))
@@ -178,19 +175,26 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         held_out = first.held_out(LARGEST_AUTO)
         return min(2, n_rows - 1) if held_out is None else held_out.smallest_good_dimension()
 
-    def _second_stage(
-        self, Z: Rows, known: Constraints, candidates: IntArray | None
-    ) -> tuple[SecondView, NDArray[np.float64]]:
+    def _second_stage(self, Z: Rows, known: Constraints) -> tuple[SecondView, NDArray[np.float64]]:
         """The second stage on the columns of the first."""
-        diffuse = self.n_components_ == 2
-        second = SecondStage.of(Z, diffuse=diffuse, search=self.neighbors, candidates=candidates)
+        second = SecondStage.of(Z, diffuse=self.n_components_ == 2, search=self.neighbors)
         return second.fit(known, strength=self.prior_strength_, n_components=self.n_components_)
 
-    def _ask_the_guard(self, rows: Rows, first: FirstFit, known: Constraints, candidates: IntArray | None) -> None:
-        """Judge the view by held-out pairs, and take the rival if that is clearly better, or has the first word."""
+    def _ask_the_guard(self, rows: Rows, principal: Rows, first: FirstFit) -> None:
+        """Judge the view by held-out pairs, and take the rival if that is clearly better, or has the first word.
+
+        Of many rows an even choice, with all that are in pairs, is enough to judge by.
+        """
+        known = first.known
+        if rows.shape[0] > JUDGED_ROWS and searches_approximately(rows, self.neighbors):
+            some = np.union1d(known.rows, evenly_spaced(rows.shape[0], JUDGED_ROWS))
+            rows, known = rows[some], known[some]
+            stage = FirstStage.of(principal[some], search=self.neighbors)
+            first = replace(first, stage=stage, known=known)
+            self._landmarks = some if self._landmarks is None else self._landmarks[some]
 
         def both_stages(train: Constraints) -> NDArray[np.float64]:
-            return self._second_stage(first.columns(FIRST_STAGE_COLUMNS, train), train, candidates)[1]
+            return self._second_stage(first.columns(FIRST_STAGE_COLUMNS, train), train)[1]
 
         fewest = min(known.n_must_link, known.n_cannot_link)
         judged = fewest >= FEWEST_FOR_GUARD

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pairlens._threads import one_blas_thread
-from pairlens.engines import IntArray, Rows, project
+from pairlens.engines import Rows, project
 from pairlens.engines.torch import TensorRows
 from pairlens.graphs.nearest import nearest_among
 from pairlens.graphs.walks import NearGraph, near_graph
@@ -122,7 +122,6 @@ class SecondStage:
         n_neighbors: int = N_NEIGHBORS,
         spread: float = SPREAD,
         search: str = "auto",
-        candidates: IntArray | None = None,
     ) -> SecondStage:
         """Prepare rows of the first stage: diffusion coordinates, or kernel principal components.
 
@@ -133,12 +132,12 @@ class SecondStage:
             Which of the two. The eigenvectors of the diffusion are computed in memory.
         n_neighbors, spread
             Of the graph, and how far pairs spread over it.
-        search, candidates
-            How its neighbours are found: see :func:`~pairlens.graphs.walks.near_graph`.
+        search : {"auto", "exact", "approx"}
+            How its neighbours are found.
         """
         if diffuse and isinstance(Z, TensorRows):
             Z = np.asarray(Z, dtype=np.float64)
-        graph = near_graph(Z, n_neighbors, search=search, candidates=candidates)
+        graph = near_graph(Z, n_neighbors, search=search)
         coordinates: Diffusion | KernelFeatures
         if diffuse:
             coordinates = diffusion(Z, graph)
