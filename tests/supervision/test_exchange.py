@@ -140,7 +140,10 @@ class TestFrames:
     @all_ids
     def test_polars(self, ids):
         polars = pytest.importorskip("polars")
-        frame = polars.DataFrame(some.to_frame(ids).to_dict("list"), strict=False)
+        columns = some.to_frame(ids).to_dict("list")
+        if ids is not None and np.asarray(ids).dtype == np.uint64:  # polars 1.0 reads such lists as signed numbers
+            columns |= {name: np.array(columns[name], dtype=np.uint64) for name in ("a", "b")}
+        frame = polars.DataFrame(columns, strict=False)
         assert Constraints.from_frame(frame, ids=ids, n_samples=9) == some
         assert Constraints.from_frame(some.to_frame(NAMES), ids=polars.Series(NAMES)) == some
 
