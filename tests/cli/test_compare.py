@@ -83,7 +83,7 @@ def test_other_ends(error, code, table, cli, monkeypatch):
     monkeypatch.setattr("pairlens.cli._work.read_data", end)
     outcome = cli(*COMPARE, "--pairs", "pairs.csv")
     assert outcome.code == code
-    assert len(outcome.err.splitlines()) == 1
+    assert len(outcome.err.strip().splitlines()) == 1  # typer 0.12 puts an empty line before it
 
 
 def test_every_view_method_has_a_name_that_leads_to_it():
