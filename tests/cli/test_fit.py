@@ -312,8 +312,8 @@ def test_command_lines_that_do_not_fit(arguments, message, table, cli):
 
 def test_no_command_shows_the_help(cli):
     outcome = cli()
-    assert outcome.code == 2
-    assert outcome.err.startswith("Usage: pairlens [OPTIONS] COMMAND")
+    assert outcome.code in (0, 2)  # click 8.1 and later
+    assert (outcome.out or outcome.err).startswith("Usage: pairlens [OPTIONS] COMMAND")
 
 
 def test_text_of_the_data_does_not_steer_the_terminal(table, cli):
