@@ -29,7 +29,7 @@ class Asker(Session[State, FitJob, View]):
 
     The default strategy places rows. A row is compared with a member of each group found so far, the likeliest first,
     until it is known where it belongs; a row that belongs to none founds a new group. All that follows from the groups
-    goes to the learner, counted by half (:func:`pairlens.asking.posterior.pair_weights`). Groups have a posterior, and
+    goes to the learner, weighed by :func:`pairlens.asking.posterior.pair_weights`. Groups have a posterior, and
     wrong answers are repaired: after each fit every row is placed again.
 
     Choose "place" unless one answer in five or more is wrong; "uncertain" is better then. "random" is the yardstick.
@@ -173,7 +173,7 @@ class Asker(Session[State, FitJob, View]):
         Returns
         -------
         Constraints
-            Strategy "place": all that follows from the groups, counted by half, and the bare answers about other
+            Strategy "place": all that follows from the groups, with weights, and the bare answers about other
             rows. Else the bare answers.
         """
         with warnings.catch_warnings():

@@ -241,7 +241,7 @@ class Groups:
         return min(max(rate, ERROR_LIMITS[0]), ERROR_LIMITS[1])
 
     def pairs(self, answers: Answers) -> Pairs:
-        """The must-links and cannot-links that follow from the groups, counted by half."""
+        """The must-links and cannot-links that follow from the groups, with weights."""
         i, j, _ = answers.columns()
         group, sure = self._by_row()
         apart = (group[i] >= 0) & (group[j] >= 0) & (group[i] != group[j])

@@ -213,7 +213,7 @@ class Pairs:
 def pair_weights(
     members: list[Ints], confidence: list[Floats], odds: Floats, asked: int, *, most: int = MOST_PAIRS
 ) -> Pairs:
-    r"""All pairs that follow from the groups, counted by half.
+    r"""All pairs that follow from the groups, weighed between what was answered and what follows from it.
 
     Must-links weigh :math:`c_i c_j / |h|` inside a group, cannot-links :math:`c_i c_j P(\text{different})` between
     groups that are different with more than 80 %. The sum of the weights is the geometric mean of two counts: the
