@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Generator
 
 import numpy as np
@@ -14,6 +15,10 @@ from numpy.typing import NDArray
 # judged by itself. A busy machine must not fail a property by its deadline.
 settings.register_profile("pairlens", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("pairlens")
+
+# A shell ignores Ctrl-C for what it starts in the background, and so would every process that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REQUIRE_OPTIONAL = bool(os.environ.get("PAIRLENS_REQUIRE_OPTIONAL"))
 

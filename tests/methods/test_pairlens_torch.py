@@ -9,7 +9,7 @@ from pairlens import Constraints, LinearPairLens, PairLens
 from pairlens.graphs.walks import near_graph, spread_over
 
 torch = pytest.importorskip("torch")
-DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA"))]
+DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 
 
 @pytest.fixture(scope="module")
