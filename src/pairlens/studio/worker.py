@@ -127,6 +127,8 @@ def _read(pipe: IO[bytes] | None) -> Any:
 def _serve() -> None:
     """The child's side: a thread reads, so that the end of the pipe is seen in the middle of a job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(10)  # a question goes before a fit where both want the processor
     # What libraries print must not get between the frames.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
