@@ -47,6 +47,52 @@ def test_posterior(situation):
         np.testing.assert_allclose(groups.posterior(row, answers), expected, atol=1e-10)
 
 
+def agree_after_placing_all_again(groups, answers):
+    """Whether two rounds give what placing one row after the other gives; returns how many rows moved."""
+    before = dict(groups.where)
+    for _ in range(2):
+        expected, confidence = oracle.place_again(*plain(groups, answers), list(groups.where))
+        groups.place_all_again(answers)
+        assert [groups.members[number] for number in groups.numbers] == expected
+        assert groups.confidence.keys() == confidence.keys()
+        np.testing.assert_allclose([groups.confidence[row] for row in confidence], list(confidence.values()), atol=1e-9)
+    assert {row for rows in groups.members.values() for row in rows} == groups.where.keys()
+    assert all(row in groups.members[number] for row, number in groups.where.items())
+    return sum(groups.where[row] != number for row, number in before.items())
+
+
+@settings(max_examples=60, deadline=None)
+@given(situations())
+def test_all_rows_placed_again(situation):
+    agree_after_placing_all_again(*situation)
+
+
+@pytest.mark.parametrize(("block", "wrong"), [(64, 0.0), (64, 0.3), (7, 0.1), (1, 0.1)])
+def test_many_rows_placed_again(monkeypatch, block, wrong):
+    """Rows are placed in blocks; those that move, and those compared with a row of their block, are no exception."""
+    monkeypatch.setattr("pairlens.asking.groups.BLOCK", block)
+    rng = np.random.default_rng(3)
+    y = rng.integers(4, size=110)
+    groups, answers = Groups(rng.standard_normal((4, 3))[y] * 2 + rng.standard_normal((110, 3))), Answers()
+    for row in range(100):
+        k = len(groups)
+        groups.put(row, int(y[row]) if y[row] < k and rng.random() >= wrong else k - 1 if row > 9 else k, rng.random())
+    for i in range(1, 110):
+        for j in {i - 1, int(rng.integers(i)), int(rng.integers(i))}:
+            answers.add(i, j, bool((y[i] == y[j]) ^ (rng.random() < wrong)))
+    assert agree_after_placing_all_again(groups, answers) > 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(situations())
+def test_likeliest_groups_of_rows(situation):
+    groups, answers = situation
+    found = groups.likeliest_of(range(len(groups.Z)), answers)
+    for row, number in enumerate(found):
+        p = oracle.posterior(row, *plain(groups, answers))[:-1]
+        assert number == groups.where.get(row, groups.numbers[p.index(max(p))])
+
+
 @settings(max_examples=60, deadline=None)
 @given(situations())
 def test_log_odds_of_merging(situation):

@@ -63,6 +63,24 @@ def posterior(i, Z, groups, confidence, answers, error):
     return [a / sum(p) for a in p]
 
 
+def place_again(Z, groups, confidence, answers, error, order):
+    """Take one row after the other out and put it where it most likely belongs; an empty group vanishes."""
+    groups, confidence = [list(rows) for rows in groups], dict(confidence)
+    for i in order:
+        p = posterior(i, Z, groups, confidence, answers, error)
+        best = p.index(max(p))
+        confidence[i] = p[best]
+        now = next(number for number, rows in enumerate(groups) if i in rows)
+        if best == now or (best == len(groups) and groups[now] == [i]):
+            continue
+        if best == len(groups):
+            groups.append([])
+        groups[best].append(i)
+        groups[now].remove(i)
+        groups = [rows for rows in groups if rows]
+    return groups, confidence
+
+
 def log_odds(a, b, Z, groups, confidence, answers, error):
     """Log odds that groups a and b are one."""
     v, var = within(Z, groups), variance_of(Z)

@@ -65,6 +65,10 @@ class Situation:
         pair = (min(i, j), max(i, j))
         return i != j and pair not in self.state.asked and pair not in self.taken
 
+    def free_members(self, row: int, number: int) -> list[int]:
+        """The rows of a group with which this one can be compared."""
+        return [member for member in self.state.groups.members[number] if self.free(row, member)]
+
 
 def next_place(now: Situation, *, screens: bool) -> Draft | None:
     """A question of the strategy "place"; None if nothing is left to ask."""
@@ -81,17 +85,18 @@ def _compare(now: Situation, row: int, purpose: Purpose, screens: bool) -> Draft
     """Ask a row against its likeliest group, or against one representative of each group."""
     groups = now.state.groups
     p = groups.posterior(row, now.state.answers)[:-1]
-    free = {number: [member for member in groups.members[number] if now.free(row, member)] for number in groups.numbers}
     likeliest = [groups.numbers[at] for at in np.argsort(-np.round(p, 12), kind="stable")]
-    likeliest = [number for number in likeliest if free[number]]
-    if not likeliest:
-        return None
+    # One group after the other: for a pair the members of the others are not looked at.
+    free = ((number, members) for number in likeliest if (members := now.free_members(row, number)))
     if not screens:
-        member = free[likeliest[0]][int(now.rng.integers(len(free[likeliest[0]])))]
-        return Draft("same", (row, member), purpose)
+        _, members = next(free, (None, []))
+        return Draft("same", (row, members[int(now.rng.integers(len(members)))]), purpose) if members else None
+    choice = dict(free)
+    if not choice:
+        return None
     compared = {groups.where[other] for other, _ in now.state.answers.about(row) if other in groups.where}
     chance = dict(zip(groups.numbers, p.tolist()))
-    open_ones = [number for number in likeliest if number not in compared or chance[number] > UNLIKELY] or likeliest
+    open_ones = [number for number in choice if number not in compared or chance[number] > UNLIKELY] or list(choice)
     # One group for each slot, the likeliest that has it: so a group keeps its place on the screen, which itself says
     # nothing about the guess.
     shown: dict[int, int] = {}
@@ -99,7 +104,7 @@ def _compare(now: Situation, row: int, purpose: Purpose, screens: bool) -> Draft
         shown.setdefault(groups.slots[number] % SCREEN, number)
     numbers = [shown[slot] for slot in sorted(shown)]
     times = now.state.shown
-    representatives = [min(free[number], key=lambda member: times.get(member, 0)) for number in numbers]
+    representatives = [min(choice[number], key=lambda member: times.get(member, 0)) for number in numbers]
     return Draft("place", (row, *representatives), purpose, tuple(numbers))
 
 

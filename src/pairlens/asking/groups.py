@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ ERROR_LIMITS = (0.002, 0.3)
 ERROR_PRIOR = (1.0, 20.0)
 REPAIRS = 2
 """Times that every placed row is taken out and placed again after a fit."""
+BLOCK = 64
+"""Rows that are placed again at once."""
 
 
 class Answers:
@@ -70,6 +73,37 @@ class Answers:
         return first, second, np.array(self._same, dtype=bool)
 
 
+@dataclass(frozen=True)
+class _Told:
+    """Comparisons of placed rows, by the first of them, each in both directions.
+
+    Rows are numbered in the order of placing; `block` is the part of them to which the first rows belong.
+    """
+
+    row: Ints
+    other: Ints
+    same: NDArray[np.bool_]
+    block: slice
+
+    @classmethod
+    def among(cls, rows: Ints, answers: Answers) -> _Told:
+        """The comparisons of these rows with each other."""
+        i, j, same = answers.columns()
+        number = np.full(max([0, *rows, *i, *j]) + 1, -1, dtype=np.int64)
+        number[rows] = np.arange(len(rows))
+        # Both directions of a comparison beside each other, so that those of a row stay in the order of answering.
+        row, other = (number[np.column_stack(ends).ravel()] for ends in ((i, j), (j, i)))
+        known = (row >= 0) & (other >= 0)
+        row, other, same = row[known], other[known], np.repeat(same, 2)[known]
+        order = np.argsort(row, kind="stable")
+        return cls(row[order], other[order], same[order], slice(0, len(rows)))
+
+    def of(self, block: slice) -> _Told:
+        """Those of a part of the rows."""
+        first, last = np.searchsorted(self.row, (block.start, block.stop))
+        return _Told(self.row[first:last], self.other[first:last], self.same[first:last], block)
+
+
 class Groups:
     """Rows in groups, in a view.
 
@@ -90,11 +124,7 @@ class Groups:
     def _look(self, Z: Floats) -> None:
         self.Z = Z
         self.mean, self.var = Z.mean(axis=0), np.maximum(Z.var(axis=0), np.finfo(float).tiny)
-        self.sums = GroupSums.empty(Z.shape[1])
-        for number in self.numbers:
-            self.sums.found()
-            for row in self.members[number]:
-                self.sums.add(len(self.sums.count) - 1, Z[row])
+        self.sums = GroupSums.of(Z, [self.members[number] for number in self.numbers])
 
     def copy(self) -> Groups:
         """A copy that can be changed by itself; the view is shared."""
@@ -117,21 +147,19 @@ class Groups:
 
     def posterior(self, row: int, answers: Answers) -> Floats:
         """Probabilities of a row over the groups and "new", the row itself left out."""
-        sums = self.sums
+        z, sums = self.Z[[row]], self.sums
         if row in self.where:
-            # A copy: taking out and adding again would leave rounding behind, and asking must not change anything.
-            sums = sums.copy()
-            sums.add(self.numbers.index(self.where[row]), self.Z[row], -1.0)
-        p = mixed(log_prior(self.Z[[row]], sums, self.mean, self.var))[0]
+            sums = sums.without(z, np.array([self.numbers.index(self.where[row])]))
         told = [
             (self.numbers.index(self.where[j]), same, self.confidence[j])
             for j, same in answers.about(row)
             if j in self.where
         ]
-        if not told:
-            return p
-        group, same, sure = (np.array(column) for column in zip(*told))
-        return weigh(p, group.astype(np.int64), same.astype(bool), sure.astype(np.float64), self.error)
+        p = mixed(log_prior(z, sums, self.mean, self.var))
+        if told:
+            group, same, sure = (np.array(column) for column in zip(*told))
+            p = weigh(p, np.zeros(len(told), dtype=np.int64), group, same, sure, self.error)
+        return np.asarray(p[0])
 
     def put(self, row: int, group: int, confidence: float) -> None:
         """Put a row in the group at this position; the position after the last founds one."""
@@ -196,14 +224,14 @@ class Groups:
         i, j = i[apart], j[apart]
         return group[i], group[j], same[apart], sure[i] * sure[j]
 
-    def _by_row(self) -> tuple[Ints, Floats]:
-        """Position of the group of every row, -1 where there is none, and how sure it is."""
+    def _by_row(self, rows: Ints | slice = slice(None)) -> tuple[Ints, Floats]:
+        """Position of the group of every row, -1 where there is none, and how sure it is; or of some rows."""
         group, sure = np.full(len(self.Z), -1, dtype=np.int64), np.zeros(len(self.Z))
-        rows = list(self.where)
+        placed = list(self.where)
         position = {number: at for at, number in enumerate(self.numbers)}
-        group[rows] = [position[self.where[row]] for row in rows]
-        sure[rows] = [self.confidence[row] for row in rows]
-        return group, sure
+        group[placed] = [position[number] for number in self.where.values()]
+        sure[placed] = [self.confidence[row] for row in placed]
+        return group[rows], sure[rows]
 
     def merge(self, answers: Answers) -> None:
         """Join groups that are more likely one than two and have a "same" between them, best first."""
@@ -226,10 +254,50 @@ class Groups:
         """Go over to a new view: place every row again, twice, join groups, and estimate the error rate."""
         self._look(Z)
         for _ in range(REPAIRS):
-            for row in list(self.where):
-                self.place_again(row, answers)
+            self.place_all_again(answers)
         self.merge(answers)
         self.error = self._error_rate(answers)
+
+    def place_all_again(self, answers: Answers) -> None:
+        """:meth:`place_again` of one placed row after the other, in the order of placing."""
+        rows = np.array(list(self.where), dtype=np.int64)
+        told = _Told.among(rows, answers)
+        group, sure = self._by_row(rows)
+        start = 0
+        while start < len(rows):
+            block = slice(start, min(start + BLOCK, len(rows)))
+            best, chance = self._places(rows[block], told.of(block), group, sure)
+            own = group[block]
+            stays = (best == own) | ((best == len(self)) & (self.sums.count[own] == 1))
+            n_stay = len(stays) if stays.all() else int(np.argmin(stays))
+            sure[start : start + n_stay] = chance[:n_stay]
+            start += n_stay
+            self.confidence.update(zip(rows[block].tolist()[:n_stay], chance.tolist()))
+            if n_stay < len(stays):
+                # The rows after one that moves see other groups, so they begin again.
+                self.put_elsewhere(int(rows[start]), int(best[n_stay]), float(chance[n_stay]))
+                group, sure = self._by_row(rows)
+                start += 1
+
+    def _places(self, rows: Ints, told: _Told, group: Ints, sure: Floats) -> tuple[Ints, Floats]:
+        """The likeliest groups of a block of rows, and how likely they are, if none before it in the block moves.
+
+        A row sees the new confidences of those before it. They are found by repetition: what the first t rows get no
+        longer changes after t rounds, and in a block few rows were compared with each other.
+        """
+        Z = self.Z[rows]
+        prior = mixed(log_prior(Z, self.sums.without(Z, group[told.block]), self.mean, self.var))
+        start = told.block.start
+        before = (told.other >= start) & (told.other < told.row)
+        of_other, of_group = sure[told.other], group[told.other]
+        chance = sure[told.block]
+        while True:
+            of_other[before] = chance[told.other[before] - start]
+            p = weigh(prior, told.row - start, of_group, told.same, of_other, self.error)
+            best, last = np.argmax(p, axis=1), chance
+            chance = p[np.arange(len(p)), best]
+            if np.array_equal(chance, last):
+                return best, chance
 
     def _error_rate(self, answers: Answers) -> float:
         i, j, same = answers.columns()
@@ -261,8 +329,17 @@ class Groups:
         apart = {number for number, same in told if not same}
         return all(number in apart for number, chance in zip(self.numbers, p) if chance > unlikely)
 
-    def likeliest_of(self, rows: Iterable[int], answers: Answers) -> list[int]:
+    def likeliest_of(self, rows: Sequence[int], answers: Answers) -> list[int]:
         """Number of the likeliest group of each row, -1 where there is no group."""
-        if not self.numbers:
-            return [-1 for _ in rows]
-        return [self.where.get(row, self.numbers[int(np.argmax(self.posterior(row, answers)[:-1]))]) for row in rows]
+        found = [self.where.get(row, -1) for row in rows]
+        free = [row for row, number in zip(rows, found) if number < 0]
+        if not self.numbers or not free:
+            return found
+        told = [(at, j, same) for at, row in enumerate(free) for j, same in answers.about(row) if j in self.where]
+        p = self.prior(np.array(free))
+        if told:
+            of, other, same = (np.array(column) for column in zip(*told))
+            group, sure = self._by_row()
+            p = weigh(p, of, group[other], same, sure[other], self.error)
+        likeliest = iter(np.argmax(p[:, :-1], axis=1).tolist())
+        return [number if number >= 0 else self.numbers[next(likeliest)] for number in found]

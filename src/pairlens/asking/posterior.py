@@ -13,6 +13,7 @@ likely it is, given the error rate and how sure the other row of the answer is o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +50,7 @@ SHAPE_LIMITS = (-4.0, 2.0)
 
 @dataclass
 class GroupSums:
-    """Number of rows, sum and sum of squares of each group, a group per line."""
+    """Number of rows, sum and sum of squares of each group, a group per line; or a stack of such tables."""
 
     count: Floats
     total: Floats
@@ -59,6 +60,15 @@ class GroupSums:
     def empty(cls, dim: int) -> GroupSums:
         """No group yet."""
         return cls(np.zeros(0), np.zeros((0, dim)), np.zeros((0, dim)))
+
+    @classmethod
+    def of(cls, Z: Floats, members: Sequence[Sequence[int]]) -> GroupSums:
+        """The sums of groups of rows."""
+        sums = cls.empty(Z.shape[1])
+        for rows in members:
+            sums.found()
+            sums.count[-1], sums.total[-1], sums.square[-1] = len(rows), Z[rows].sum(axis=0), (Z[rows] ** 2).sum(axis=0)
+        return sums
 
     def copy(self) -> GroupSums:
         """The same numbers in arrays of their own."""
@@ -82,14 +92,20 @@ class GroupSums:
         self.total[group] += sign * z
         self.square[group] += sign * z**2
 
+    def without(self, Z: Floats, group: Ints) -> GroupSums:
+        """A table for each row of Z, without that row in the group that it is in."""
+        out = group[:, None] == np.arange(len(self.count))
+        rows = np.where(out[..., None], Z[:, None, :], 0.0)
+        return GroupSums(self.count - out, self.total - rows, self.square - rows**2)
+
     def mean(self) -> Floats:
         """Means of the groups."""
-        return self.total / np.maximum(self.count, 1.0)[:, None]
+        return self.total / np.maximum(self.count, 1.0)[..., None]
 
     def within(self, var: Floats) -> Floats:
         """Variance within groups, a column each: its prior is half the mean variance of the columns."""
-        squares = np.maximum(self.square - self.total**2 / np.maximum(self.count, 1.0)[:, None], 0.0).sum(axis=0)
-        freedom = np.maximum(self.count - 1, 0.0).sum()
+        squares = np.maximum(self.square - self.total**2 / np.maximum(self.count, 1.0)[..., None], 0.0).sum(axis=-2)
+        freedom = np.maximum(self.count - 1, 0.0).sum(axis=-1, keepdims=True)
         return np.asarray((PRIOR_ROWS * var.mean() / 2 + squares) / (PRIOR_ROWS + freedom))
 
 
@@ -106,16 +122,16 @@ def log_prior(Z: Floats, sums: GroupSums, mean: Floats, var: Floats) -> Floats:
     Z : array of shape (m, d)
         Rows, none of which is in a group.
     sums : GroupSums
+        One table, or one for each row.
     mean, var : arrays of shape (d,)
         Of all rows.
     """
     v = sums.within(var)
-    used = sums.count > 0
-    count = np.where(used, sums.count, 1.0)
-    difference = Z[:, None, :] - sums.mean()[None]
+    count = np.maximum(sums.count, 1.0)[..., None]
+    difference = Z[:, None, :] - sums.mean()
     with np.errstate(divide="ignore"):
         size = np.log(sums.count)
-    of_groups = size + CAUTION * _log_normal(difference, v * (1 + 1 / count[:, None]))
+    of_groups = size + CAUTION * _log_normal(difference, v[..., None, :] * (1 + 1 / count))
     of_new = CAUTION * _log_normal(Z - mean, var + v)
     return np.column_stack([of_groups, of_new])
 
@@ -128,28 +144,32 @@ def mixed(log_p: Floats) -> Floats:
     return np.asarray((1 - UNIFORM) * p + UNIFORM * possible / possible.sum(axis=-1, keepdims=True))
 
 
-def weigh(p: Floats, group: Ints, same: NDArray[np.bool_], confidence: Floats, error: float) -> Floats:
-    """Multiply probabilities of one row by what its answers say, and normalise.
+def weigh(p: Floats, row: Ints, group: Ints, same: NDArray[np.bool_], confidence: Floats, error: float) -> Floats:
+    """Multiply probabilities of rows by what their answers say, and normalise.
 
     Parameters
     ----------
-    p : array of shape (k + 1,)
+    p : array of shape (m, k + 1)
         Groups and "new".
-    group : array of shape (m,)
+    row : array of shape (a,)
+        Which of the m rows each answer is about.
+    group : array of shape (a,)
         Group of the other row of each answer.
-    same : array of shape (m,)
+    same : array of shape (a,)
         Whether the answer was "same".
-    confidence : array of shape (m,)
+    confidence : array of shape (a,)
         How sure the other row is of its group.
     error : float
         Share of wrong answers.
     """
-    agrees = (np.arange(len(p)) == group[:, None]) == same[:, None]
+    agrees = (np.arange(p.shape[1]) == group[:, None]) == same[:, None]
     factor = confidence[:, None] * np.where(agrees, 1 - error, error) + (1 - confidence[:, None]) / 2
+    evidence = np.zeros_like(p)
+    np.add.at(evidence, row, np.log(factor))
     with np.errstate(divide="ignore"):
-        log_p = np.log(p) + np.log(factor).sum(axis=0)
-    weighed = np.exp(log_p - log_p.max())
-    return np.asarray(weighed / weighed.sum())
+        log_p = np.log(p) + evidence
+    weighed = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+    return np.asarray(weighed / weighed.sum(axis=1, keepdims=True))
 
 
 def choice_value(p: Floats) -> Floats:
