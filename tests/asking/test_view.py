@@ -50,6 +50,10 @@ def test_density_and_neighbours():
     brute = np.array([((X[lens.neighbors[i]] - X[i]) ** 2).sum(axis=1).mean() for i in range(61)])
     np.testing.assert_allclose(lens.sparseness(X), brute)
     assert np.argmax(lens.sparseness(lens.principal)) == 60
+    view = lens.fit(FitJob("key", Constraints([(0, 1)], n_samples=61), 1, 0))
+    far = lens.sparseness(lens.look(view))
+    assert sorted(view.crowding.tolist()) == list(range(1, 62))
+    assert (np.diff(far[np.argsort(view.crowding)]) <= 1e-8 * far.max()).all()
 
 
 def test_fingerprints_differ_by_content_shape_and_kind():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -256,17 +257,22 @@ class Asker(Session[State, FitJob, View]):
         return self._lens.fit(job)
 
     def _remember(self, view: View) -> None:
-        self.views[view.key] = view
+        self._keep(Look.at(self._lens, view, self.seed_))
+        # One number for each row and view would fill the memory in a long session.
+        self.views[view.key] = replace(view, crowding=None)
 
     def _refit(self, state: State, view: View) -> None:
         state.refit(self._look(view.key))
 
     def _look(self, key: str) -> Look:
         look = self._looks.pop(key, None) or Look.at(self._lens, self.views[key], self.seed_)
-        self._looks[key] = look
+        self._keep(look)
+        return look
+
+    def _keep(self, look: Look) -> None:
+        self._looks[look.key] = look
         while len(self._looks) > LOOKS:
             del self._looks[next(iter(self._looks))]
-        return look
 
     def _situation(self, rng: np.random.Generator) -> Situation:
         leases = self._leases

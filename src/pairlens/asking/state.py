@@ -55,12 +55,8 @@ class Look:
     def at(cls, lens: Lens, view: View, seed: int) -> Look:
         """Look at all rows through a view."""
         Z = lens.look(view)
-        sparseness = lens.sparseness(Z)
-        # Ties are decided by the row number, so that the last bits do not choose.
-        order = np.argsort(-np.round(sparseness / max(sparseness.max(), 1e-300), 9), kind="stable")
-        density = np.empty(len(Z))
-        density[order] = np.arange(1, len(Z) + 1) / len(Z)
-        return cls(view.key, Z, density, np.sort(reference_distances(Z, seed)))
+        crowding = lens.crowding(Z) if view.crowding is None else view.crowding
+        return cls(view.key, Z, crowding / len(Z), np.sort(reference_distances(Z, seed)))
 
     def closeness(self, i: int, j: int) -> float:
         """Share of random pairs that lie closer together than these two rows."""

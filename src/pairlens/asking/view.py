@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,10 +55,13 @@ class View:
         That of the job.
     directions : array of shape (n_coordinates, at most 10)
         In the coordinates of the :class:`Lens`.
+    crowding : int array of shape (n_rows,) or None
+        :meth:`Lens.crowding` in the view, where it was computed with it.
     """
 
     key: str
     directions: Floats
+    crowding: NDArray[np.int32] | None = None
 
 
 def fingerprint(*arrays: NDArray[np.generic]) -> str:
@@ -100,6 +103,14 @@ class Lens:
         self.neighbors = self._stage.nearest
 
     def fit(self, job: FitJob) -> View:
+        """Learn the view that the pairs of a job show, with its crowding.
+
+        The crowding takes longer than all that an asker does with a view, and where this runs no question waits.
+        """
+        view = self.directions(job)
+        return replace(view, crowding=self.crowding(self.look(view)))
+
+    def directions(self, job: FitJob) -> View:
         """Learn the view that the pairs of a job show."""
         with warnings.catch_warnings(), threads_for(self._stage.problem.rows.shape):
             warnings.simplefilter("ignore", SupervisionWarning)
@@ -119,6 +130,15 @@ class Lens:
             difference = Z - Z[near]
             squared += np.einsum("ij,ij->i", difference, difference)
         return np.asarray(squared / max(self.neighbors.shape[1], 1))
+
+    def crowding(self, Z: Floats) -> NDArray[np.int32]:
+        """Rank of each row by how near its neighbours are in a view, 1 in the sparsest place."""
+        sparseness = self.sparseness(Z)
+        # Ties are decided by the row number, so that the last bits do not choose.
+        order = np.argsort(-np.round(sparseness / max(sparseness.max(), 1e-300), 9), kind="stable")
+        rank = np.empty(self.n_rows, dtype=np.int32)
+        rank[order] = np.arange(1, self.n_rows + 1)
+        return rank
 
 
 def principal_coordinates(rows: Rows) -> Floats:

@@ -93,7 +93,7 @@ class LensMapper:
         from pairlens.asking.view import FitJob
 
         known = job.constraints if job.constraints is not None else Constraints(n_samples=self._lens.n_rows)
-        return _plane(self._lens.look(self._lens.fit(FitJob("", known, job.n_answers, 0))))
+        return _plane(self._lens.look(self._lens.directions(FitJob("", known, job.n_answers, 0))))
 
 
 class LayoutMapper:
