@@ -42,8 +42,10 @@ Graph: TypeAlias = Any
 class Placement(Enum):
     """Where the rows may be that a method learns from."""
 
+    COLLECTED = "collected"
+    """In the memory of this process, all of them: dask arrays are collected, up to the setting `gather_bytes`."""
     MEMORY = "memory"
-    """In the memory of this process, as a NumPy array or a CSR matrix."""
+    """In the memory of this process; landmarks represent the rows of a large dask array."""
     DEVICE = "device"
     """On one machine: in memory, or in a tensor on any device."""
     ANYWHERE = "anywhere"
@@ -214,8 +216,27 @@ def take_rows(X: Rows, rows: IntArray | slice) -> Float64:
 
 
 @operation
-def rows_in_memory(X: Rows, rows: IntArray) -> Rows:
-    """The given rows in the memory of this process, in their dtype: an array, or a CSR matrix of a CSR matrix."""
+def rows_in_memory(X: Rows, rows: IntArray | None = None) -> Rows:
+    """The given rows, by default all, in the memory of this process: an array, or a CSR matrix of a CSR matrix."""
+    raise NotImplementedError
+
+
+@operation
+def rows_to_learn_from(X: Rows, placement: Placement, *, needed: IntArray, who: str) -> tuple[Rows, IntArray | None]:
+    """Rows where a method can deal with them: as they are, copied, or landmarks that represent all.
+
+    The numbers of the landmarks come second; None if all rows are there.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or EngineRows
+    placement : Placement
+        Where the method can deal with rows.
+    needed : int array
+        Rows that have to be among the landmarks.
+    who : str
+        Name of the method, for warnings and errors.
+    """
     raise NotImplementedError
 
 
@@ -232,6 +253,12 @@ def varying_columns(X: Rows) -> NDArray[np.bool_]:
 
 
 @operation
+def column_deviations(X: Rows, mean: Float64) -> Float64:
+    """Standard deviations of the columns, whose means are given, in float64; 0 for constant ones, or their rounding."""
+    raise NotImplementedError
+
+
+@operation
 def mean_norm(X: Rows) -> float:
     """Mean distance of the rows from their mean."""
     raise NotImplementedError
@@ -243,6 +270,43 @@ def mean_norm(X: Rows) -> float:
 @operation
 def project(X: Rows, mean: FloatArray, components: FloatArray) -> Any:
     """Rows seen from the mean, along the components: ``(X - mean) @ components.T``, of the kind of X."""
+    raise NotImplementedError
+
+
+@operation
+def map_rows(X: Rows, embed: Callable[[Rows], Any], n_columns: int) -> Any:
+    """``embed(X)``, in the kind and dtype of X.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or EngineRows
+    embed : callable
+        From rows on one machine, an array, CSR matrix or rows of a tensor, to an array or a tensor. Of a dask array
+        it gets one chunk after the other.
+    n_columns : int
+        Columns of its result.
+    """
+    raise NotImplementedError
+
+
+@operation
+def along(X: Rows, directions: Float64, *, origin: Float64 | None = None) -> Rows:
+    """Rows along directions, which are columns, seen from an origin: ``X @ directions - origin @ directions``.
+
+    Unlike :func:`project` it gives rows in float64 that the other operations take.
+    """
+    raise NotImplementedError
+
+
+@operation
+def rescaled(X: Rows, *, offset: Float64 | None = None, scale: Float64 | float) -> Rows:
+    """``(X - offset) / scale`` as rows in float64; sparse rows keep their zeros and are only scaled."""
+    raise NotImplementedError
+
+
+@operation
+def unit_variance(X: Rows) -> tuple[Rows, Float64, float]:
+    """Rows centred and scaled to total variance 1, the mean that was subtracted, and what they were divided by."""
     raise NotImplementedError
 
 

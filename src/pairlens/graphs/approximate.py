@@ -33,11 +33,12 @@ from pairlens.engines import (
     ProjectedScreen,
     Rows,
     column_means,
+    evenly_spaced,
     pair_squared_distances,
     row_blocks,
     take_rows,
 )
-from pairlens.kernels.features import KernelFeatures, evenly_spaced, kernel_features
+from pairlens.kernels.features import KernelFeatures, kernel_features
 from pairlens.kernels.nullspace import feature_null_space, linked_sample
 
 Index = NDArray[np.int64]

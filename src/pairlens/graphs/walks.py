@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray, Rows, pair_squared_distances
+from pairlens.engines import Float64, IntArray, Rows, pair_scatter, pair_squared_distances
 from pairlens.engines.torch import TensorRows, torch
-from pairlens.graphs.device import device_nearest, device_walks
+from pairlens.graphs.device import device_nearest, device_walks, listed_scatter
 from pairlens.graphs.nearest import nearest_rows, searches_approximately
 
 SCALE_NEIGHBOR = 7
@@ -46,6 +46,29 @@ class NearGraph:
     back: Any
     accuracy: float = ACCURACY
 
+    def listed_scatter(self, rows: Rows) -> Float64:
+        """Scatter of the differences between each row and those it lists."""
+        n, k = self.indices.shape
+        return pair_scatter(rows, np.column_stack([np.repeat(np.arange(n), k), self.indices.ravel()]))
+
+    def spread(self, rows: Rows, a: float) -> Rows:
+        r"""The rows, spread over the walk: :math:`(1 - a)(I - a P)^{-1} X`."""
+        return spread_over(self.walk, rows, a, accuracy=self.accuracy)
+
+    def spread_back(self, weights: Float64, a: float) -> Float64:
+        r"""Weights of the rows, spread over the transpose of the walk."""
+        return np.asarray(spread_over(self.back, weights, a, accuracy=self.accuracy))
+
+
+class DeviceNearGraph(NearGraph):
+    """The same of the rows of a tensor, on their device."""
+
+    def listed_scatter(self, rows: TensorRows) -> Float64:
+        return listed_scatter(rows, self.indices)
+
+    def spread(self, rows: TensorRows, a: float) -> TensorRows:
+        return TensorRows(spread_over(self.walk, rows.tensor, a, accuracy=self.accuracy))
+
 
 def near_graph(rows: Rows, n_neighbors: int, *, search: str = "auto") -> NearGraph:
     r"""Nearest neighbours with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, :math:`s_i` the distance to the 7th.
@@ -64,7 +87,7 @@ def near_graph(rows: Rows, n_neighbors: int, *, search: str = "auto") -> NearGra
         searches_approximately(rows, search)
         nearest, distance = device_nearest(rows, max(k, scaling))
         nearest = nearest[:, :k].contiguous()
-        return NearGraph(nearest, None, *device_walks(rows, nearest, distance[:, scaling - 1], NEGLIGIBLE))
+        return DeviceNearGraph(nearest, None, *device_walks(rows, nearest, distance[:, scaling - 1], NEGLIGIBLE))
     nearest, distance = nearest_rows(rows, max(k, scaling), search=search)
     graph = _walked(rows, nearest[:, :k], distance[:, scaling - 1])
     return replace(graph, accuracy=ROUGHLY) if searches_approximately(rows, search) else graph

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import Rows, row_blocks, rows_in_memory
+from pairlens.engines import Rows, evenly_spaced, row_blocks, rows_in_memory
 from pairlens.engines.torch import TensorRows, chunks, torch, working_bytes
 from pairlens.spectral.eigen import range_basis
 
@@ -113,8 +113,3 @@ def median_gamma(X: Rows) -> float:
     squared = euclidean_distances(rows, squared=True)
     median = float(np.median(squared[np.triu_indices_from(squared, 1)]))
     return 1.0 / median if median > 0 else 1.0
-
-
-def evenly_spaced(n: int, at_most: int) -> NDArray[np.int64]:
-    """Up to `at_most` row numbers spread evenly over n rows: no seed, and the same rows every time."""
-    return np.unique(np.linspace(0, n - 1, min(n, at_most)).astype(np.int64))

@@ -25,9 +25,9 @@ from scipy import sparse
 from scipy.linalg import helmert
 
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows, row_blocks, rows_in_memory
+from pairlens.engines import IntArray, Rows, evenly_spaced, row_blocks, rows_in_memory
 from pairlens.exceptions import ApproximationWarning
-from pairlens.kernels.features import Kernel, evenly_spaced, kernel_matrix, median_gamma
+from pairlens.kernels.features import Kernel, kernel_matrix, median_gamma
 from pairlens.spectral.eigen import range_basis
 
 MAX_LINKED = 2000

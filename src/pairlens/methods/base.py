@@ -26,7 +26,6 @@ from pairlens._sklearn import (
 from pairlens._threads import threads_for
 from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import (
-    EngineRows,
     IntArray,
     Placement,
     Rows,
@@ -35,12 +34,12 @@ from pairlens.engines import (
     engine_rows,
     project,
     read_ahead,
+    rows_to_learn_from,
 )
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import pair_auc
 from pairlens.judging.probability import PairProbabilities
 from pairlens.judging.views import LinearView, PairView
-from pairlens.methods._memory import into_memory
 from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
 from pairlens.spectral.rowspace import RowSpace, row_space
 from pairlens.spectral.scatters import unsupervised
@@ -59,8 +58,8 @@ class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     __metadata_request__score: ClassVar = {"constraints": True}
     _fewest_rows: ClassVar[int] = 2
     """Rows that `fit` needs at least."""
-    _needs_memory: ClassVar[bool] = True
-    """Whether dask arrays are collected and tensors copied before the method sees them."""
+    _rows_may_be: ClassVar[Placement] = Placement.COLLECTED
+    """Where the method can deal with rows."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -110,7 +109,16 @@ class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
-        return checked_rows(self, X, fitting=fitting, least=self._fewest_rows, in_memory=self._needs_memory)
+        in_memory = self._rows_may_be is Placement.COLLECTED
+        return checked_rows(self, X, fitting=fitting, least=self._fewest_rows, in_memory=in_memory)
+
+    def _within_reach(self, rows: Rows, known: Constraints) -> tuple[Rows, Constraints, IntArray | None]:
+        """The rows to learn from, what is known about them, and their numbers if they are not all."""
+        # An index of the rows, unlike an exact search, needs them in one memory.
+        indexed = self._rows_may_be is Placement.ANYWHERE_SEARCHED and getattr(self, "neighbors", "auto") == "approx"
+        placement = Placement.DEVICE if indexed else self._rows_may_be
+        rows, chosen = rows_to_learn_from(rows, placement, needed=known.rows, who=type(self).__name__)
+        return rows, known if chosen is None else known[chosen], chosen
 
     @abstractmethod
     def _check_n_components(self, X: Rows) -> None:
@@ -274,24 +282,13 @@ class LinearPairTransformer(LinearView, SpectralPairTransformer):
         Names of the features, if X had any.
     """
 
-    _rows_may_be: ClassVar[Placement] = Placement.MEMORY
-    _needs_memory: ClassVar = False
+    _rows_may_be: ClassVar = Placement.MEMORY
 
     def _learn(self, rows: Rows, known: Constraints) -> None:
-        if not isinstance(rows, EngineRows):
-            super()._learn(rows, known)
-            return
-        local_rows, local_known, self._landmarks = into_memory(type(self).__name__, rows, known, self._rows_taken)
-        super()._learn(local_rows, local_known)
-        if local_rows is not rows:
+        reached, known, self._landmarks = self._within_reach(rows, known)
+        super()._learn(reached, known)
+        if reached is not rows:
             self.mean_ = column_means(rows).astype(rows.dtype)
-
-    @property
-    def _rows_taken(self) -> Placement:
-        """Where the rows may be as the parameters are."""
-        # An index of the rows, unlike an exact search, needs them in one memory.
-        searched = self._rows_may_be is Placement.ANYWHERE_SEARCHED
-        return Placement.DEVICE if searched and getattr(self, "neighbors", "auto") == "approx" else self._rows_may_be
 
     def _rows_used(self, known: Constraints) -> IntArray | None:
         """The rows that decide the solution, if not all do."""

@@ -16,10 +16,18 @@ from pairlens._deprecation import DEPRECATED, NOT_GIVEN, RenamedAttribute, forme
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
 from pairlens.cluster.skkmeans import SKKMeans
-from pairlens.engines import IntArray, Placement, Rows, graph_scatter, projected_rows, rows_in_memory, symmetric_eigen
+from pairlens.engines import (
+    IntArray,
+    Placement,
+    Rows,
+    evenly_spaced,
+    graph_scatter,
+    projected_rows,
+    rows_in_memory,
+    symmetric_eigen,
+)
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.graphs.projected import far_graph, near_graph, projected_neighbors
-from pairlens.kernels.features import MEDIAN_ROWS, evenly_spaced
 from pairlens.kernels.nullspace import delta_to_gamma, gamma_to_delta, median_delta, must_link_null_space
 from pairlens.methods.base import LinearPairTransformer, finite
 from pairlens.spectral.eigen import WHITEN_FLOOR, Matrix, Pencil, symmetric
@@ -214,7 +222,7 @@ class DSP(LinearPairTransformer):
         asked = self.gamma if former is None else former
         if not isinstance(asked, str):
             return float(asked) if former is None else delta_to_gamma(float(asked))
-        median = median_delta(rows_in_memory(rows, evenly_spaced(rows.shape[0], MEDIAN_ROWS)))
+        median = median_delta(rows)
         if asked == "median":
             return delta_to_gamma(median)
         if known.n_cannot_link == 0:

@@ -5,7 +5,7 @@ Each operation of :mod:`pairlens.engines.interface` is a pass over the chunks, o
 
 from pairlens.engines.dask.operations import equal_pairs, of_pairs, project_chunk
 from pairlens.engines.dask.projected import DaskProjectedRows
-from pairlens.engines.dask.rows import Block, DaskRows, compute, map_rows, take_chunk, task, tree
+from pairlens.engines.dask.rows import Block, DaskRows, compute, take_chunk, task, tree
 
 __all__ = [
     "Block",
@@ -13,7 +13,6 @@ __all__ = [
     "DaskRows",
     "compute",
     "equal_pairs",
-    "map_rows",
     "of_pairs",
     "project_chunk",
     "take_chunk",

@@ -14,14 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pairlens._warnings import warn_user
 from pairlens.engines import interface
+from pairlens.engines.config import settings
 from pairlens.engines.dask.neighbors import CHUNK_ROWS
 from pairlens.engines.dask.rows import Block, DaskRows, check_finite, compute, take_chunk, task, tree
-from pairlens.engines.interface import Float64, FloatArray, Graph, IntArray
+from pairlens.engines.interface import Float64, FloatArray, Graph, IntArray, Placement, Rows
 from pairlens.engines.local import rows as local_rows
 from pairlens.engines.local import scatter
-from pairlens.engines.local.rows import row_blocks
+from pairlens.engines.local.rows import evenly_spaced, row_blocks
 from pairlens.engines.local.scatter import rebuilding_graph, solve_local
+from pairlens.exceptions import ApproximationWarning
 
 MOST_MEETINGS = 20_000
 """Pairs of chunks that may meet in one operation; more would keep a scheduler busier than the workers."""
@@ -41,8 +44,36 @@ def take_rows(X: DaskRows, rows: IntArray | slice) -> Float64:
 
 
 @interface.rows_in_memory.register(DaskRows)
-def rows_in_memory(X: DaskRows, rows: IntArray) -> Block:
-    return X.gather(rows)
+def rows_in_memory(X: DaskRows, rows: IntArray | None = None) -> Block:
+    return X.gather(np.arange(X.shape[0]) if rows is None else rows)
+
+
+@interface.rows_to_learn_from.register(DaskRows)
+def rows_to_learn_from(
+    X: DaskRows, placement: Placement, *, needed: IntArray, who: str
+) -> tuple[Rows, IntArray | None]:
+    n = X.shape[0]
+    searched = placement is Placement.ANYWHERE_SEARCHED and n <= settings().exact_rows
+    if placement is Placement.ANYWHERE or searched:
+        return X, None
+    if n <= settings().landmark_rows:
+        chosen = np.arange(n)
+    else:
+        chosen = np.union1d(needed, evenly_spaced(n, settings().landmark_rows))
+        warn_user(
+            f"{who} learns from {len(chosen):,} of the {n:,} rows of the dask array: those in pairs and evenly "
+            "spaced ones. pairlens.config_context(exact_rows=..., landmark_rows=...) sets the numbers.",
+            ApproximationWarning,
+        )
+    if not X.fits(chosen):
+        raise ValueError(
+            f"{who} needs {len(chosen):,} rows of the dask array in memory, more than the "
+            f"{settings().gather_bytes / 2**20:,.0f} MiB of gather_bytes. Lower landmark_rows, or raise gather_bytes, "
+            "by pairlens.config_context(...)."
+        )
+    # The same pass finds bad values and the mean of all rows.
+    X.read(chosen, scatter=False)
+    return X[chosen], None if len(chosen) == n else chosen
 
 
 @interface.column_means.register(DaskRows)
@@ -55,13 +86,51 @@ def varying_columns(X: DaskRows) -> NDArray[np.bool_]:
     return X.moments().varies
 
 
+@interface.column_deviations.register(DaskRows)
+def column_deviations(X: DaskRows, mean: Float64) -> Float64:
+    return np.asarray(np.sqrt(np.diag(X.moments(scatter=True).about(mean)) / X.shape[0]))
+
+
 @interface.project.register(DaskRows)
 def project(X: DaskRows, mean: FloatArray, components: FloatArray) -> Any:
     """Lazy: a dask array with the chunks of X."""
-    dtype = np.result_type(X.dtype, components)
-    return X.array.map_blocks(
-        project_chunk, mean, components, chunks=(X.array.chunks[0], (len(components),)), meta=np.empty((0, 0), dtype)
+    return _mapped(X, project_chunk, len(components), mean, components, dtype=np.result_type(X.dtype, components))
+
+
+def _mapped(X: DaskRows, function: Callable[..., Any], width: int, *args: Any, dtype: Any, **kwargs: Any) -> Any:
+    """``function(chunk, ...)`` of each chunk: a dask array that is not computed yet."""
+    chunks = (X.array.chunks[0], (width,))
+    return X.array.map_blocks(function, *args, chunks=chunks, meta=np.empty((0, 0), dtype), **kwargs)
+
+
+@interface.map_rows.register(DaskRows)
+def map_rows(X: DaskRows, embed: Callable[[Rows], Any], n_columns: int) -> Any:
+    """Lazy, too."""
+    return _mapped(X, embed_chunk, n_columns, embed, dtype=X.dtype)
+
+
+def embed_chunk(block: Block, embed: Callable[[Rows], Any]) -> FloatArray:
+    check_finite(block, None)
+    return local_rows.map_rows(block, embed, 0)
+
+
+@interface.along.register(DaskRows)
+def along(X: DaskRows, directions: Float64, *, origin: Float64 | None = None) -> DaskRows:
+    return DaskRows(
+        _mapped(X, local_rows.along, directions.shape[1], directions, dtype=np.dtype(np.float64), origin=origin)
     )
+
+
+@interface.rescaled.register(DaskRows)
+def rescaled(X: DaskRows, *, offset: Float64 | None = None, scale: Float64 | float) -> DaskRows:
+    return DaskRows(_mapped(X, local_rows.rescaled, X.shape[1], dtype=np.dtype(np.float64), offset=offset, scale=scale))
+
+
+@interface.unit_variance.register(DaskRows)
+def unit_variance(X: DaskRows) -> tuple[DaskRows, Float64, float]:
+    mean = column_means(X)
+    size = float(np.linalg.norm(column_deviations(X, mean))) or 1.0
+    return rescaled(X, offset=mean, scale=size), mean, size
 
 
 def project_chunk(block: Block, mean: FloatArray, components: FloatArray) -> FloatArray:

@@ -255,16 +255,6 @@ class DaskRows(EngineRows):
         return DaskRows(self.array.astype(dtype))
 
 
-def map_rows(X: DaskRows, function: Callable[[Block], Block], width: int) -> Any:
-    """``function(chunk)`` of each chunk, `width` columns of the dtype of X: a dask array that is not computed yet."""
-    return X.array.map_blocks(_mapped, function, chunks=(X.array.chunks[0], (width,)), meta=np.empty((0, 0), X.dtype))
-
-
-def _mapped(block: Block, function: Callable[[Block], Block]) -> Block:
-    check_finite(block, None)
-    return function(block)
-
-
 def read_chunk(block: Block, start: int, scatter: bool, local: IntArray) -> tuple[Moments, Block]:
     """Moments and some rows of a chunk."""
     # The caller checks the result for squares that overflowed.

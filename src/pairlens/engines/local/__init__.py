@@ -6,12 +6,13 @@ Importing this package registers its implementations of the operations of :mod:`
 from pairlens.engines.local import neighbors, scatter
 from pairlens.engines.local.moments import Moments, merge_moments
 from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen
-from pairlens.engines.local.rows import row_blocks
+from pairlens.engines.local.rows import evenly_spaced, row_blocks
 
 __all__ = [
     "LocalProjectedRows",
     "Moments",
     "ProjectedScreen",
+    "evenly_spaced",
     "merge_moments",
     "neighbors",
     "row_blocks",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from pairlens.engines import interface
-from pairlens.engines.interface import Float64, FloatArray, IntArray, Rows
+from pairlens.engines.interface import Float64, FloatArray, IntArray, Placement, Rows
 
 BLOCK_BYTES = 1 << 23
 """Bytes of one row block: large enough for BLAS to run at speed, small enough to stay near the cores."""
@@ -20,6 +21,11 @@ def row_blocks(n_rows: int, row_bytes: int, block_bytes: int = BLOCK_BYTES) -> I
     step = max(64, block_bytes // max(1, row_bytes))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def evenly_spaced(n: int, at_most: int) -> NDArray[np.int64]:
+    """Up to `at_most` row numbers spread evenly over n rows: no seed, and the same rows every time."""
+    return np.unique(np.linspace(0, n - 1, min(n, at_most)).astype(np.int64))
 
 
 @interface.read_ahead.register(object)
@@ -35,8 +41,19 @@ def take_rows(X: Rows, rows: IntArray | slice) -> Float64:
 
 
 @interface.rows_in_memory.register(object)
-def rows_in_memory(X: Rows, rows: IntArray) -> Rows:
-    return X[rows]
+def rows_in_memory(X: Rows, rows: IntArray | None = None) -> Rows:
+    return X if rows is None else X[rows]
+
+
+@interface.rows_to_learn_from.register(object)
+def rows_to_learn_from(
+    X: Rows,
+    placement: Placement,  # noqa: ARG001 - every method can deal with rows in memory
+    *,
+    needed: IntArray,  # noqa: ARG001
+    who: str,  # noqa: ARG001
+) -> tuple[Rows, IntArray | None]:
+    return X, None
 
 
 @interface.column_means.register(object)
@@ -71,6 +88,29 @@ def varying_columns(X: Rows) -> NDArray[np.bool_]:
     return varies
 
 
+@interface.column_deviations.register(object)
+def column_deviations(X: Rows, mean: Float64) -> Float64:
+    """Squares are taken in units of the largest, so that they neither overflow nor vanish."""
+    if sparse.issparse(X):
+        # The stored entries about the mean, then the zeros: the difference of two large sums would lose all digits.
+        stored = X.tocsc()
+        filled = np.diff(stored.indptr)
+        column = np.repeat(np.arange(X.shape[1]), filled)
+        difference = stored.data - mean[column]
+        unit = np.abs(mean)
+        np.maximum.at(unit, column, np.abs(difference))
+        unit[unit == 0] = 1.0
+        of_stored = np.bincount(column, (difference / unit[column]) ** 2, X.shape[1])
+        square = (of_stored + (X.shape[0] - filled) * (mean / unit) ** 2) / X.shape[0]
+    else:
+        difference = X - mean
+        unit = np.maximum(difference.max(axis=0), -difference.min(axis=0))
+        unit[unit == 0] = 1.0
+        difference /= unit
+        square = column_means(np.square(difference, out=difference))
+    return np.asarray(unit * np.sqrt(square))
+
+
 @interface.mean_norm.register(object)
 def mean_norm(X: Rows) -> float:
     offset = column_means(X)
@@ -91,6 +131,33 @@ def project(X: Rows, mean: FloatArray, components: FloatArray) -> FloatArray:
     for block in row_blocks(X.shape[0], X.itemsize * X.shape[1]):
         np.matmul(X[block] - mean, components.T, out=result[block])
     return result
+
+
+@interface.map_rows.register(object)
+def map_rows(X: Rows, embed: Callable[[Rows], Any], n_columns: int) -> FloatArray:  # noqa: ARG001
+    return np.asarray(embed(X)).astype(X.dtype, copy=False)
+
+
+@interface.along.register(object)
+def along(X: Rows, directions: Float64, *, origin: Float64 | None = None) -> Rows:
+    product = np.asarray(X @ directions)
+    return product if origin is None else product - origin @ directions
+
+
+@interface.rescaled.register(object)
+def rescaled(X: Rows, *, offset: Float64 | None = None, scale: Float64 | float) -> Rows:
+    if sparse.issparse(X):
+        return (X @ sparse.diags(1 / np.asarray(scale))).tocsr()
+    return (X if offset is None else X - offset) / scale
+
+
+@interface.unit_variance.register(object)
+def unit_variance(X: Rows) -> tuple[Rows, Float64, float]:
+    mean = X.mean(axis=0)
+    centred = X - mean
+    variance = np.einsum("ij,ij->", centred, centred) / len(X)
+    size = float(np.sqrt(variance)) if variance > 0 else 1.0
+    return centred / size, mean, size
 
 
 @interface.combine_rows.register(object)

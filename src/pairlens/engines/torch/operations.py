@@ -10,6 +10,7 @@ API standard.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens.engines import interface
-from pairlens.engines.interface import Float64, FloatArray, Graph, IntArray, Neighbors
+from pairlens.engines.interface import Float64, FloatArray, Graph, IntArray, Neighbors, Placement, Rows
 from pairlens.engines.local.rows import row_blocks
 from pairlens.engines.local.rows import symmetric_eigen as local_eigen
 from pairlens.engines.local.scatter import PORTION_BYTES, rebuilding_graph
@@ -33,6 +34,11 @@ DEVICE_FEATURES = 256
 
 def _numpy(tensor: Tensor) -> Float64:
     return np.asarray(tensor.cpu().numpy(), dtype=np.float64)
+
+
+def _on_device(X: TensorRows, values: FloatArray | float) -> Tensor:
+    """Values on the device of the rows, in their own dtype."""
+    return torch.from_numpy(np.ascontiguousarray(values)).to(X.tensor.device)
 
 
 def _square(rows: Tensor) -> Tensor:
@@ -51,8 +57,19 @@ def take_rows(X: TensorRows, rows: IntArray | slice) -> Float64:
 
 
 @interface.rows_in_memory.register(TensorRows)
-def rows_in_memory(X: TensorRows, rows: IntArray) -> NDArray[Any]:
-    return np.asarray(X[rows])
+def rows_in_memory(X: TensorRows, rows: IntArray | None = None) -> NDArray[Any]:
+    return np.asarray(X if rows is None else X[rows])
+
+
+@interface.rows_to_learn_from.register(TensorRows)
+def rows_to_learn_from(
+    X: TensorRows,
+    placement: Placement,
+    *,
+    needed: IntArray,  # noqa: ARG001 - a tensor is copied whole
+    who: str,  # noqa: ARG001
+) -> tuple[Rows, IntArray | None]:
+    return (np.asarray(X) if placement is Placement.MEMORY else X), None
 
 
 @interface.column_means.register(TensorRows)
@@ -70,6 +87,15 @@ def varying_columns(X: TensorRows) -> NDArray[np.bool_]:
     return varies
 
 
+@interface.column_deviations.register(TensorRows)
+def column_deviations(X: TensorRows, mean: Float64) -> Float64:
+    centred = X.tensor.double() - _on_device(X, mean)
+    unit = centred.abs().amax(dim=0)
+    unit[unit == 0] = 1.0
+    square = centred.div_(unit).square_().mean(dim=0)
+    return _numpy(unit) * np.sqrt(_numpy(square))
+
+
 @interface.project.register(TensorRows)
 def project(X: TensorRows, mean: FloatArray, components: FloatArray) -> Tensor:
     mean, directions = (X.place(values) for values in (mean, components))
@@ -80,9 +106,36 @@ def project(X: TensorRows, mean: FloatArray, components: FloatArray) -> Tensor:
     return result
 
 
+@interface.map_rows.register(TensorRows)
+def map_rows(X: TensorRows, embed: Callable[[Rows], Any], n_columns: int) -> Tensor:  # noqa: ARG001
+    found = embed(X)
+    return X.place(found) if isinstance(found, np.ndarray) else found.to(X.tensor.dtype)
+
+
+@interface.along.register(TensorRows)
+def along(X: TensorRows, directions: Float64, *, origin: Float64 | None = None) -> TensorRows:
+    return TensorRows(project(X.astype(np.float64), np.zeros(X.shape[1]) if origin is None else origin, directions.T))
+
+
+@interface.rescaled.register(TensorRows)
+def rescaled(X: TensorRows, *, offset: Float64 | None = None, scale: Float64 | float) -> TensorRows:
+    values = X.tensor.double()
+    return TensorRows((values if offset is None else values - _on_device(X, offset)) / _on_device(X, scale))
+
+
+@interface.unit_variance.register(TensorRows)
+def unit_variance(X: TensorRows) -> tuple[TensorRows, Float64, float]:
+    values = X.tensor.double()
+    mean = values.mean(dim=0)
+    centred = values - mean
+    variance = float(centred.square().sum()) / len(centred)
+    size = float(np.sqrt(variance)) if variance > 0 else 1.0
+    return TensorRows(centred.div_(size)), _numpy(mean), size
+
+
 @interface.combine_rows.register(TensorRows)
 def combine_rows(X: TensorRows, coefficients: FloatArray) -> Float64:
-    weights = torch.from_numpy(np.ascontiguousarray(coefficients)).to(X.tensor.device)
+    weights = _on_device(X, coefficients)
     total = X.zeros(len(coefficients), X.shape[1])
     for block in X.blocks():
         total += weights[:, block] @ X.tensor[block].to(torch.float64)
@@ -199,7 +252,7 @@ def pair_squared_distances(X: TensorRows, pairs: IntArray) -> Float64:
 @interface.centred_product.register(TensorRows)
 def centred_product(left: TensorRows, right: TensorRows, centre: Float64) -> Float64:
     product = left.zeros(left.shape[0], right.shape[0])
-    shift = torch.from_numpy(np.ascontiguousarray(centre)).to(left.tensor.device)
+    shift = _on_device(left, centre)
     for block in row_blocks(left.shape[1], 8 * max(left.shape[0], right.shape[0]), 1 << 25):
         product += (left.tensor[:, block] - shift[block]) @ (right.tensor[:, block] - shift[block]).T
     return _numpy(product)

@@ -6,13 +6,12 @@ coordinates of its result (:class:`SecondStage`); a :class:`Rival` is judged on 
 rows alone, so that it can be solved for many sets of pairs.
 """
 
-from pairlens.methods.pairlens.coordinates import Standardiser, exact_means, principal_rows
+from pairlens.methods.pairlens.coordinates import ScaleAware, Standardiser, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FirstFit, FirstStage
 from pairlens.methods.pairlens.guard import Rival
 from pairlens.methods.pairlens.lens import PairLens
 from pairlens.methods.pairlens.linear import LinearPairLens
 from pairlens.methods.pairlens.problem import PairProblem
-from pairlens.methods.pairlens.scale import ScaleAware
 from pairlens.methods.pairlens.second_stage import Diffusion, SecondStage, SecondView
 
 __all__ = [

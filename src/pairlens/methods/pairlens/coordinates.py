@@ -1,21 +1,46 @@
-"""The coordinates of the first stage: principal components of z-scored rows, with the way back to the features."""
+"""The coordinates of the first stage: principal components of z-scored rows, with the way back to the features.
+
+Whether features are z-scored at all is the parameter `standardize` of the methods.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from pairlens.engines import Rows, column_means, project
-from pairlens.engines.torch import TensorRows, torch
+from pairlens._sklearn import StrOptions
+from pairlens.engines import Rows, along, column_deviations, column_means, rescaled
+from pairlens.methods.base import PairTransformer
 from pairlens.spectral.eigen import symmetric
 from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.tables.scaled import has_scale
 
 KEPT_VARIANCE = 0.99
 LEAST_COORDINATES = 10
 """Principal components that are kept however little of the variance they hold."""
+
+
+class ScaleAware(PairTransformer):
+    """A method with the parameter `standardize`.
+
+    "auto" looks at X as it was given to `fit`: rows from a :class:`~pairlens.TableEncoder` keep their scale, all others
+    are z-scored. What was done stands in `standardized_`, and new rows are treated alike.
+    """
+
+    _scale_constraints: ClassVar[dict[str, list[Any]]] = {"standardize": ["boolean", StrOptions({"auto"})]}
+    standardize: bool | str
+    standardized_: bool
+    _of_encoder: bool
+    """Whether the rows come from a TableEncoder."""
+
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
+        if fitting:
+            self._of_encoder = has_scale(X)
+            self.standardized_ = not self._of_encoder if self.standardize == "auto" else bool(self.standardize)
+        return super()._read(X, fitting=fitting)
 
 
 @dataclass(frozen=True)
@@ -47,13 +72,7 @@ class Standardiser:
         return cls(mean, column_scale(X, mean, standardize))
 
     def __call__(self, X: Rows) -> Rows:
-        if sparse.issparse(X):
-            return (X @ sparse.diags(1 / self.scale)).tocsr()
-        if isinstance(X, TensorRows):
-            values = X.tensor.double()
-            mean, scale = (torch.from_numpy(part).to(values.device) for part in (self.mean, self.scale))
-            return TensorRows((values - mean) / scale)
-        return (X - self.mean) / self.scale
+        return rescaled(X, offset=self.mean, scale=self.scale)
 
 
 def exact_means(X: Rows) -> NDArray[np.float64]:
@@ -64,39 +83,10 @@ def exact_means(X: Rows) -> NDArray[np.float64]:
     return mean
 
 
-def column_deviations(X: Rows, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standard deviations of the columns; infinite for constant ones, which makes them zero instead of noise."""
-    if sparse.issparse(X):
-        # The stored entries about the mean, then the zeros: the difference of two large sums would lose all digits.
-        stored = X.tocsc()
-        filled = np.diff(stored.indptr)
-        column = np.repeat(np.arange(X.shape[1]), filled)
-        difference = stored.data - mean[column]
-        unit = np.abs(mean)
-        np.maximum.at(unit, column, np.abs(difference))
-        unit[unit == 0] = 1.0
-        of_stored = np.bincount(column, (difference / unit[column]) ** 2, X.shape[1])
-        square = (of_stored + (X.shape[0] - filled) * (mean / unit) ** 2) / X.shape[0]
-    elif isinstance(X, TensorRows):
-        centred = X.tensor.double() - torch.from_numpy(mean).to(X.tensor.device)
-        largest = centred.abs().amax(dim=0)
-        largest[largest == 0] = 1.0
-        square = centred.div_(largest).square_().mean(dim=0).cpu().numpy()
-        unit = largest.cpu().numpy()
-    else:
-        difference = X - mean
-        # In units of the largest, squares neither overflow nor vanish.
-        unit = np.maximum(difference.max(axis=0), -difference.min(axis=0))
-        unit[unit == 0] = 1.0
-        difference /= unit
-        square = column_means(np.square(difference, out=difference))
-    deviation = unit * np.sqrt(square)
-    return np.where(deviation > 1e-10 * np.maximum(np.abs(mean), 1e-300), deviation, np.inf)
-
-
 def column_scale(X: Rows, mean: NDArray[np.float64], standardize: bool) -> NDArray[np.float64]:
     """What columns are divided by: their deviations, or 1 where their scale is kept; constant ones become zero."""
     deviation = column_deviations(X, mean)
+    deviation = np.where(deviation > 1e-10 * np.maximum(np.abs(mean), 1e-300), deviation, np.inf)
     return deviation if standardize else np.where(np.isfinite(deviation), 1.0, np.inf)
 
 
@@ -123,11 +113,7 @@ def principal_rows(
         Rows that the components must span where not all can: those in pairs.
     """
     scale = column_scale(X, mean, standardize)
-    if isinstance(X, TensorRows):
-        scaled = Standardiser(np.zeros(len(mean)), scale)(X)
-    else:
-        scaled = (X @ sparse.diags(1 / scale)).tocsr() if sparse.issparse(X) else X / scale
-    space = row_space(scaled, mean / scale, anchors=anchors)
+    space = row_space(rescaled(X, scale=scale), mean / scale, anchors=anchors)
     values, vectors = symmetric(space.total_scatter())
     values = np.maximum(values, 0.0)
     share = np.cumsum(values) / max(values.sum(), np.finfo(float).tiny)
@@ -136,9 +122,5 @@ def principal_rows(
     kept = min(max(enough, at_least), usable)
     basis = vectors[:, :kept]
     size = float(np.sqrt(values[:kept].sum() / X.shape[0])) if kept else 1.0
-    principal: Rows
-    if isinstance(space.rows, TensorRows):
-        principal = TensorRows(project(space.rows, space.offset, basis.T / size))
-    else:
-        principal = (np.asarray(space.rows @ basis) - space.offset @ basis) / size
+    principal = rescaled(along(space.rows, basis, origin=space.offset), scale=size)
     return RowSpace(principal, np.zeros(kept), _basis=_StandardisedBasis(space, scale, basis, size))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import Rows
+from pairlens.engines import Rows, rows_in_memory
 from pairlens.graphs.walks import near_graph
 from pairlens.judging import HeldOutDistances, PairFolds, held_out_distances
 from pairlens.judging.held_out import DEFAULT_PURITY, FEWEST_FOR_PURITY
@@ -71,7 +71,7 @@ class FirstStage:
 
     def view(self, known: Constraints, strength: float, k: int) -> NDArray[np.float64]:
         """The same as an array in memory."""
-        return np.asarray(self.columns(known, strength, k))
+        return np.asarray(rows_in_memory(self.columns(known, strength, k)))
 
     def held_out(self, folds: PairFolds, strength: float, k: int) -> HeldOutDistances:
         """Distances of held-out pairs in the k leading directions."""

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import Rows, column_means, project
-from pairlens.engines.torch import TensorRows
+from pairlens.engines import Rows, along, column_means, rows_in_memory
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import HeldOutDistances, PairFolds, held_out_distances
 from pairlens.kernels.features import KernelFeatures, kernel_features
@@ -53,9 +52,7 @@ class Rival:
         """Prepare z-scored rows."""
         features = kernel_features(Z, kernel="rbf", gamma="median", rank=RANK, center=True)
         coordinates = features(Z)
-        on_device = isinstance(coordinates, TensorRows)
-        mean = column_means(coordinates) if on_device else coordinates.mean(axis=0)
-        return cls(Z, features, RowSpace(coordinates, mean), n_components, method)
+        return cls(Z, features, RowSpace(coordinates, column_means(coordinates)), n_components, method)
 
     def directions(self, known: Constraints) -> NDArray[np.float64]:
         """What the method learns from these pairs, in the kernel principal components."""
@@ -67,10 +64,7 @@ class Rival:
 
     def view(self, known: Constraints) -> NDArray[np.float64]:
         """The rows in the view that the method learns from these pairs."""
-        directions = self.directions(known)
-        if isinstance(self.space.rows, TensorRows):
-            return np.asarray(project(self.space.rows, np.zeros(self.space.dim), directions.T).cpu())
-        return np.asarray(self.space.rows @ directions)
+        return np.asarray(rows_in_memory(along(self.space.rows, self.directions(known))))
 
     def held_out(self, folds: PairFolds) -> HeldOutDistances:
         """Distances of held-out pairs in its views."""
@@ -83,5 +77,4 @@ class Rival:
             chosen = self.method(
                 self.n_components, kernel="rbf", gamma="median", rank=RANK, threshold=THRESHOLD[self.method]
             )
-            Z = np.asarray(self.Z) if isinstance(self.Z, TensorRows) else self.Z
-            return chosen.fit(Z, constraints=known)
+            return chosen.fit(rows_in_memory(self.Z), constraints=known)

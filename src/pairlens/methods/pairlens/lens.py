@@ -11,21 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import Placement, Rows, project
-from pairlens.engines.dask import DaskRows, map_rows
-from pairlens.engines.torch import TensorRows
+from pairlens.engines import Placement, Rows, along, evenly_spaced, map_rows, rows_in_memory
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES, searches_approximately
 from pairlens.judging import PairFolds, held_out_distances
-from pairlens.kernels.features import evenly_spaced
-from pairlens.methods._memory import into_memory
 from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
-from pairlens.methods.pairlens.coordinates import Standardiser, exact_means, principal_rows
+from pairlens.methods.pairlens.coordinates import ScaleAware, Standardiser, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FirstFit, FirstStage
 from pairlens.methods.pairlens.guard import FEWEST_FOR_GUARD, GUARD_FOLDS, Rival
 from pairlens.methods.pairlens.judged import JudgedByHeldOutPairs
 from pairlens.methods.pairlens.linear import LARGEST_AUTO
-from pairlens.methods.pairlens.scale import ScaleAware
 from pairlens.methods.pairlens.second_stage import SecondStage, SecondView
 from pairlens.supervision import Constraints
 
@@ -119,7 +114,7 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
     }
 
     _fewest_judged = FEWEST_FOR_GUARD
-    _needs_memory: ClassVar = False
+    _rows_may_be: ClassVar = Placement.DEVICE
 
     def __init__(
         self,
@@ -143,7 +138,7 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
     def _learn(self, rows: Rows, known: Constraints) -> None:
         """Both stages, and the guard."""
         self._warn_without_pairs(known)
-        rows, known, self._landmarks = into_memory(type(self).__name__, rows, known, Placement.DEVICE)
+        rows, known, self._landmarks = self._within_reach(rows, known)
         self._mean = exact_means(rows)
         space = principal_rows(rows, self._mean, standardize=self.standardized_, anchors=known.rows)
         if space.dim == 0:
@@ -158,8 +153,7 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         self.eigenvalues_ = self._second.eigenvalues
         self._other: KernelBWDR | None = None
         self._ask_the_guard(rows, space.rows, first)
-        local = np.asarray(rows) if isinstance(rows, TensorRows) else rows
-        view = embedded if self._other is None else self._embedded(local)
+        view = embedded if self._other is None else self._embedded(rows)
         self._calibrate_by_held_out(np.var(view, axis=0))
         self._warn_of_contradiction()
         if len(self.eigenvalues_) < self.n_components_:
@@ -222,23 +216,10 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         check_is_fitted(self)
-        rows = self._read(X, fitting=False)
-        if isinstance(rows, DaskRows):
-            return map_rows(rows, self._embedded, self._n_features_out)
-        if isinstance(rows, TensorRows):
-            return self._embedded_on_device(rows)
-        return self._embedded(rows)
+        return map_rows(self._read(X, fitting=False), self._embedded, self._n_features_out)
 
-    def _embedded(self, rows: Rows) -> NDArray[Any]:
+    def _embedded(self, rows: Rows) -> Any:
+        """The view of rows on one machine: an array or a tensor."""
         if self._other is not None:
-            view = self._other.transform(self._standardised(rows))
-        else:
-            components = self._first_components
-            view = self._second.embed(rows @ components.T - self._mean @ components.T)
-        return np.asarray(view).astype(rows.dtype, copy=False)
-
-    def _embedded_on_device(self, rows: TensorRows) -> Any:
-        if self._other is not None:
-            return rows.place(self._embedded(np.asarray(rows)))
-        first = project(rows.astype(np.float64), self._mean, self._first_components)
-        return self._second.embed(TensorRows(first)).to(rows.tensor.dtype)
+            return self._other.transform(rows_in_memory(self._standardised(rows)))
+        return self._second.embed(along(rows, self._first_components.T, origin=self._mean))

@@ -18,16 +18,13 @@ list count twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray, Rows, pair_scatter, project, take_rows, weighted_scatter
-from pairlens.engines.torch import TensorRows
-from pairlens.graphs.device import listed_scatter
-from pairlens.graphs.walks import NearGraph, spread_over
+from pairlens.engines import IntArray, Rows, along, take_rows, unit_variance, weighted_scatter
+from pairlens.graphs.walks import NearGraph
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.supervision import Constraints
 
@@ -44,10 +41,8 @@ class PairProblem:
         Centred, of total variance 1.
     mean, size : array of shape (p,) and float
         What was subtracted from them, and then divided by.
-    walk_back : csr matrix of shape (n, n)
-        P', the transpose of the random walk.
-    accuracy : float
-        To which relative accuracy it is followed.
+    graph : NearGraph
+        With the random walk P.
     spread : float
         The a of the spreading.
     smooth : array of shape (n, p), or TensorRows
@@ -59,8 +54,7 @@ class PairProblem:
     rows: Rows
     mean: NDArray[np.float64]
     size: float
-    walk_back: Any
-    accuracy: float
+    graph: NearGraph
     spread: float
     smooth: Rows
     local: Matrix
@@ -80,29 +74,10 @@ class PairProblem:
         iota : float in [0, 1]
             Share of the identity in the local prior.
         """
-        if isinstance(rows, TensorRows):
-            return cls._on_device(rows, graph, spread, iota)
-        mean = rows.mean(axis=0)
-        centred = rows - mean
-        variance = np.einsum("ij,ij->", centred, centred) / len(rows)
-        size = float(np.sqrt(variance)) if variance > 0 else 1.0
-        Y = centred / size
-        n, k = graph.indices.shape
-        pairs = np.column_stack([np.repeat(np.arange(n), k), graph.indices.ravel()])
-        smooth = spread_over(graph.walk, Y, spread, accuracy=graph.accuracy)
-        return cls(Y, mean, size, graph.back, graph.accuracy, spread, smooth, *_priors(Y, pair_scatter(Y, pairs), iota))
-
-    @classmethod
-    def _on_device(cls, rows: TensorRows, graph: NearGraph, spread: float, iota: float) -> PairProblem:
-        values = rows.tensor.double()
-        mean = values.mean(dim=0)
-        centred = values - mean
-        variance = float(centred.square().sum()) / len(centred)
-        size = float(np.sqrt(variance)) if variance > 0 else 1.0
-        Y = TensorRows(centred.div_(size))
-        smooth = TensorRows(spread_over(graph.walk, Y.tensor, spread, accuracy=graph.accuracy))
-        priors = _priors(Y, listed_scatter(Y, graph.indices), iota)
-        return cls(Y, mean.cpu().numpy(), size, graph.back, graph.accuracy, spread, smooth, *priors)
+        Y, mean, size = unit_variance(rows)
+        local = iota * np.eye(Y.shape[1]) + (1 - iota) * to_trace(graph.listed_scatter(Y))
+        total = to_trace(weighted_scatter(Y, offset=np.zeros(Y.shape[1])))
+        return cls(Y, mean, size, graph, spread, graph.spread(Y, spread), local, total)
 
     @property
     def dim(self) -> int:
@@ -111,9 +86,7 @@ class PairProblem:
 
     def along(self, directions: Matrix) -> Rows:
         """The rows along directions, which are columns."""
-        if isinstance(self.rows, TensorRows):
-            return TensorRows(project(self.rows, np.zeros(self.dim), directions.T))
-        return self.rows @ directions
+        return along(self.rows, directions)
 
     def solve(self, known: Constraints, strength: float, k: int) -> Pencil:
         """The k leading directions for these pairs, with a prior of the given strength c."""
@@ -157,14 +130,8 @@ class PairProblem:
             everything = sums.sum(axis=0)
             cross += (sums.T @ sums - mu.T @ mu if same else np.outer(everything, everything) - sums.T @ sums) / 2
             ends[member] += size[code] - 1 if same else size.sum() - size[code]
-        reach = spread_over(self.walk_back, ends, self.spread, accuracy=self.accuracy)
+        reach = self.graph.spread_back(ends, self.spread)
         return weighted_scatter(self.rows, weight=reach, offset=np.zeros(self.dim)) - cross - cross.T
-
-
-def _priors(Y: Rows, near: Matrix, iota: float) -> tuple[Matrix, Matrix]:
-    """The prior of the near rows, from the scatter of their lists, and the total scatter, both of trace p."""
-    local = iota * np.eye(len(near)) + (1 - iota) * to_trace(near)
-    return local, to_trace(weighted_scatter(Y, offset=np.zeros(len(near))))
 
 
 def to_trace(S: Matrix) -> Matrix:

@@ -11,8 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pairlens._threads import one_blas_thread
-from pairlens.engines import Rows, project
-from pairlens.engines.torch import TensorRows
+from pairlens.engines import Rows, project, rows_in_memory
 from pairlens.graphs.nearest import nearest_among
 from pairlens.graphs.walks import NearGraph, near_graph
 from pairlens.kernels.features import KernelFeatures, kernel_features
@@ -42,7 +41,9 @@ class Diffusion:
     rows: NDArray[np.float64]
     values: NDArray[np.float64]
 
-    def __call__(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def __call__(self, Z: Rows) -> NDArray[np.float64]:
+        """Coordinates of rows, in memory."""
+        Z = rows_in_memory(Z)
         index, distance = nearest_among(self.rows, Z, min(NEW_ROW_NEIGHBORS, len(self.rows)))
         squared = distance**2
         width = np.median(squared, axis=1, keepdims=True)
@@ -90,12 +91,8 @@ class SecondView:
     eigenvalues: NDArray[np.float64]
 
     def embed(self, Z: Rows) -> Any:
-        """Rows of the first stage in the view: an array, or a tensor on the device of a tensor."""
-        if isinstance(Z, TensorRows):
-            if isinstance(self.coordinates, Diffusion):
-                return Z.place(self.embed(np.asarray(Z, dtype=np.float64)))
-            return project(self.coordinates(Z), self.mean, self.directions.T)
-        return (self.coordinates(Z) - self.mean) @ self.directions
+        """Rows of the first stage in the view: an array, or a tensor where the coordinates are on the device of one."""
+        return project(self.coordinates(Z), self.mean, self.directions.T)
 
 
 @dataclass(frozen=True)
@@ -135,8 +132,8 @@ class SecondStage:
         search : {"auto", "exact", "approx"}
             How its neighbours are found.
         """
-        if diffuse and isinstance(Z, TensorRows):
-            Z = np.asarray(Z, dtype=np.float64)
+        if diffuse:
+            Z = rows_in_memory(Z)
         graph = near_graph(Z, n_neighbors, search=search)
         coordinates: Diffusion | KernelFeatures
         if diffuse:

@@ -14,16 +14,13 @@ from pairlens._optional import require
 from pairlens._random import as_generator
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Placement, Rows, checked_rows, engine_rows
-from pairlens.engines.dask import DaskRows, map_rows
-from pairlens.engines.torch import TensorRows
+from pairlens.engines import IntArray, Placement, Rows, checked_rows, engine_rows, map_rows, rows_in_memory
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.graphs.walks import ROUGHLY, near_graph
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.judging.probability import FEWEST_OF_A_KIND, checked_rate
 from pairlens.judging.views import check_paired
-from pairlens.methods._memory import into_memory
 from pairlens.methods.base import PairTransformer
 from pairlens.methods.pairlens import ScaleAware
 from pairlens.methods.pairmap.affinities import LongRange, joined, long_range, random_partners, tsne_affinities
@@ -155,7 +152,7 @@ class PairMap(ScaleAware):
     }
 
     _fewest_rows = 3
-    _needs_memory: ClassVar = False
+    _rows_may_be: ClassVar = Placement.MEMORY
 
     def __init__(
         self,
@@ -187,7 +184,7 @@ class PairMap(ScaleAware):
 
     def _learn(self, rows: Rows, known: Constraints) -> None:
         require("openTSNE", extra="map", purpose="PairMap")
-        rows, known, self._sample = into_memory(type(self).__name__, rows, known, Placement.MEMORY)
+        rows, known, self._sample = self._within_reach(rows, known)
         former = self._former(rows)
         rng = as_generator(self.random_state)
         if known.n_pairs == 0:
@@ -326,14 +323,12 @@ class PairMap(ScaleAware):
             frame.
         """
         check_is_fitted(self)
-        rows = self._read(X, fitting=False)
-        if isinstance(rows, DaskRows):
-            return map_rows(rows, self._placed, self._n_features_out)
-        return rows.place(self._placed(np.asarray(rows))) if isinstance(rows, TensorRows) else self._placed(rows)
+        return map_rows(self._read(X, fitting=False), self._placed, self._n_features_out)
 
-    def _placed(self, rows: Rows) -> NDArray[Any]:
-        found, weights = nearest_known(local_metric(self._spaces(rows)), self._rows, search=self.neighbors)
-        return place(found, weights, self._map, self._scale).astype(rows.dtype, copy=False)
+    def _placed(self, rows: Rows) -> Float64:
+        metric = local_metric(self._spaces(rows_in_memory(rows)))
+        found, weights = nearest_known(metric, self._rows, search=self.neighbors)
+        return place(found, weights, self._map, self._scale)
 
     def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
         """Probability that rows belong together, pair by pair.
