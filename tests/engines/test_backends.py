@@ -14,9 +14,6 @@ import pytest
 import pairlens
 from pairlens import Constraints
 from pairlens.engines import Placement, config_context, settings
-from pairlens.engines.dask import neighbors as dask_neighbors
-from pairlens.engines.dask import operations as dask_engine
-from pairlens.engines.dask import rows as dask_rows
 from pairlens.exceptions import ApproximationWarning
 from tests.engines.chunks import slow_chunk
 from tests.estimators import linear_methods
@@ -50,13 +47,8 @@ def cluster():
 
 
 @pytest.fixture(autouse=True)
-def small_chunks(monkeypatch, request):
-    """Chunks of the test data stay apart where pairs of chunks meet; tests without the cluster stay in this process."""
-    monkeypatch.setattr(dask_rows, "COARSE_BYTES", 150 * 8 * 12)
-    monkeypatch.setattr(dask_neighbors, "CHUNK_ROWS", 150)
-    monkeypatch.setattr(dask_engine, "CHUNK_ROWS", 150)
-    with dask.config.set({} if "cluster" in request.fixturenames else {"scheduler": "synchronous"}):
-        yield
+def small_chunks(keep_chunks_apart):
+    keep_chunks_apart(150, 12)
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,7 @@ from scipy import sparse
 
 from pairlens import engines
 from pairlens.engines import config_context, engine_rows
-from pairlens.engines.dask import neighbors as dask_neighbors
-from pairlens.engines.dask import operations as dask_engine
-from pairlens.engines.dask import rows as dask_rows
 
-dask = pytest.importorskip("dask", reason="the Dask engine needs pairlens[dask]")
 da = pytest.importorskip("dask.array", reason="the Dask engine needs pairlens[dask]")
 torch = pytest.importorskip("torch", reason="the torch engine needs pairlens[gpu]")
 
@@ -21,12 +17,8 @@ GATHER = [1 << 29, 1]
 
 
 @pytest.fixture(autouse=True)
-def in_this_process(monkeypatch):
-    monkeypatch.setattr(dask_rows, "COARSE_BYTES", 64 * 8 * 12)
-    monkeypatch.setattr(dask_neighbors, "CHUNK_ROWS", 64)
-    monkeypatch.setattr(dask_engine, "CHUNK_ROWS", 64)
-    with dask.config.set(scheduler="synchronous"):
-        yield
+def small_chunks(keep_chunks_apart):
+    keep_chunks_apart(64, 12)
 
 
 def on_dask(X):
@@ -90,6 +82,38 @@ def test_sums_over_all_rows(X, rows_of):
             engines.weighted_scatter(rows, weight=weight, offset=offset),
             engines.weighted_scatter(X, weight=weight, offset=offset),
         )
+
+
+def test_other_coordinates(X, rows_of):
+    rng = np.random.default_rng(0)
+    directions, origin, scale = rng.standard_normal((F, 3)), rng.standard_normal(F), rng.uniform(1, 2, F)
+    rows, mean = rows_of(X), X.mean(axis=0)
+
+    def host(found):
+        return engines.rows_in_memory(found)
+
+    np.testing.assert_allclose(host(rows), X)
+    np.testing.assert_allclose(engines.column_deviations(rows, mean), X.std(axis=0))
+    np.testing.assert_allclose(host(engines.along(rows, directions)), X @ directions, atol=1e-12)
+    np.testing.assert_allclose(
+        host(engines.along(rows, directions, origin=origin)), (X - origin) @ directions, atol=1e-12
+    )
+    np.testing.assert_allclose(host(engines.rescaled(rows, scale=scale)), X / scale)
+    np.testing.assert_allclose(host(engines.rescaled(rows, offset=origin, scale=scale)), (X - origin) / scale)
+    unit, middle, size = engines.unit_variance(rows)
+    np.testing.assert_allclose(middle, mean)
+    assert size == pytest.approx(np.sqrt(X.var(axis=0).sum()))
+    np.testing.assert_allclose(host(unit), (X - mean) / size, atol=1e-12)
+
+
+def test_deviations_of_sparse_rows_and_of_large_and_small_values():
+    rng = np.random.default_rng(0)
+    rows = sparse.random(200, F, 0.3, format="csr", random_state=0)
+    mean = np.asarray(rows.mean(axis=0)).ravel()
+    np.testing.assert_allclose(engines.column_deviations(rows, mean), rows.toarray().std(axis=0))
+    for scale in (1e-200, 1e200):
+        X = scale * rng.standard_normal((50, 2))
+        np.testing.assert_allclose(engines.column_deviations(X, X.mean(axis=0)), scale * (X / scale).std(axis=0))
 
 
 def test_rebuilding(X, rows_of):

@@ -15,19 +15,12 @@ from pairlens.supervision import Constraints, Preferences
 from tests.estimators import all_estimators, linear_methods
 from tests.methods.test_promises import make
 
-dask = pytest.importorskip("dask", reason="dask arrays need pairlens[dask]")
 da = pytest.importorskip("dask.array", reason="dask arrays need pairlens[dask]")
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
 LANDMARKS = (PairLens, PairMap)
 """They learn from landmarks of a large dask array, and transform it by blocks."""
 IN_MEMORY = [cls for cls in all_estimators() if cls not in linear_methods() and cls not in LANDMARKS]
-
-
-@pytest.fixture(autouse=True)
-def in_this_process():
-    with dask.config.set(scheduler="synchronous"):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -5,20 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pairlens import Constraints, PairLens, PairMap
+from pairlens import Constraints, LinearPairLens, PairLens, PairMap
 from pairlens.engines import config_context
 from pairlens.exceptions import ApproximationWarning
 
-dask = pytest.importorskip("dask", reason="dask arrays need pairlens[dask]")
 da = pytest.importorskip("dask.array", reason="dask arrays need pairlens[dask]")
 
 METHODS = [PairLens(2, random_state=0), PairLens(3, random_state=0), PairMap(2, n_iter=100, random_state=0)]
-
-
-@pytest.fixture(autouse=True)
-def in_this_process():
-    with dask.config.set(scheduler="synchronous"):
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +47,16 @@ def test_landmarks_stand_for_many_rows(table, method):
     assert model.score(X, y) > 0.95
     given = {tuple(pair) for pair in np.concatenate([known.must_link, known.cannot_link]).tolist()}
     assert {tuple(pair) for pair in model.suspicious_pairs().pairs.tolist()} == given
+
+
+def test_landmarks_are_forgotten_with_the_next_fit(table):
+    X, y = table
+    known = Constraints.from_labels(y, n_pairs=60, random_state=0)
+    model = LinearPairLens(2, random_state=0)
+    with config_context(landmark_rows=100), pytest.warns(ApproximationWarning, match="of the 600 rows"):
+        model.fit(da.from_array(X, chunks=(250, 6)), constraints=known)
+    expected = LinearPairLens(2, random_state=0).fit(X, constraints=known).suspicious_pairs()
+    np.testing.assert_array_equal(model.fit(X, constraints=known).suspicious_pairs().pairs, expected.pairs)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)

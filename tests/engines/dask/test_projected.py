@@ -9,7 +9,6 @@ import pairlens
 from pairlens import Constraints
 from pairlens.engines import config_context
 from pairlens.engines.dask import neighbors as dask_neighbors
-from pairlens.engines.dask import operations as dask_engine
 from pairlens.engines.dask import rows as dask_rows
 from pairlens.engines.local.projected import LocalProjectedRows
 from pairlens.kernels import nullspace
@@ -25,10 +24,8 @@ N = sum(CHUNKS)
 
 
 @pytest.fixture(autouse=True)
-def small_chunks(monkeypatch):
-    monkeypatch.setattr(dask_rows, "COARSE_BYTES", 64 * 8 * 4)
-    monkeypatch.setattr(dask_neighbors, "CHUNK_ROWS", 64)
-    monkeypatch.setattr(dask_engine, "CHUNK_ROWS", 64)
+def small_chunks(keep_chunks_apart, in_this_process):
+    keep_chunks_apart(64, 4)
     with dask.config.set(scheduler="threads"):
         yield
 
