@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pairlens import Constraints, KernelWBDR, LinearPairLens, PairLens, PairMap, TableEncoder
 from pairlens.exceptions import SupervisionWarning
-from pairlens.tables.scaled import has_scale
+from pairlens.tables.scaled import Scaled
 
 X, Y = load_wine(return_X_y=True)
 X = X[::2]
@@ -75,21 +75,21 @@ def test_the_mark_of_encoded_rows(sparse_output):
     pandas = pytest.importorskip("pandas", reason="TableEncoder needs pandas")
     frame = pandas.DataFrame({"a": X[:, 0], "b": Y.astype(str)})
     rows = TableEncoder(sparse_output=sparse_output).fit_transform(frame)
-    assert has_scale(rows)
-    assert has_scale(rows[:5])
-    assert has_scale(pickle.loads(pickle.dumps(rows)))
+    assert isinstance(rows, Scaled)
+    assert isinstance(rows[:5], Scaled)
+    assert isinstance(pickle.loads(pickle.dumps(rows)), Scaled)
     model = LinearPairLens(2, random_state=0).fit(rows, constraints=PAIRS)
     assert not model.standardized_
     if not sparse_output:
-        assert not has_scale(np.asarray(rows))
-        assert not has_scale(rows - rows.mean(axis=0))
-        assert not has_scale(np.hstack([rows, X]))
-        assert not has_scale(PCA(2).fit_transform(rows))
+        assert not isinstance(np.asarray(rows), Scaled)
+        assert not isinstance(rows - rows.mean(axis=0), Scaled)
+        assert not isinstance(np.hstack([rows, X]), Scaled)
+        assert not isinstance(PCA(2).fit_transform(rows), Scaled)
         assert type(rows.mean(axis=0)) is np.ndarray
         assert isinstance(rows.sum(), float)
     else:
         assert sparse.issparse(rows)
-        assert not has_scale(rows.toarray())
+        assert not isinstance(rows.toarray(), Scaled)
 
 
 def test_model_files_know(tmp_path):

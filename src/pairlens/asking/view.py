@@ -16,7 +16,7 @@ from pairlens.engines import Rows
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods.pairlens import FirstStage, exact_means, principal_rows
 from pairlens.supervision import Constraints
-from pairlens.tables.scaled import ScaledRows, has_scale
+from pairlens.tables.scaled import Scaled, ScaledRows
 
 __all__ = ["FitJob", "Lens", "View", "checked_rows", "fingerprint", "principal_coordinates"]
 
@@ -143,7 +143,7 @@ class Lens:
 
 def principal_coordinates(rows: Rows) -> Floats:
     """The rows, z-scored unless an encoder set their scale, in the principal components of 99 % of their variance."""
-    found = np.asarray(principal_rows(rows, exact_means(rows), standardize=not has_scale(rows)).rows)
+    found = np.asarray(principal_rows(rows, exact_means(rows), standardize=not isinstance(rows, Scaled)).rows)
     return found if found.shape[1] else np.zeros((rows.shape[0], 1))
 
 

@@ -24,8 +24,7 @@ from sklearn.base import clone
 
 from pairlens._sklearn import check_is_fitted
 from pairlens.judging.calibration import PairModel, fit_pair_model
-from pairlens.judging.folds import PAIRS_PER_ROW, PairFolds
-from pairlens.judging.held_out import HeldOutDistances, held_out_distances
+from pairlens.judging.held_out import PAIRS_PER_ROW, HeldOutDistances, PairFolds, held_out_distances
 from pairlens.judging.views import check_paired
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine

@@ -218,10 +218,11 @@ class DSP(LinearPairTransformer):
 
     def _find_gamma(self, rows: Rows, known: Constraints) -> float:
         self.__dict__.pop("gamma_scores_", None)
-        former = former_parameter(self, "delta", "gamma", "gamma = 1 / (2 delta^2)")
-        asked = self.gamma if former is None else former
+        asked, former = self.gamma, self.delta != DEPRECATED
+        if former:
+            asked = former_parameter(self, "delta", "gamma", "gamma = 1 / (2 delta^2)")
         if not isinstance(asked, str):
-            return float(asked) if former is None else delta_to_gamma(float(asked))
+            return delta_to_gamma(float(asked)) if former else float(asked)
         median = median_delta(rows)
         if asked == "median":
             return delta_to_gamma(median)

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-__all__ = ["ScaledCSR", "ScaledRows", "has_scale"]
+__all__ = ["Scaled", "ScaledCSR", "ScaledRows"]
 
 
-class ScaledRows(np.ndarray):
+class Scaled:
+    """Rows whose columns have their scale from an encoder."""
+
+
+class ScaledRows(Scaled, np.ndarray):
     """An array whose columns already have the scale that they should count with.
 
     The mark belongs to these very features: it stays with rows that are picked or copied, and with a pickle. Whatever
@@ -19,10 +23,10 @@ class ScaledRows(np.ndarray):
     Examples
     --------
     >>> import numpy as np
-    >>> from pairlens.tables.scaled import ScaledRows, has_scale
+    >>> from pairlens.tables.scaled import Scaled, ScaledRows
     >>> rows = np.eye(3).view(ScaledRows)
-    >>> has_scale(rows), has_scale(rows[:2]), has_scale(2 * rows), has_scale(np.hstack([rows, rows]))
-    (True, True, False, False)
+    >>> [isinstance(found, Scaled) for found in (rows, rows[:2], 2 * rows, np.hstack([rows, rows]))]
+    [True, True, False, False]
     """
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
@@ -34,10 +38,5 @@ class ScaledRows(np.ndarray):
         return np.asarray(result) if isinstance(result, ScaledRows) else result
 
 
-class ScaledCSR(sparse.csr_array):
+class ScaledCSR(Scaled, sparse.csr_array):
     """The same for a CSR array; here the mark stays with what is computed, too."""
-
-
-def has_scale(X: Any) -> bool:
-    """Whether the columns of X have their scale from an encoder."""
-    return isinstance(X, (ScaledRows, ScaledCSR))

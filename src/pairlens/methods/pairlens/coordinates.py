@@ -16,7 +16,7 @@ from pairlens.engines import Rows, along, column_deviations, column_means, resca
 from pairlens.methods.base import PairTransformer
 from pairlens.spectral.eigen import symmetric
 from pairlens.spectral.rowspace import RowSpace, row_space
-from pairlens.tables.scaled import has_scale
+from pairlens.tables.scaled import Scaled
 
 KEPT_VARIANCE = 0.99
 LEAST_COORDINATES = 10
@@ -38,7 +38,7 @@ class ScaleAware(PairTransformer):
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         if fitting:
-            self._of_encoder = has_scale(X)
+            self._of_encoder = isinstance(X, Scaled)
             self.standardized_ = not self._of_encoder if self.standardize == "auto" else bool(self.standardize)
         return super()._read(X, fitting=fitting)
 

@@ -97,11 +97,11 @@ class PairProblem:
         """W, which attracts, and B, which repels."""
         p = self.dim
         attract, repel = self.local, self.total
-        if known.n_must_link:
-            n_must, prior = known.must_link_total, strength * p
+        n_must, n_cannot = known.must_link_total, known.cannot_link_total
+        if n_must:
+            prior = strength * p
             attract = (n_must * to_trace(self.must_link_scatter(known)) + prior * attract) / (n_must + prior)
-        if known.n_cannot_link:
-            n_cannot = known.cannot_link_total
+        if n_cannot:
             repel = (n_cannot * to_trace(self.cannot_link_scatter(known)) + p * repel) / (n_cannot + p)
         return attract + RIDGE * np.eye(p), repel
 
