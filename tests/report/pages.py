@@ -9,6 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.datasets import load_iris
+
+from pairlens import Constraints
+from pairlens.report import build_report
 
 HOSTILE = [
     "<script>window.harmed = 1; alert(1)</script>",
@@ -72,3 +76,12 @@ class Page(HTMLParser):
 
 def unpacked(text: str, kind: str) -> NDArray[Any]:
     return np.frombuffer(base64.b64decode(text), dtype=kind)
+
+
+X, y = load_iris(return_X_y=True)
+PAIRS = Constraints.from_labels(y, n_pairs=60, random_state=0)
+
+
+def page(model: Any, rows: Any = X, **options: Any) -> Page:
+    """The report of a model, read."""
+    return Page(build_report(model, rows, **options))
