@@ -119,6 +119,21 @@ def point_table(results: Results) -> str:
     return "\n".join(lines)
 
 
+def map_table(results: Results) -> str:
+    """How far the map is above that of random pairs, and above the one without answers."""
+    lines = [
+        "| wrong | questions | over random pairs, 120 | 200 | over no answers, 60 | 120 | 200 |",
+        "|--:|---|--:|--:|--:|--:|--:|",
+    ]
+    for noise, strategy in sorted(results.scores, key=lambda kind: (kind[0], list(NAMES).index(kind[1]))):
+        kind = (noise, strategy)
+        over = [_with_error(results.at(kind, at) - results.at((noise, "random"), at)) for at in (120, 200)]
+        over = ["", ""] if strategy == "random" else over
+        gained = [_with_error(results.at(kind, at) - results.at(kind, 0)) for at in (60, 120, 200)]
+        lines.append(f"| {noise:.0%} | {NAMES[strategy]} | {' | '.join([*over, *gained])} |")
+    return "\n".join(lines)
+
+
 def needs(results: Results, noise: float, strategy: str) -> tuple[float, float] | None:
     """Questions, and comparisons, after which the mean curve stays at what 200 random pairs reach; None if never."""
     goal = results.at((noise, "random"), 200).mean()
@@ -222,10 +237,15 @@ has representatives.
 MAP = """
 ## On the map
 
-ARI of rows that were never asked about on the map that PairMap makes of all rows, mean of {n_sets} sets, after some
-numbers of questions:
+{simulated}
+
+ARI of rows that were never asked about on the map that PairMap makes of all rows, after some numbers of questions:
 
 {points}
+
+Differences, with standard errors over sets:
+
+{gains}
 """
 
 PREFER = """
@@ -264,7 +284,8 @@ def page(results: Mapping[str, Results]) -> str:
         needs=needs_table(lens),
     )
     if "map" in results:
-        text += MAP.format(n_sets=len(results["map"].sets), points=point_table(results["map"]))
+        seen = results["map"]
+        text += MAP.format(simulated=seen.described("of these sets"), points=point_table(seen), gains=map_table(seen))
     if "prefer" in results:
         ranked = results["prefer"]
         gains = gain_table(ranked).replace(NAMES["uncertain"], "least sure order")
@@ -276,8 +297,10 @@ def write_page(results: Mapping[str, Results], docs: Path | None) -> None:
     """Print the tables, and write the page and its picture if a folder is given."""
     for view, found in results.items():
         print(f"\n{view}: {len(found.sets)} sets, {found.seconds / 60:.0f} minutes of processor time\n")
-        print(gain_table(found))
-        print(f"\n{needs_table(found)}")
+        tables = [gain_table, needs_table] if view != "map" else [point_table, map_table]
+        if "random" not in {strategy for _, strategy in found.scores}:
+            tables = [point_table]
+        print("\n\n".join(table(found) for table in tables))
     if docs is not None and "lens" in results:
         (docs / "asking.md").write_text(page(results), encoding="utf-8")
         with repeatable_style():

@@ -5,16 +5,18 @@
     python -m benchmarks.bench_asking --views lens map      # the picture of PairMap too
     python -m benchmarks.bench_asking --only-print          # from the results that are there
 
-Data come from the folder in the environment variable ``PAIRLENS_DATA``. Every run goes to a file in
-``benchmarks/results`` as soon as it is there, so what was stopped goes on where it was.
+Data come from the folder in the environment variable ``PAIRLENS_DATA``. Every run goes to a file (``--results``) as
+soon as it is there, so what was stopped goes on where it was; of the sets the quick ones come first. ``--splits`` and
+``--strategies`` run less.
 
 Protocol. Of sets with more than 1000 rows so many are drawn, in proportion to their classes. 60 % of the rows can be
 asked about; the others are judged and never asked about. 200 questions are answered by the labels, a share of them
 wrongly, the same way each time. After every ten the view is fitted with ``asker.constraints()``, and k-means with the
 true number of classes on the judged rows gives the adjusted Rand index (ARI). The lens is LinearPairLens with k - 1
 directions, fitted to the rows that can be asked about; the map is PairMap of all rows, after 0, 30, 60, 120 and 200
-questions. The area under a curve is the mean of its points after the first. Preferences are answered by a score; the
-share of pairs of judged rows, one of them in the top tenth, that RankSVM orders rightly is measured.
+questions, for placed rows and random pairs, clean and with 10 % wrong answers. The area under a curve is the mean of
+its points after the first. Preferences are answered by a score; the share of pairs of judged rows, one of them in the
+top tenth, that RankSVM orders rightly is measured.
 """
 
 from __future__ import annotations
@@ -47,15 +49,23 @@ from pairlens.datasets import load
 
 ROOT = Path(__file__).parent
 SETS = (
-    *("balance", "breast", "coil20", "glass", "heart", "ionosphere", "iris", "isolet5", "letter_abcd", "mfeat_fac"),
-    *("mfeat_zer", "pendigits", "seeds", "segmentation_test", "semeion", "umist", "usps", "vehicle", "wdbc", "wine"),
+    *("balance", "breast", "glass", "heart", "ionosphere", "iris", "letter_abcd", "mfeat_zer", "pendigits", "seeds"),
+    *("segmentation_test", "vehicle", "wdbc", "wine", "coil20", "mfeat_fac", "usps", "semeion", "isolet5", "umist"),
 )
 QUICK_SETS = ("breast", "glass", "letter_abcd", "mfeat_zer", "pendigits", "segmentation_test", "vehicle", "wine")
 SCORED_SETS = ("diabetes", "pyrimidines", "triazines", "linear")
-STRATEGIES = ("place", "random", "uncertain", "placement")
-NOISE = (0.0, 0.1, 0.2)
+STRATEGIES = {
+    "lens": ("place", "random", "uncertain", "placement"),
+    "map": ("place", "random"),
+    "prefer": ("uncertain", "random"),
+}
+NOISE = {"lens": (0.0, 0.1, 0.2), "map": (0.0, 0.1), "prefer": (0.0, 0.1, 0.2)}
+ALL = list(STRATEGIES["lens"])
+RESULTS = ROOT / "results" / "asking.jsonl"
 MOST_ROWS = 1000
 N_QUESTIONS = 200
+WITHOUT_ANSWERS: dict[int, float] = {}
+"""Scores of maps that know no answer, which is the same one for all strategies and shares of mistakes."""
 POINTS = {
     "lens": tuple(range(0, N_QUESTIONS + 1, 10)),
     "map": (0, 30, 60, 120, 200),
@@ -144,8 +154,13 @@ def judged_by_map(asker: Any, X: Array, judged: Array, y: Codes, seed: int) -> f
     k = int(y.max()) + 1
     rows = np.vstack([X, judged])
     known = asker.constraints().with_n_samples(len(rows))
+    if not known.n_pairs and seed in WITHOUT_ANSWERS:
+        return WITHOUT_ANSWERS[seed]
     place = PairMap(random_state=seed).fit_transform(rows, constraints=known)[len(X) :]
-    return float(adjusted_rand_score(y, KMeans(k, n_init=4, random_state=seed).fit_predict(place)))
+    score = float(adjusted_rand_score(y, KMeans(k, n_init=4, random_state=seed).fit_predict(place)))
+    if not known.n_pairs:
+        WITHOUT_ANSWERS[seed] = score
+    return score
 
 
 def judged_by_order(asker: Any, X: Array, judged: Array, y: Array, seed: int) -> float:
@@ -219,39 +234,36 @@ def run_all(tasks: list[Task], path: Path, jobs: int) -> dict[str, dict[str, Any
     return done
 
 
-def tasks_of(views: list[str], quick: bool) -> list[Task]:
+def tasks_of(views: list[str], sets: tuple[str, ...], splits: int, strategies: list[str]) -> list[Task]:
     """All runs."""
-    sets, splits = (QUICK_SETS, 1) if quick else (SETS, 4)
-    found = []
-    for view in views:
-        ranked = view == "prefer"
-        for split in range(splits):
-            for name in SCORED_SETS if ranked else sets:
-                for noise in NOISE:
-                    for strategy in ("uncertain", "random") if ranked else STRATEGIES:
-                        found.append(Task(view, name, split, noise, strategy))
-    return found
+    return [
+        Task(view, name, split, noise, strategy)
+        for view in views
+        for split in range(splits)
+        for name in (SCORED_SETS if view == "prefer" else sets)
+        for noise in NOISE[view]
+        for strategy in STRATEGIES[view]
+        if strategy in strategies
+    ]
 
 
-def simulate(views: list[str], *, quick: bool, only_print: bool = False, jobs: int = 1) -> None:
+def simulate(tasks: list[Task], path: Path, *, only_print: bool = False, jobs: int = 1, docs: Path | None) -> None:
     """Run what is missing, and show all."""
-    tasks = tasks_of(views, quick)
-    path = ROOT / "results" / "asking.jsonl"
     done = stored(path) if only_print else run_all(tasks, path, jobs)
     # A split of a set counts when all of its runs are there.
     unfinished = {(task.view, task.name, task.split) for task in tasks if task.key not in done}
     results = {}
-    for view in views:
+    for view in dict.fromkeys(task.view for task in tasks):
         finished = [task for task in tasks if task.view == view and (view, task.name, task.split) not in unfinished]
         if finished:
             records = [(task.name, task.noise, task.strategy, done[task.key]) for task in finished]
             results[view] = Results.of(records, POINTS[view])
-    write_page(results, None if quick else ROOT.parent / "docs")
+    write_page(results, docs)
 
 
 def main(quick: bool = False) -> None:  # noqa: ARG001
     """What `make bench` runs: the quick simulation, whose tables are printed."""
-    simulate(["lens", "prefer"], quick=True)
+    simulate(tasks_of(["lens", "prefer"], QUICK_SETS, 1, ALL), RESULTS, docs=None)
 
 
 def command() -> None:
@@ -259,10 +271,20 @@ def command() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--views", nargs="+", choices=list(JUDGES), default=["lens", "prefer"])
+    parser.add_argument("--splits", type=int, default=4)
+    parser.add_argument("--strategies", nargs="+", choices=ALL, default=ALL)
+    parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--only-print", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
-    arguments = parser.parse_args()
-    simulate(arguments.views, quick=arguments.quick, only_print=arguments.only_print, jobs=arguments.jobs)
+    chosen = parser.parse_args()
+    whole = not chosen.quick and set(chosen.strategies) == set(ALL)
+    simulate(
+        tasks_of(chosen.views, *((QUICK_SETS, 1) if chosen.quick else (SETS, chosen.splits)), chosen.strategies),
+        chosen.results,
+        only_print=chosen.only_print,
+        jobs=chosen.jobs,
+        docs=ROOT.parent / "docs" if whole else None,
+    )
 
 
 if __name__ == "__main__":
