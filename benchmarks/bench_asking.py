@@ -6,17 +6,16 @@
     python -m benchmarks.bench_asking --only-print          # from the results that are there
 
 Data come from the folder in the environment variable ``PAIRLENS_DATA``. Every run goes to a file (``--results``) as
-soon as it is there, so what was stopped goes on where it was; of the sets the quick ones come first. ``--splits`` and
-``--strategies`` run less.
+soon as it is there, so what was stopped goes on where it was. ``--sets``, ``--splits`` and ``--strategies`` run less.
 
-Protocol. Of sets with more than 1000 rows so many are drawn, in proportion to their classes. 60 % of the rows can be
-asked about; the others are judged and never asked about. 200 questions are answered by the labels, a share of them
-wrongly, the same way each time. After every ten the view is fitted with ``asker.constraints()``, and k-means with the
-true number of classes on the judged rows gives the adjusted Rand index (ARI). The lens is LinearPairLens with k - 1
-directions, fitted to the rows that can be asked about; the map is PairMap of all rows, after 0, 30, 60, 120 and 200
-questions, for placed rows and random pairs, clean and with 10 % wrong answers. The area under a curve is the mean of
-its points after the first. Preferences are answered by a score; the share of pairs of judged rows, one of them in the
-top tenth, that RankSVM orders rightly is measured.
+Protocol. Of sets with more than 1000 rows (500 for the map) so many are drawn, in proportion to their classes. 60 % of
+the rows can be asked about; the others are judged and never asked about. 200 questions are answered by the labels, a
+share of them wrongly, the same way each time. After every ten the view is fitted with ``asker.constraints()``, and
+k-means with the true number of classes on the judged rows gives the adjusted Rand index (ARI). The lens is
+LinearPairLens with k - 1 directions, fitted to the rows that can be asked about; the map is PairMap of all rows, after
+0, 30, 60, 120 and 200 questions, for placed rows and random pairs, clean and with 10 % wrong answers. The area under a
+curve is the mean of its points after the first. Preferences are answered by a score; the share of pairs of judged rows,
+one of them in the top tenth, that RankSVM orders rightly is measured.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ STRATEGIES = {
 NOISE = {"lens": (0.0, 0.1, 0.2), "map": (0.0, 0.1), "prefer": (0.0, 0.1, 0.2)}
 ALL = list(STRATEGIES["lens"])
 RESULTS = ROOT / "results" / "asking.jsonl"
-MOST_ROWS = 1000
+MOST_ROWS = {"lens": 1000, "map": 500}
 N_QUESTIONS = 200
 WITHOUT_ANSWERS: dict[int, float] = {}
 """Scores of maps that know no answer, which is the same one for all strategies and shares of mistakes."""
@@ -96,15 +95,15 @@ class Task:
         return zlib.crc32(f"{self.name}/{self.split}".encode())
 
 
-def labelled_rows(name: str, split: int) -> tuple[Array, Codes, Array, Codes]:
+def labelled_rows(name: str, split: int, most: int) -> tuple[Array, Codes, Array, Codes]:
     """Rows that can be asked about and rows that are judged, with their classes."""
     X, y = load(name, return_X_y=True)
     y = np.unique(y, return_inverse=True)[1]
     keep = np.bincount(y)[y] >= 5
     X, y = np.asarray(X, dtype=np.float64)[keep], np.unique(y[keep], return_inverse=True)[1]
     X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
-    if len(X) > MOST_ROWS:
-        X, _, y, _ = train_test_split(X, y, train_size=MOST_ROWS, stratify=y, random_state=zlib.crc32(name.encode()))
+    if len(X) > most:
+        X, _, y, _ = train_test_split(X, y, train_size=most, stratify=y, random_state=zlib.crc32(name.encode()))
     asked, judged, y_asked, y_judged = train_test_split(X, y, test_size=0.4, stratify=y, random_state=split)
     return asked, y_asked, judged, y_judged
 
@@ -186,8 +185,13 @@ def run(task: Task) -> dict[str, Any]:
     """The curve of one run."""
     start = time.process_time()
     asker: Any
-    rows: Any = scored_rows if task.view == "prefer" else labelled_rows
-    X, y, judged, y_judged = rows(task.name, task.split)
+    X: Any
+    y: Any
+    y_judged: Any
+    if task.view == "prefer":
+        X, y, judged, y_judged = scored_rows(task.name, task.split)
+    else:
+        X, y, judged, y_judged = labelled_rows(task.name, task.split, MOST_ROWS[task.view])
     strategy: Any = "place" if task.strategy == "placement" else task.strategy
     scores, comparisons, told = [], [], 0
     with threadpool_limits(1), warnings.catch_warnings():
@@ -271,6 +275,7 @@ def command() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--views", nargs="+", choices=list(JUDGES), default=["lens", "prefer"])
+    parser.add_argument("--sets", type=int, default=len(SETS), help="how many, the quick ones first")
     parser.add_argument("--splits", type=int, default=4)
     parser.add_argument("--strategies", nargs="+", choices=ALL, default=ALL)
     parser.add_argument("--results", type=Path, default=RESULTS)
@@ -279,7 +284,11 @@ def command() -> None:
     chosen = parser.parse_args()
     whole = not chosen.quick and set(chosen.strategies) == set(ALL)
     simulate(
-        tasks_of(chosen.views, *((QUICK_SETS, 1) if chosen.quick else (SETS, chosen.splits)), chosen.strategies),
+        tasks_of(
+            chosen.views,
+            *((QUICK_SETS, 1) if chosen.quick else (SETS[: chosen.sets], chosen.splits)),
+            chosen.strategies,
+        ),
         chosen.results,
         only_print=chosen.only_print,
         jobs=chosen.jobs,
