@@ -103,6 +103,7 @@ class State:
     audits: list[Audit] = field(default_factory=list)
     kept: list[float] = field(default_factory=list)
     probed: list[int] = field(default_factory=list)
+    known: Constraints | None = None
 
     def copy(self) -> State:
         """A copy that can be changed by itself; the view is shared."""
@@ -169,6 +170,7 @@ class State:
     def apply(self, entry: Entry, pca_closeness: float | None = None) -> None:
         """Take an answer in; of an audited question, with the closeness of its rows in the principal components."""
         question, answer = entry
+        self.known = None
         before = self.n_entries
         self.n_entries += 1
         if question.kind == "skip":
@@ -244,7 +246,7 @@ class State:
 
     def refit(self, look: Look) -> None:
         """Go over to a new view."""
-        self.look, self.view_key, self.refit_at = look, look.key, self.n_entries
+        self.look, self.view_key, self.refit_at, self.known = look, look.key, self.n_entries, None
         if not self.placing:
             self.groups.Z = look.Z
             return
@@ -257,7 +259,12 @@ class State:
     # What follows
 
     def constraints(self, n_rows: int) -> Constraints:
-        """The pairs that follow from the answers."""
+        """The pairs that follow from the answers; kept until the next one, as view and map both ask for them."""
+        if self.known is None:
+            self.known = self._constraints(n_rows)
+        return self.known
+
+    def _constraints(self, n_rows: int) -> Constraints:
         if not self.placing:
             return self._bare(n_rows, self.votes)
         pairs = self.groups.pairs(self.answers)
