@@ -6,9 +6,10 @@ of the *test* rows, which no fit saw, are sorted into tenths by their probabilit
 same pairs in it less its mean probability. Pairs of all sets and splits are pooled, each set with the same weight.
 
     python -m benchmarks.bench_calibration
-    python -m benchmarks.bench_calibration --splits 1 --sets wine iris --methods WBDR
+    python -m benchmarks.bench_calibration --splits 0 --sets wine iris --methods WBDR
 
-With ``--picture FILE`` the curves are drawn.
+With ``--picture FILE`` the curves are drawn. The form of the model was chosen on splits 0 to 5 and 20 to 31; the default,
+splits 6 to 8, confirms.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ N_PAIRS = 200
 N_TESTED = 2000
 TENTHS = 10
 PROMISED = 0.05
+CONFIRMING = (6, 7, 8)
 
 
 def view_of(method: str, split: int) -> Any:
@@ -77,16 +79,16 @@ def draw(curves: dict[str, NDArray[np.float64]], path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
-def main(methods: list[str], sets: list[str], n_splits: int, picture: Path | None) -> dict[str, float]:
+def main(methods: list[str], sets: list[str], splits: list[int], picture: Path | None) -> dict[str, float]:
     """Print the gaps of all tenths, and return the largest of each method."""
     warnings.simplefilter("ignore")
     curves = {}
     for method in methods:
-        curves[method] = reliability([measured(method, name, split) for name in sets for split in range(n_splits)])
+        curves[method] = reliability([measured(method, name, split) for name in sets for split in splits])
     gaps = {method: curve[:, 1] - curve[:, 0] for method, curve in curves.items()}
     rows = [(method, *(f"{gap:+.3f}" for gap in gap), f"{np.nanmax(abs(gap)):.3f}") for method, gap in gaps.items()]
     header = ("method", *(f"{k / TENTHS:.1f}-{(k + 1) / TENTHS:.1f}" for k in range(TENTHS)), "largest")
-    report(f"{N_PAIRS} pairs, {len(sets)} sets x {n_splits} splits: same pairs less probability", rows, header)
+    report(f"{N_PAIRS} pairs, {len(sets)} sets x {len(splits)} splits: same pairs less probability", rows, header)
     if picture is not None:
         draw(curves, picture)
     return {f"{method} largest gap": float(np.nanmax(abs(gap))) for method, gap in gaps.items()}
@@ -96,7 +98,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--methods", nargs="+", default=list(METHODS))
     parser.add_argument("--sets", nargs="+", default=list(QUICK.sets))
-    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--splits", nargs="+", type=int, default=list(CONFIRMING))
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args()
     main(options.methods, labelled_sets(options.sets), options.splits, options.picture)

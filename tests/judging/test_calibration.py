@@ -9,6 +9,7 @@ from pairlens.judging.calibration import (
     MISTAKES,
     PairModel,
     base_rate,
+    fit_moderated_model,
     fit_pair_model,
     fit_with_mistakes,
     probability_wrong,
@@ -33,6 +34,26 @@ def test_model_is_the_best_of_all_sets_of_slopes(n, weight):
     np.testing.assert_allclose(model.slopes, b, atol=1e-10)
     np.testing.assert_allclose(model(distances), 1 / (1 + np.exp(-(a - distances @ b))), rtol=0, atol=1e-10)
     assert model.slopes[1] == 0
+
+
+@pytest.mark.parametrize(("n", "weight"), [(30, 1.0), (200, 1.0), (200, 0.1)])
+def test_moderated_model_is_that_of_the_oracle(n, weight):
+    distances, same, _ = drawn(n)
+    found = fit_moderated_model(distances, same, np.full(n, weight))
+    a, b = oracle.moderated(distances, same, weight)
+    np.testing.assert_allclose(found.slopes, b, atol=1e-9)
+    np.testing.assert_allclose(found(distances), 1 / (1 + np.exp(-(a - distances @ b))), rtol=0, atol=1e-9)
+    assert found(distances).mean() == pytest.approx(same.mean(), abs=1e-12)
+
+
+def test_few_answers_are_moderated_more_than_many():
+    kept = []
+    for n in (20, 2000):
+        distances, same, _ = drawn(n)
+        plain, moderated = (fit(distances, same, np.ones(n)) for fit in (fit_pair_model, fit_moderated_model))
+        kept.append(moderated.slopes[0] / plain.slopes[0])
+    assert kept[0] < 0.95
+    assert 0.99 < kept[1] < 1
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.6])

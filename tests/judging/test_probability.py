@@ -15,9 +15,10 @@ from sklearn.preprocessing import StandardScaler
 import pairlens
 from pairlens import BWDR, ITML, WBDR, WSDR, Constraints, KernelBWDR, KernelNullSpace, LinearPairLens, PairLens, PairMap
 from pairlens.judging import HeldOutDistances, PairFolds, pair_proba
-from pairlens.judging.calibration import fit_pair_model
 from pairlens.judging.probability import PairProbabilities, PairProbability, distance_columns
+from pairlens.methods.pairlens import SecondStage
 from tests.estimators import all_estimators
+from tests.oracles import pairmap as oracle
 
 Y = np.repeat(np.arange(3), 20)
 X = np.random.default_rng(0).standard_normal((60, 5)) + 1.5 * np.eye(3, 5)[Y]
@@ -43,13 +44,13 @@ def by_hand(model, known, folds):
         for pairs, kind in ((rest.must_link, True), (rest.cannot_link, False)):
             for i, j in pairs:
                 squared = np.cumsum((Z[i] - Z[j]) ** 2) / (2 * total)
-                columns.append(np.sqrt(np.sqrt(squared)))
+                columns.append(np.sqrt(squared))
                 same.append(kind)
-    found = fit_pair_model(np.array(columns), np.array(same), np.ones(len(same)))
+    a, b = oracle.moderated(np.array(columns), same, 1.0)
     Z = model.transform(X)
     total = np.cumsum(Z.var(axis=0))
     squared = np.cumsum((model.transform(A) - model.transform(B)) ** 2, axis=1) / (2 * total)
-    return found(np.sqrt(np.sqrt(squared)))
+    return 1 / (1 + np.exp(np.sqrt(squared) @ b - a))
 
 
 @pytest.mark.parametrize(
@@ -65,6 +66,28 @@ def test_linear_pairlens_learns_them_in_fit():
     model = LinearPairLens(2, prior=3.0, random_state=5).fit(X, constraints=PAIRS)
     assert model.is_calibrated
     np.testing.assert_allclose(model.pair_proba(A, B), by_hand(model, PAIRS, PairFolds.draw(PAIRS, 5, 5)), rtol=1e-5)
+
+
+def test_pairlens_sees_every_row_as_a_new_one():
+    """Diffusion coordinates of a row are the mean of the nearest *other* rows, here written out; not its own."""
+    model = PairLens(2, guard=False, random_state=0).fit(X, constraints=PAIRS)
+    assert model.chosen_ == "diffusion"
+    rows, values = model._second.coordinates.rows, model._second.coordinates.values
+    places = []
+    for i in range(60):
+        squared = ((rows - rows[i]) ** 2).sum(axis=1)
+        others = sorted((j for j in range(60) if j != i), key=lambda j: squared[j])[:10]
+        weight = np.exp(-squared[others] / np.median(squared[others]))
+        places.append((weight @ values[others] / weight.sum() - model._second.mean) @ model._second.directions)
+    np.testing.assert_allclose(model._seen_as_new(X), places, atol=1e-10)
+    # Where the rows are held out, the graph has their neighbours already.
+    stage = SecondStage.of(rows, diffuse=True)
+    view, embedded = stage.fit(PAIRS, strength=model.prior_strength_, n_components=2)
+    np.testing.assert_allclose(np.abs(stage.rows_as_new(view, embedded)), np.abs(places), atol=1e-9)
+    # New rows are seen as they are placed.
+    new = X + 0.01
+    np.testing.assert_allclose(model._seen_as_new(new), model.transform(new), atol=1e-12)
+    assert np.abs(model._seen_as_new(X) - model.transform(X)).max() > 0.01
 
 
 @pytest.mark.parametrize("cls", VIEWS, ids=lambda cls: cls.__name__)
@@ -146,7 +169,7 @@ def test_a_pipeline():
 
 
 def test_columns_are_the_first_directions():
-    squared = np.arange(1.0, 15.0).reshape(2, 7) ** 4
+    squared = np.arange(1.0, 15.0).reshape(2, 7) ** 2
     np.testing.assert_allclose(distance_columns(squared), np.arange(1.0, 15.0).reshape(2, 7)[:, [0, 1, 3, 6]])
     np.testing.assert_allclose(distance_columns(squared[:, :4]), np.arange(1.0, 15.0).reshape(2, 7)[:, [0, 1, 3]])
 

@@ -89,12 +89,15 @@ class PairModel:
         They are near those of the model where many answers agree, and low where the answers are few or the distances
         unlike those of all answered pairs. Only models of :func:`fit_pair_model` know their errors.
         """
+        error = np.sqrt(self.log_odds_variance(distances))
+        return np.asarray(expit(self.intercept - distances @ self.slopes - error))
+
+    def log_odds_variance(self, distances: Float64) -> Float64:
+        """Variance of the logarithmic odds. Only models of :func:`fit_pair_model` know it."""
         assert self.centre is not None
         assert self.covariance is not None
         design = np.column_stack([np.ones(len(distances)), self.centre - distances])
-        variance = np.einsum("ij,ij->i", design @ self.covariance, design)
-        error = np.sqrt(np.maximum(variance, 0.0))
-        return np.asarray(expit(self.intercept - distances @ self.slopes - error))
+        return np.maximum(np.einsum("ij,ij->i", design @ self.covariance, design), 0.0)
 
     def at_base_rate(self, share: float, rate: float) -> PairModel:
         """The model where pairs belong together with another frequency than among the answers it was fitted to.
@@ -167,6 +170,31 @@ def fit_pair_model(distances: Float64, same: NDArray[np.bool_], weight: Float64)
     """
     model = _fit(distances, same, weight, odd=0.0, penalty=1.0)[0]
     return _with_errors(model, distances, weight) if len(distances) else model
+
+
+def fit_moderated_model(distances: Float64, same: NDArray[np.bool_], weight: Float64) -> PairModel:
+    r"""Fit the model for prediction: its slopes are lowered by what the answers leave unknown of them.
+
+    The best model of few answers is too sure of itself. Averaged over all models that the answers allow, a probability
+    :math:`\sigma(z)` is about :math:`\sigma(\kappa z)`, :math:`\kappa = (1 + \pi v / 8)^{-1/2}`, v the variance of z
+    (MacKay 1992 [1]_). Here v is the mean over the answered pairs, so a longer pair is still never the more probable
+    one, and a is such that the mean probability of the answered pairs stays the share of must-links.
+
+    Parameters are those of :func:`fit_pair_model`.
+
+    References
+    ----------
+    .. [1] D. J. C. MacKay, "The evidence framework applied to classification networks", Neural Computation 4, 1992.
+    """
+    model = fit_pair_model(distances, same, weight)
+    if not model.slopes.any():
+        return model
+    slopes = model.slopes / np.sqrt(1 + np.pi / 8 * np.average(model.log_odds_variance(distances), weights=weight))
+    lowered, share = distances @ slopes, np.average(same, weights=weight)
+    # All probabilities are below the share at one end, and above it at the other.
+    ends = logit(share) + lowered.min() - 1, logit(share) + lowered.max() + 1
+    intercept = brentq(lambda a: np.average(expit(a - lowered), weights=weight) - share, *ends, xtol=1e-14)
+    return PairModel(float(intercept), slopes)
 
 
 def fit_with_mistakes(

@@ -7,7 +7,7 @@ the must-links look, and how many directions it takes.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,10 +183,14 @@ def held_out_distances(embed: Callable[[Constraints], NDArray[np.float64]], fold
         ``embed(pairs)`` gives the embedded rows, best directions first.
     folds : PairFolds
     """
+    return measured_distances(folds, (embed(train) for train, _ in folds))
+
+
+def measured_distances(folds: PairFolds, views: Iterable[NDArray[np.float64]]) -> HeldOutDistances:
+    """Distances of the held-out pairs of each fold in its view, the embedded rows."""
     must: list[NDArray[np.float64]] = []
     cannot: list[NDArray[np.float64]] = []
-    for train, rest in folds:
-        Z = embed(train)
+    for (_, rest), Z in zip(folds, views):
         centred = Z - Z.mean(axis=0)
         variance = np.cumsum(np.einsum("ij,ij->j", centred, centred)) / len(Z)
         scale = 2 * np.where(variance > 0, variance, 1.0)

@@ -4,11 +4,14 @@ With :math:`d_k` the distance of a pair in the first k directions of a view, ove
 variance,
 
 .. math::
-    P(\text{same}) = \sigma\Bigl(a - \sum_k b_k \sqrt{d_k}\Bigr), \qquad b_k \ge 0, \qquad k = 1, 2, 4, \ldots,
+    P(\text{same}) = \sigma\Bigl(a - \sum_k b_k d_k\Bigr), \qquad b_k \ge 0, \qquad k = 1, 2, 4, \ldots,
 
-up to all directions. The model is that of :mod:`pairlens.judging.calibration`, fitted to pairs that the view did not
-see. It holds for pairs that belong together as often as those that were answered; where pairs to be judged do so more
-rarely, as candidates of entity matching do, their base rate has to be given.
+up to all directions. The model is that of :mod:`pairlens.judging.calibration`, moderated, and fitted to pairs that the
+view did not see. It holds for pairs that belong together as often as those that were answered; where pairs to be judged
+do so more rarely, as candidates of entity matching do, their base rate has to be given.
+
+Views that place new rows by their training rows see these too well: they are measured where they would be if they were
+new (:class:`~pairlens.PairLens`), so that the probabilities hold for both.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from pairlens._sklearn import check_is_fitted
-from pairlens.judging.calibration import PairModel, fit_pair_model
+from pairlens.judging.calibration import PairModel, fit_moderated_model
 from pairlens.judging.held_out import PAIRS_PER_ROW, HeldOutDistances, PairFolds, held_out_distances
 from pairlens.judging.views import check_paired
 from pairlens.supervision import Constraints
@@ -37,7 +40,7 @@ FEWEST_OF_A_KIND = 3
 
 
 def distance_columns(squared: Float64) -> Float64:
-    """Roots of the distances in the first 1, 2, 4, ... and all directions.
+    """Distances in the first 1, 2, 4, ... and all directions.
 
     Parameters
     ----------
@@ -46,7 +49,7 @@ def distance_columns(squared: Float64) -> Float64:
     """
     n_dims = squared.shape[1]
     dims = sorted({n_dims, *(2**power for power in range(n_dims.bit_length()) if 2**power <= n_dims)})
-    return np.asarray(squared[:, np.array(dims) - 1] ** 0.25)
+    return np.sqrt(squared[:, np.array(dims) - 1])
 
 
 def pair_weights(known: Constraints) -> Float64:
@@ -88,7 +91,7 @@ class PairProbability:
         squared = np.concatenate([held_out.must, held_out.cannot])[:, :n_dims]
         same = np.repeat([True, False], [len(held_out.must), len(held_out.cannot)])
         weight = pair_weights(held_out.known)
-        model = fit_pair_model(distance_columns(squared), same, weight)
+        model = fit_moderated_model(distance_columns(squared), same, weight)
         total = np.cumsum(variance[:n_dims], dtype=np.float64)
         return cls(model, np.where(total > 0, total, 1.0), float(np.average(same, weights=weight)))
 
@@ -178,9 +181,13 @@ class PairProbabilities:
         check_is_fitted(self)
         if self._probability is None:
             raise ValueError(self._why_no_probability())
-        left, right = in_memory(self.transform(A)), in_memory(self.transform(B))
+        left, right = self._seen_as_new(A), self._seen_as_new(B)
         check_paired(left, right)
         return self._probability(left, right, base_rate)
+
+    def _seen_as_new(self, X: ArrayLike) -> Float64:
+        """Rows where the view places new ones, from which training rows may differ."""
+        return in_memory(self.transform(X))
 
     def _why_no_probability(self) -> str:
         return (

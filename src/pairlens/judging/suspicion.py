@@ -111,7 +111,7 @@ def suspicious_pairs(held_out: HeldOutDistances, n_dims: int | None = None) -> S
     squared = np.concatenate([held_out.must, held_out.cannot])[:, :n_dims]
     same = np.repeat([True, False], [len(held_out.must), len(held_out.cannot)])
     fold = np.random.default_rng(0).permutation(len(same)) % FOLDS
-    columns, weight = distance_columns(squared), pair_weights(held_out.known)
+    columns, weight = np.sqrt(distance_columns(squared)), pair_weights(held_out.known)
     wrong = suspicion_of(columns, same, weight, fold, ONE_VIEW_PENALTY)[0]
     pairs = np.concatenate([held_out.known.must_link, held_out.known.cannot_link])
     order = np.argsort(-wrong, kind="stable")

@@ -64,9 +64,9 @@ class JudgedByHeldOutPairs(PairProbabilities):
             self.auc_ = held_out.auc(min(n_dims, held_out.must.shape[1]))
             self.auc_error_ = held_out.standard_error(self.auc_)
 
-    def _calibrate_by_held_out(self, variance: NDArray[np.float64]) -> None:
-        """Learn probabilities from the pairs that were held out; `variance` is that of each direction of the view."""
-        held_out, self._probability = self._held_out, None
+    def _calibrate_by_held_out(self, held_out: HeldOutDistances | None, variance: NDArray[np.float64]) -> None:
+        """Learn probabilities from pairs that were held out; `variance` is that of each direction of the view."""
+        self._probability = None
         if held_out is not None and min(len(held_out.must), len(held_out.cannot)) >= FEWEST_OF_A_KIND:
             self._probability = PairProbability.of(held_out, variance)
 

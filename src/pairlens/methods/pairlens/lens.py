@@ -14,7 +14,9 @@ from pairlens._warnings import warn_user
 from pairlens.engines import Placement, Rows, along, evenly_spaced, map_rows, rows_in_memory
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES, searches_approximately
-from pairlens.judging import PairFolds, held_out_distances
+from pairlens.judging import HeldOutDistances, PairFolds
+from pairlens.judging.held_out import measured_distances
+from pairlens.judging.probability import in_memory
 from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
 from pairlens.methods.pairlens.coordinates import ScaleAware, Standardiser, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FirstFit, FirstStage
@@ -148,13 +150,13 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         self.n_components_ = self._choose_dimension(first, space.n_rows)
         directions = first.directions(FIRST_STAGE_COLUMNS)[1]
         self._first_components = space.lift(directions)
-        self._second, embedded = self._second_stage(first.stage.problem.along(directions), known)
+        self._second, _, as_new = self._second_stage(first.stage.problem.along(directions), known)
         self.chosen_ = "diffusion" if self.n_components_ == 2 else "kernel"
         self.eigenvalues_ = self._second.eigenvalues
         self._other: KernelBWDR | None = None
-        self._ask_the_guard(rows, space.rows, first)
-        view = embedded if self._other is None else self._embedded(rows)
-        self._calibrate_by_held_out(np.var(view, axis=0))
+        held_out = self._ask_the_guard(rows, space.rows, first)
+        view = as_new if self._other is None else self._embedded(rows)
+        self._calibrate_by_held_out(held_out, np.var(view, axis=0))
         self._warn_of_contradiction()
         if len(self.eigenvalues_) < self.n_components_:
             warn_user(
@@ -169,15 +171,17 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         held_out = first.held_out(LARGEST_AUTO)
         return min(2, n_rows - 1) if held_out is None else held_out.smallest_good_dimension()
 
-    def _second_stage(self, Z: Rows, known: Constraints) -> tuple[SecondView, NDArray[np.float64]]:
-        """The second stage on the columns of the first."""
+    def _second_stage(self, Z: Rows, known: Constraints) -> tuple[SecondView, NDArray[np.float64], NDArray[np.float64]]:
+        """The second stage on the columns of the first: the view, the rows in it, and where they were if new."""
         second = SecondStage.of(Z, diffuse=self.n_components_ == 2, search=self.neighbors)
-        return second.fit(known, strength=self.prior_strength_, n_components=self.n_components_)
+        view, embedded = second.fit(known, strength=self.prior_strength_, n_components=self.n_components_)
+        return view, embedded, second.rows_as_new(view, embedded)
 
-    def _ask_the_guard(self, rows: Rows, principal: Rows, first: FirstFit) -> None:
+    def _ask_the_guard(self, rows: Rows, principal: Rows, first: FirstFit) -> HeldOutDistances | None:
         """Judge the view by held-out pairs, and take the rival if that is clearly better, or has the first word.
 
-        Of many rows an even choice, with all that are in pairs, is enough to judge by.
+        Of many rows an even choice, with all that are in pairs, is enough to judge by. Gives the distances of held-out
+        pairs whose rows are where they would be if they were new.
         """
         known = first.known
         if rows.shape[0] > JUDGED_ROWS and searches_approximately(rows, self.neighbors):
@@ -187,15 +191,19 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
             first = replace(first, stage=stage, known=known)
             self._landmarks = some if self._landmarks is None else self._landmarks[some]
 
-        def both_stages(train: Constraints) -> NDArray[np.float64]:
-            return self._second_stage(first.columns(FIRST_STAGE_COLUMNS, train), train)[1]
+        def both_stages(train: Constraints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            return self._second_stage(first.columns(FIRST_STAGE_COLUMNS, train), train)[1:]
 
         fewest = min(known.n_must_link, known.n_cannot_link)
         judged = fewest >= FEWEST_FOR_GUARD
         folds = PairFolds.draw(known, GUARD_FOLDS, self.random_state) if judged else None
-        self._judge(None if folds is None else held_out_distances(both_stages, folds), self.n_components_)
+        ours = as_new = None
+        if folds is not None:
+            kinds = zip(*(both_stages(train) for train, _ in folds))
+            ours, as_new = (measured_distances(folds, views) for views in kinds)
+        self._judge(ours, self.n_components_)
         if not self.guard or not (judged or (self._of_encoder and fewest)):
-            return
+            return as_new
         standardised = Standardiser.of(rows, self._mean, standardize=self.standardized_)
         method = KernelWBDR if self._of_encoder else KernelBWDR
         rival = Rival.of(standardised(rows), min(self.n_components_, rows.shape[0] - 1), method=method)
@@ -205,10 +213,11 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
             # Whoever has the first word keeps it unless the other is clearly better.
             lead = -held_out.margin if self._of_encoder else held_out.margin
             if theirs <= self.auc_ + lead:
-                return
+                return as_new
         self._other, self._standardised = rival.fit(known), standardised
         self.chosen_, self.eigenvalues_ = _TAGS[method], self._other.eigenvalues_
         self._judge(held_out, self.n_components_)
+        return held_out
 
     @property
     def _n_features_out(self) -> int:
@@ -223,3 +232,12 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         if self._other is not None:
             return self._other.transform(rows_in_memory(self._standardised(rows)))
         return self._second.embed(along(rows, self._first_components.T, origin=self._mean))
+
+    def _seen_as_new(self, X: ArrayLike) -> NDArray[np.float64]:
+        if self._other is not None:
+            return super()._seen_as_new(X)
+
+        def place(rows: Rows) -> Any:
+            return self._second.embed_as_new(along(rows, self._first_components.T, origin=self._mean))
+
+        return in_memory(map_rows(self._read(X, fitting=False), place, self._n_features_out))

@@ -216,5 +216,5 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
     def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
         self.n_components_ = directions.shape[1]
         embedded = project(space.rows, np.zeros(space.dim), directions.T)
-        self._calibrate_by_held_out(np.var(in_memory(embedded), axis=0))
+        self._calibrate_by_held_out(self._held_out, np.var(in_memory(embedded), axis=0))
         super()._keep(space, directions, X)

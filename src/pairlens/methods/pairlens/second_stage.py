@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pairlens._threads import one_blas_thread
-from pairlens.engines import Rows, project, rows_in_memory
+from pairlens.engines import IntArray, Rows, pair_squared_distances, project, rows_in_memory
 from pairlens.graphs.nearest import nearest_among
 from pairlens.graphs.walks import NearGraph, near_graph
 from pairlens.kernels.features import KernelFeatures, kernel_features
@@ -43,13 +43,35 @@ class Diffusion:
 
     def __call__(self, Z: Rows) -> NDArray[np.float64]:
         """Coordinates of rows, in memory."""
-        Z = rows_in_memory(Z)
-        index, distance = nearest_among(self.rows, Z, min(NEW_ROW_NEIGHBORS, len(self.rows)))
+        return self._mean(*nearest_among(self.rows, rows_in_memory(Z), min(NEW_ROW_NEIGHBORS, len(self.rows))))
+
+    def as_new(self, Z: Rows) -> NDArray[np.float64]:
+        """Coordinates of rows to which one training row each is unknown, if it coincides with them.
+
+        So a training row is treated as a new one: it takes the mean of the others.
+        """
+        index, distance = nearest_among(self.rows, rows_in_memory(Z), min(NEW_ROW_NEIGHBORS + 1, len(self.rows)))
+        itself = distance[:, :1] ** 2 <= self._rounding
+        return self._mean(*(np.where(itself, found[:, 1:], found[:, :-1]) for found in (index, distance)))
+
+    def of_others(self, neighbors: IntArray) -> NDArray[np.float64]:
+        """Coordinates of the training rows as new ones, from the nearest others of each."""
+        near = neighbors[:, :NEW_ROW_NEIGHBORS]
+        pairs = np.column_stack([np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()])
+        return self._mean(near, np.sqrt(pair_squared_distances(self.rows, pairs)).reshape(near.shape))
+
+    @property
+    def _rounding(self) -> float:
+        """Squared distance up to which two rows coincide."""
+        return SAME_ROW * float(np.einsum("ij,ij->", self.rows, self.rows)) / len(self.rows)
+
+    def _mean(self, index: IntArray, distance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weighted mean of training rows at these distances."""
         squared = distance**2
         width = np.median(squared, axis=1, keepdims=True)
         weight = np.exp(-squared / np.where(width > 0, width, 1.0))
         # A training row takes its own place, and so does whatever coincides with it up to rounding.
-        same = squared <= SAME_ROW * np.einsum("ij,ij->", self.rows, self.rows) / len(self.rows)
+        same = squared <= self._rounding
         weight = np.where(same.any(axis=1, keepdims=True), same, weight)
         weight = weight / weight.sum(axis=1, keepdims=True)
         return np.einsum("ij,ijk->ik", weight, self.values[index])
@@ -94,6 +116,12 @@ class SecondView:
         """Rows of the first stage in the view: an array, or a tensor where the coordinates are on the device of one."""
         return project(self.coordinates(Z), self.mean, self.directions.T)
 
+    def embed_as_new(self, Z: Rows) -> Any:
+        """The same, but a training row takes the place that it would take if it were new."""
+        coordinates = self.coordinates
+        seen = coordinates.as_new(Z) if isinstance(coordinates, Diffusion) else coordinates(Z)
+        return project(seen, self.mean, self.directions.T)
+
 
 @dataclass(frozen=True)
 class SecondStage:
@@ -105,10 +133,13 @@ class SecondStage:
         The map into the coordinates.
     problem : PairProblem
         The same rows, centred and scaled.
+    neighbors : int array of shape (n, n_neighbors) or None
+        The nearest others of each row, for diffusion coordinates.
     """
 
     coordinates: Diffusion | KernelFeatures
     problem: PairProblem
+    neighbors: IntArray | None
 
     @classmethod
     def of(
@@ -142,7 +173,8 @@ class SecondStage:
         else:
             coordinates = kernel_features(Z, kernel="rbf", gamma="median", rank=KERNEL_RANK, center=True)
             values, iota = coordinates(Z), KERNEL_IOTA
-        return cls(coordinates, PairProblem.of(values, graph, spread=spread, iota=iota))
+        problem = PairProblem.of(values, graph, spread=spread, iota=iota)
+        return cls(coordinates, problem, graph.indices if diffuse else None)
 
     def fit(self, known: Constraints, *, strength: float, n_components: int) -> tuple[SecondView, NDArray[np.float64]]:
         """The view for these pairs, and the rows in it."""
@@ -154,3 +186,10 @@ class SecondStage:
         # The pair problem scales its rows to total variance 1; the directions take that scale along.
         scaled = directions / self.problem.size
         return SecondView(self.coordinates, self.problem.mean, scaled, eigenvalues), embedded
+
+    def rows_as_new(self, view: SecondView, embedded: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The rows, embedded in the view, where new ones would be: training rows are seen too well."""
+        if not isinstance(self.coordinates, Diffusion):
+            return embedded
+        assert self.neighbors is not None
+        return project(self.coordinates.of_others(self.neighbors), view.mean, view.directions.T)

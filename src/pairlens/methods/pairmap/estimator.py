@@ -260,7 +260,6 @@ class PairMap(ScaleAware):
             self.auc_ = auc(-together[same], -together[~same])
             self.auc_error_ = auc_standard_error(self.auc_, int(same.sum()), int((~same).sum()))
             self.mistakes_ = self._judgement.mistakes
-            self._answered = self._judgement.share
             partners = random_partners(rows.shape[0], rng)
             distances = _measured(seen, self._evidence, partners)
             self._judgement = self._judgement.of_random_pairs(distances)
@@ -353,9 +352,8 @@ class PairMap(ScaleAware):
         if self._judgement is None:
             return np.full(left.shape[0], self._prior)
         near, far = self._reached(left), self._reached(right)
-        rate = self._answered if base_rate is None else checked_rate(base_rate)
-        model = self._judgement.model.at_base_rate(self._judgement.share, rate)
-        return model(pair_distances(near[0], far[0], self._evidence(near[1], far[1])))
+        distances = pair_distances(near[0], far[0], self._evidence(near[1], far[1]))
+        return self._judgement.pair_proba(distances, None if base_rate is None else checked_rate(base_rate))
 
     @property
     def is_calibrated(self) -> bool:

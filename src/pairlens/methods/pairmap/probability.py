@@ -3,6 +3,10 @@
 Three folds, over the pairs; over the *rows* if there are more than two pairs for each constrained row, for then pairs
 imply one another. A fold over rows trains on the pairs that touch none of its rows and holds out all others, so a pair
 may be held out twice. Spaces and evidence are fitted again for each fold.
+
+The layout measures training rows in all spaces. Probabilities of any pairs (:meth:`PairMap.pair_proba`) are those of a
+model of its own, without the diffusion coordinates of PairLens: new rows are means of training rows there, and so
+nearer to each other.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from numpy.typing import NDArray
 
 from pairlens.engines import IntArray
 from pairlens.judging import PairFolds
-from pairlens.judging.calibration import PairModel, base_rate, fit_pair_model
+from pairlens.judging.calibration import PairModel, base_rate, fit_moderated_model, fit_pair_model
 from pairlens.judging.probability import FEWEST_OF_A_KIND
 from pairlens.judging.suspicion import suspicion_of
 from pairlens.supervision import Constraints
@@ -26,6 +30,8 @@ Float64 = NDArray[np.float64]
 
 FOLDS = 3
 FEWEST_HELD_OUT = 5
+OF_NEW_ROWS = [0, 1, 3, 4]
+"""Columns of the distances that new rows have as training rows do: not those in the space of PairLens."""
 
 
 def enough_pairs(known: Constraints) -> bool:
@@ -82,6 +88,10 @@ class Judgement:
         as the given ones (:func:`judged`), or of random pairs (:meth:`of_random_pairs`).
     share : float
         The share of pairs that belong together where the model holds.
+    answers : PairModel
+        The probability of any pair, new rows included, as often "same" as the given ones.
+    answered : float
+        Share of must-links among the answers.
     effective : float
         Number of answers that the held-out pairs count as.
     pairs, same, together, wrong : arrays
@@ -93,12 +103,19 @@ class Judgement:
 
     model: PairModel
     share: float
+    answers: PairModel
+    answered: float
     effective: float
     pairs: IntArray
     same: NDArray[np.bool_]
     together: Float64
     wrong: Float64
     mistakes: float
+
+    def pair_proba(self, distances: Float64, rate: float | None) -> Float64:
+        """Probabilities of pairs, at the base rate of the answers or at another one."""
+        model = self.answers if rate is None else self.answers.at_base_rate(self.answered, rate)
+        return model(distances[:, OF_NEW_ROWS])
 
     def of_random_pairs(self, distances: Float64) -> Judgement:
         """The same with the model at the base rate that the distances of random pairs of rows suggest."""
@@ -140,7 +157,7 @@ def judged(
     # A pair that follows from others counts once: by its weight, or by the limit of two answers a row, never by both.
     effective = min(known.must_link_total + known.cannot_link_total, 2.0 * len(known.rows))
     weight = held_out.weight * min(1.0, effective / float(held_out.weight.sum()))
-    model = fit_pair_model(held_out.distances, held_out.same, weight)
+    share = float(np.average(held_out.same, weights=weight))
     wrong, mistakes = suspicion_of(held_out.distances, held_out.same, weight, held_out.fold)
     together = np.empty(count)
     for number in range(FOLDS):
@@ -153,8 +170,10 @@ def judged(
     _, first, back, times = np.unique(said, axis=0, return_index=True, return_inverse=True, return_counts=True)
     back = back.ravel()
     return Judgement(
-        model=model,
-        share=float(np.average(held_out.same, weights=weight)),
+        model=fit_pair_model(held_out.distances, held_out.same, weight),
+        share=share,
+        answers=fit_moderated_model(held_out.distances[:, OF_NEW_ROWS], held_out.same, weight),
+        answered=share,
         effective=effective,
         pairs=held_out.pairs[first],
         same=held_out.same[first],
