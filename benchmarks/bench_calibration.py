@@ -8,8 +8,8 @@ same pairs in it less its mean probability. Pairs of all sets and splits are poo
     python -m benchmarks.bench_calibration
     python -m benchmarks.bench_calibration --splits 0 --sets wine iris --methods WBDR
 
-With ``--picture FILE`` the curves are drawn. The form of the model was chosen on splits 0 to 5 and 20 to 31; the default,
-splits 6 to 8, confirms.
+With ``--picture FILE`` the curves are drawn. The form of the model was chosen on splits 0 to 5 and 20 to 31; the
+default, splits 6 to 8, confirms.
 """
 
 from __future__ import annotations
