@@ -1,0 +1,258 @@
+"""The parts of PairMap against the dense oracle: affinities, evidence, neighbours, places, folds and landmarks."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import logit
+from sklearn.datasets import load_digits, load_wine
+from sklearn.preprocessing import StandardScaler
+
+from pairlens import Constraints, KernelBWDR, PairLens, PairMap
+from pairlens.engines import neighbors
+from pairlens.exceptions import SupervisionWarning
+from pairlens.graphs.walks import near_graph
+from pairlens.methods.pairmap import estimator as module
+from pairlens.methods.pairmap import landmarks
+from pairlens.methods.pairmap.affinities import long_range, neighbor_affinities, perplexity_weights, random_partners
+from pairlens.methods.pairmap.evidence import evidence_of
+from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
+from pairlens.methods.pairmap.probability import drawn_folds
+from tests.oracles import pairmap as oracle
+
+pytest.importorskip("openTSNE", reason="pip install 'pairlens[map]'")
+quiet = pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
+FAST = {"n_iter": 60, "early_exaggeration_iter": 30, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return X, y, Constraints.from_labels(y, n_pairs=100, random_state=0)
+
+
+def lists(known):
+    return known.must_link.tolist(), known.cannot_link.tolist()
+
+
+def unit_spaces(X, known, seed):
+    """Rule 1 by the public estimators; LinearPairLens is the first stage of PairLens."""
+    Z = StandardScaler().fit_transform(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SupervisionWarning)
+        lens = PairLens(2, guard=False, random_state=seed).fit(X, constraints=known)
+        kernel = KernelBWDR(2).fit(Z, constraints=known)
+    spaces = [Z, X @ lens._first_components.T, lens.transform(X), kernel.transform(Z)]
+    return [oracle.unit(Y) for Y in spaces]
+
+
+@pytest.mark.parametrize("pairs_of", ["random pairs", "groups"])
+def test_affinities_are_those_of_the_oracle(pairs_of, monkeypatch):
+    """Rules 1 to 5 from the rows to the matrix that the layout gets."""
+    X, y = load_wine(return_X_y=True)
+    X, y = X[::2] + 0.01 * np.random.default_rng(0).standard_normal((89, 13)), y[::2]
+    if pairs_of == "random pairs":
+        known = Constraints.from_labels(y, n_pairs=50, random_state=1)
+    else:
+        known = Constraints.from_labels(np.where(np.arange(len(y)) % 8 == 0, y, -1))
+    seen = {}
+    monkeypatch.setattr(
+        module, "lay_out", lambda A, start, phases, **_: seen.setdefault("affinities", A) is None or start
+    )
+    model = PairMap(random_state=0).fit(X, constraints=known)
+
+    rng = np.random.default_rng(np.random.RandomState(0).randint(0, 2**32, size=4, dtype=np.uint32))
+    seed = int(rng.integers(2**31))
+    held_out, answers = [], []
+    for train, rest in drawn_folds(known, rng):
+        spaces = unit_spaces(X, train, seed)
+        s = oracle.evidence(np.hstack(spaces[:3]), *lists(train))
+        for pairs, same in zip(lists(rest), (True, False)):
+            held_out += oracle.distances(spaces, s, pairs).tolist()
+            answers += [same] * len(pairs)
+    effective = min(known.n_pairs, 2 * len(known.rows))
+    weight = min(1.0, effective / len(answers))
+    a, b = oracle.logistic(np.array(held_out), answers, weight)
+    drawn = random_partners(len(X), rng).tolist()
+    spaces = unit_spaces(X, known, seed)
+    V = np.hstack(spaces[:3])
+    s = oracle.evidence(V, *lists(known))
+
+    share = sum(answers) / len(answers)
+    pi = oracle.base_rate(a - oracle.distances(spaces, s, drawn) @ b, share, effective)
+    shift = np.log(pi / (1 - pi)) - np.log(share / (1 - share))
+
+    def together(i, j, errors=0):
+        D = oracle.distances(spaces, s, [(i, j)])
+        odds = a + shift - D[0] @ b - errors * oracle.log_odds_errors(np.array(held_out), weight, a, b, D)[0]
+        return 1 / (1 + np.exp(-odds))
+
+    lowered = {(i, j): together(i, j, errors=1) for i, j in drawn}
+    expected, strength = oracle.affinities(oracle.neighbour_affinities(V), lambda i, j: lowered[i, j], drawn, pi)
+    assert model.long_range_ == pytest.approx(strength / (1 + strength), abs=1e-8)
+    assert strength > 0.1
+    # The spaces themselves are eigenvectors, which are known to fewer digits than what is made of them.
+    np.testing.assert_allclose(seen["affinities"].toarray(), expected, rtol=0, atol=1e-10)
+    assert seen["affinities"].sum() == pytest.approx(1)
+    left, right = np.array([0, 3, 5]), np.array([1, 50, 70])
+    # Probabilities do without the space of PairLens, where new rows are nearer to each other.
+    kept = [0, 1, 3, 4]
+    a, b = oracle.moderated(np.array(held_out)[:, kept], answers, weight)
+    odds = a - oracle.distances(spaces, s, list(zip(left, right)))[:, kept] @ b
+    probability = model.pair_proba(X[left], X[right])
+    np.testing.assert_allclose(logit(probability), odds, atol=1e-6)
+    np.testing.assert_allclose(logit(model.pair_proba(X[left], X[right], base_rate=pi)), odds + shift, atol=1e-6)
+
+
+def test_evidence_is_that_of_the_oracle():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    V = rng.standard_normal((60, 5)) + 2 * np.eye(3, 5)[y]
+    known = Constraints.from_labels(y, n_pairs=40, random_state=0)
+    found = evidence_of(near_graph(V, 10).walk, known)
+    pairs = np.column_stack([np.repeat(np.arange(60), 60), np.tile(np.arange(60), 60)])
+    expected = oracle.evidence(V, *lists(known))
+    np.testing.assert_allclose(found.of_pairs(pairs).reshape(60, 60), expected, rtol=0, atol=1e-10)
+
+
+def test_labels_are_evidence_like_their_pairs():
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(60) < 20, np.arange(60) % 3, -1)
+    walk = near_graph(rng.standard_normal((60, 5)), 10).walk
+    more = Constraints([(0, 30), (31, 32)], [(1, 33), (2, 34)], n_samples=60)
+    implied = Constraints.from_labels(y).merge(more)
+    listed = Constraints(implied.must_link, implied.cannot_link, n_samples=60)
+    pairs = np.random.default_rng(1).integers(0, 60, (200, 2))
+    np.testing.assert_allclose(
+        evidence_of(walk, implied).of_pairs(pairs), evidence_of(walk, listed).of_pairs(pairs), atol=1e-10
+    )
+
+
+def weighted(known, factors):
+    """The pairs with the same weights for all must-links, and others for all cannot-links."""
+    must, cannot = factors
+    return Constraints(
+        known.must_link,
+        known.cannot_link,
+        len(known),
+        must_link_weight=np.full(known.n_must_link, must),
+        cannot_link_weight=np.full(known.n_cannot_link, cannot),
+    )
+
+
+def test_evidence_counts_weights_by_their_ratio(wine):
+    X, _, pairs = wine
+    walk = near_graph(StandardScaler().fit_transform(X), 10).walk
+    some = np.random.default_rng(0).integers(0, len(X), (200, 2))
+    plain, scaled = (evidence_of(walk, known).of_pairs(some) for known in (pairs, weighted(pairs, (0.1, 0.02))))
+    np.testing.assert_allclose(scaled, plain, rtol=0, atol=1e-12)
+
+
+def test_closure_that_counts_by_half_pulls_as_complete_groups_do():
+    """Pairs of known groups, each with a small weight, are worth two answers a row, like those without weights."""
+    y = load_wine().target
+    X = load_wine().data
+    groups = Constraints.from_labels(np.where(np.arange(len(y)) % 6 == 0, y, -1))
+    assert groups.n_pairs > 10 * len(groups.rows)
+    models = [PairMap(**FAST).fit(X, constraints=known) for known in (groups, weighted(groups, (0.3, 0.3)))]
+    assert models[0].long_range_ > 0.3
+    assert models[1].long_range_ == pytest.approx(models[0].long_range_, abs=0.1)
+
+
+def test_neighbour_affinities_are_those_of_the_oracle():
+    V = np.random.default_rng(0).standard_normal((120, 4))
+    found = neighbors(V, n_nearest=90)
+    Q = neighbor_affinities(found.nearest, found.nearest_distance, 30.0)
+    np.testing.assert_allclose(Q.toarray(), oracle.neighbour_affinities(V), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
+def test_weights_have_the_perplexity_at_any_scale(scale):
+    squared = np.random.default_rng(0).exponential(size=(50, 20)) * scale
+    weights = perplexity_weights(squared, 5.0)
+    entropy = -(weights * np.log(np.where(weights > 0, weights, 1))).sum(axis=1)
+    np.testing.assert_allclose(entropy, np.log(5), atol=1e-12)
+
+
+def test_weights_of_equal_neighbours():
+    squared = np.array([[0.0, 0, 0, 0, 1], [2, 2, 2, 2, 2], [0, 0, 0, 0, 0]])
+    expected = [[0.25, 0.25, 0.25, 0.25, 0], [0.2] * 5, [0.2] * 5]
+    np.testing.assert_allclose(perplexity_weights(squared, 3.0), expected)
+
+
+def test_places_are_those_of_the_oracle():
+    rng = np.random.default_rng(0)
+    V, new = rng.standard_normal((80, 6)), rng.standard_normal((20, 6))
+    Z = rng.standard_normal((80, 2)) * 10
+    found, weights = nearest_known(new, V)
+    placed = place(found, weights, Z, local_scale(Z))
+    np.testing.assert_allclose(placed, [oracle.place(v, V, Z) for v in new], rtol=0, atol=1e-10)
+
+
+def test_folds_over_pairs_hold_out_each_pair_once():
+    y = load_wine().target
+    known = Constraints.from_labels(y, n_pairs=60, random_state=0)
+    folds = list(drawn_folds(known, np.random.default_rng(0)))
+    assert len(folds) == 3
+    assert sum(rest.n_pairs for _, rest in folds) == 60
+    for train, rest in folds:
+        assert train.merge(rest) == known
+
+
+def test_folds_over_rows_where_pairs_imply_one_another():
+    y = np.where(np.arange(178) % 9 == 0, load_wine().target, -1)
+    known = Constraints.from_labels(y)
+    assert known.n_pairs > 2 * len(known.rows)
+    for train, rest in drawn_folds(known, np.random.default_rng(0)):
+        inside = np.setdiff1d(known.rows, train.rows)
+        assert len(inside) in (6, 7)
+        for pairs in (rest.must_link, rest.cannot_link):
+            assert np.isin(pairs, inside).any(axis=1).all()
+
+
+def test_landmarks_hold_the_rows_in_pairs_and_place_all_others(monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:900], y[:900]
+    pairs = Constraints.from_labels(y, n_pairs=80, random_state=0)
+    monkeypatch.setattr(landmarks, "MOST_ROWS", 400)
+    model = PairMap(random_state=0, n_iter=250).fit(X, constraints=pairs)
+    assert len(model._landmarks) == 400
+    assert np.isin(pairs.rows, model._landmarks).all()
+    assert np.isfinite(model.embedding_).all()
+    np.testing.assert_allclose(model.transform(X), model.embedding_, rtol=0, atol=1e-9 * np.abs(model.embedding_).max())
+    others = np.setdiff1d(np.arange(900), model._landmarks)
+    gap = ((model.embedding_[others][:, None] - model.embedding_[model._landmarks][None]) ** 2).sum(axis=2)
+    assert np.mean(y[model._landmarks][np.argmin(gap, axis=1)] == y[others]) > 0.85
+    suspects = model.suspicious_pairs()
+    assert {tuple(pair) for pair in suspects.pairs} == {tuple(pair) for pair in np.vstack(pairs.to_lists())}
+    assert ((model.pair_proba(X[:50], X[50:100]) > 0.5) == (y[:50] == y[50:100])).mean() > 0.8
+    again = PairMap(random_state=0, n_iter=250, init=model).fit(X, constraints=pairs)
+    moved = np.linalg.norm(again.embedding_ - model.embedding_, axis=1)
+    assert np.median(moved) < 0.1 * np.ptp(model.embedding_, axis=0).max()
+
+
+def test_more_constrained_rows_than_landmarks():
+    rng = np.random.default_rng(0)
+    chosen = landmarks.chosen_landmarks(60_000, np.arange(30_000), rng)
+    assert len(np.unique(chosen)) == 25_000
+    assert chosen.max() < 30_000
+    assert landmarks.chosen_landmarks(25_000, np.arange(10), rng) is None
+
+
+def test_partners_are_about_forty_and_all_of_few_rows():
+    pairs = random_partners(2000, np.random.default_rng(0))
+    assert len(np.unique(pairs, axis=0)) == len(pairs)
+    assert (pairs[:, 0] < pairs[:, 1]).all()
+    assert np.bincount(pairs.ravel(), minlength=2000).mean() == pytest.approx(40, abs=1)
+    assert len(random_partners(20, np.random.default_rng(0))) == 190
+
+
+def test_long_range_vanishes_where_nothing_is_probable():
+    pairs = np.array([[0, 1], [1, 2]])
+    assert long_range(pairs, np.array([0.5, 0.2]), 0.3, 3) is None
+    found = long_range(pairs, np.array([1.0, 0.2]), 0.3, 3)
+    assert found.strength == 3.0
+    assert found.share == 0.75
+    assert found.weights.sum() == pytest.approx(1)
