@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -32,6 +33,14 @@ def test_version_and_help(shell):
     assert outcome.code == 0
     for command in ("fit", "transform", "evaluate", "compare", "pairs", "reproduce", "demo", "export-onnx"):
         assert f"  {command} " in outcome.out
+
+
+def test_as_a_module():
+    """`python -m pairlens`, where no script is on the path."""
+    outcome = subprocess.run(
+        [sys.executable, "-m", "pairlens", "--version"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (outcome.returncode, outcome.stdout) == (0, f"pairlens {pairlens.__version__}\n")
 
 
 def test_from_a_table_to_a_report_and_on_to_new_rows(table, shell):
