@@ -143,7 +143,7 @@ def test_reproduce_lists_experiments(shell):
 
 @pytest.mark.slow
 def test_demo(tmp_path, shell):
-    outcome = shell("demo", timeout=600)
+    outcome = shell("demo", timeout=1800)
     assert outcome.code == 0, outcome.err
     for part in (
         "pairlens pairs sample",

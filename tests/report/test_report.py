@@ -268,7 +268,8 @@ def test_components_that_do_not_explain_the_view_are_no_weights():
 
 
 def test_sparse_rows_give_what_dense_rows_give():
-    rows = sparse.random_array((60, 12), density=0.3, rng=np.random.default_rng(0), format="csr")
+    rng = np.random.default_rng(0)
+    rows = sparse.csr_array(rng.random((60, 12)) * (rng.random((60, 12)) < 0.3))
     pairs = Constraints([(0, 1), (2, 3)], [(0, 2), (4, 5)], n_samples=60)
     model = WBDR(2).fit(rows, constraints=pairs)
     dense = page(model, rows.toarray(), constraints=pairs)

@@ -31,7 +31,8 @@ class ScaledRows(Scaled, np.ndarray):
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         plain = np.asarray(array)
-        return plain[()] if return_scalar else plain
+        # Before version 2, numpy does not say that it wants a scalar.
+        return plain[()] if return_scalar or plain.ndim == 0 else plain
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         result = super().__array_function__(func, types, args, kwargs)
