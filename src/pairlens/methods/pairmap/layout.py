@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens._optional import require
+from pairlens.methods.pairmap.repulsion import repulsion
 
 __all__ = ["EARLY_ITER", "MOMENTUM", "N_ITER", "Phase", "align", "lay_out", "parted", "phases_of", "principal_start"]
 
@@ -22,8 +23,6 @@ PARTED = 1e-2
 EXAGGERATION = 12.0
 EARLY_MOMENTUM, MOMENTUM = 0.5, 0.8
 EARLY_ITER, N_ITER = 250, 500
-TREE_LIMIT = 10_000
-"""Rows from which repulsion is interpolated on a grid (FFT), and not summed over a tree."""
 REPORT_EVERY = 50
 
 Phase = tuple[int, float, float]
@@ -89,11 +88,10 @@ def lay_out(
     """
     openTSNE = require("openTSNE", extra="map", purpose="PairMap")
     n = len(start)
-    method = "bh" if n < TREE_LIMIT else "fft"
     matrix = sparse.csr_matrix(affinities, copy=True)
     given = openTSNE.affinity.PrecomputedAffinities(matrix, normalize=False)
     map_ = openTSNE.TSNEEmbedding(
-        start.copy(), given, negative_gradient_method=method, n_jobs=1 if n_jobs is None else n_jobs
+        start.copy(), given, negative_gradient_method=_forces, n_jobs=1 if n_jobs is None else n_jobs
     )
     done = 0
     for n_iter, exaggeration, momentum in phases:
@@ -117,6 +115,30 @@ def lay_out(
         )
         done += n_iter
     return np.array(map_, dtype=np.float64)
+
+
+def _forces(
+    embedding: Float64, P: sparse.csr_matrix, *, dof: float, n_jobs: int, should_eval_error: bool, **_: Any
+) -> tuple[float, Float64]:
+    """What openTSNE asks of an objective: the KL divergence, where it is wanted, and a quarter of the gradient."""
+    from openTSNE import _tsne
+
+    places = np.asarray(embedding)
+    away, total = repulsion(places, workers=n_jobs)
+    gradient = away / -total
+    # The one compiled sum over neighbours there is; it has no public name, and adds to the gradient.
+    sum_p, error = _tsne.estimate_positive_gradient_nn(
+        P.indices,
+        P.indptr,
+        P.data,
+        places,
+        places,
+        gradient,
+        dof,
+        num_threads=n_jobs,
+        should_eval_error=should_eval_error,
+    )
+    return (error + sum_p * np.log(total) if should_eval_error else 0.0), gradient
 
 
 class _Report:
