@@ -212,12 +212,11 @@ def test_folds_over_rows_where_pairs_imply_one_another():
             assert np.isin(pairs, inside).any(axis=1).all()
 
 
-def test_landmarks_hold_the_rows_in_pairs_and_place_all_others(monkeypatch):
+def test_landmarks_hold_the_rows_in_pairs_and_place_all_others():
     X, y = load_digits(return_X_y=True)
     X, y = X[:900], y[:900]
     pairs = Constraints.from_labels(y, n_pairs=80, random_state=0)
-    monkeypatch.setattr(landmarks, "MOST_ROWS", 400)
-    model = PairMap(random_state=0, n_iter=250).fit(X, constraints=pairs)
+    model = PairMap(random_state=0, n_iter=250, n_landmarks=400).fit(X, constraints=pairs)
     assert len(model._landmarks) == 400
     assert np.isin(pairs.rows, model._landmarks).all()
     assert np.isfinite(model.embedding_).all()
@@ -228,17 +227,35 @@ def test_landmarks_hold_the_rows_in_pairs_and_place_all_others(monkeypatch):
     suspects = model.suspicious_pairs()
     assert {tuple(pair) for pair in suspects.pairs} == {tuple(pair) for pair in np.vstack(pairs.to_lists())}
     assert ((model.pair_proba(X[:50], X[50:100]) > 0.5) == (y[:50] == y[50:100])).mean() > 0.8
-    again = PairMap(random_state=0, n_iter=250, init=model).fit(X, constraints=pairs)
+    again = PairMap(random_state=0, n_iter=250, n_landmarks=400, init=model).fit(X, constraints=pairs)
     moved = np.linalg.norm(again.embedding_ - model.embedding_, axis=1)
     assert np.median(moved) < 0.1 * np.ptp(model.embedding_, axis=0).max()
+
+
+def test_a_map_of_the_same_rows_lends_what_depends_on_them_alone(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    pairs = Constraints.from_labels(y, n_pairs=40, random_state=0)
+    former = PairMap(random_state=0, n_iter=50).fit(X, constraints=pairs)
+    by_places = PairMap(random_state=0, n_iter=50, init=former._map).fit(X, constraints=pairs)
+    elsewhere = PairMap(random_state=0, n_iter=50, init=former)
+    assert not elsewhere.fit(X[1:], constraints=pairs[1:])._same_rows(X[1:])
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("kernel features are known from the former map")
+
+    monkeypatch.setattr("pairlens.methods.pairlens.guard.kernel_features", refuse)
+    by_model = PairMap(random_state=0, n_iter=50, init=former).fit(X, constraints=pairs)
+    np.testing.assert_array_equal(by_model.embedding_, by_places.embedding_)
 
 
 def test_more_constrained_rows_than_landmarks():
     rng = np.random.default_rng(0)
     chosen = landmarks.chosen_landmarks(60_000, np.arange(30_000), rng)
-    assert len(np.unique(chosen)) == 25_000
+    assert len(np.unique(chosen)) == 10_000
     assert chosen.max() < 30_000
     assert landmarks.chosen_landmarks(25_000, np.arange(10), rng) is None
+    assert len(landmarks.chosen_landmarks(25_000, np.arange(10), rng, 3000)) == 3000
+    assert landmarks.chosen_landmarks(3000, np.arange(10), rng, 3000) is None
 
 
 def test_partners_are_about_forty_and_all_of_few_rows():

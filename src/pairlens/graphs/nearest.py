@@ -166,6 +166,12 @@ def nearest_among(
     return _measured(queries, rows, found)
 
 
+def prepare_search(rows: NDArray[Any], k: int, *, search: str = "auto") -> None:
+    """Make the index that :func:`nearest_among` would make when new rows first look, if it would make one."""
+    if searches_approximately(rows, search):
+        _kept_index(rows, k, search)
+
+
 _kept: dict[tuple[int, int], tuple[weakref.ref[NDArray[Any]], RowIndex | None]] = {}
 
 

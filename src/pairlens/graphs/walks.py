@@ -70,7 +70,13 @@ class DeviceNearGraph(NearGraph):
         return TensorRows(spread_over(self.walk, rows.tensor, a, accuracy=self.accuracy))
 
 
-def near_graph(rows: Rows, n_neighbors: int, *, search: str = "auto") -> NearGraph:
+def near_graph(
+    rows: Rows,
+    n_neighbors: int,
+    *,
+    search: str = "auto",
+    found: tuple[IntArray, NDArray[np.float64]] | None = None,
+) -> NearGraph:
     r"""Nearest neighbours with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, :math:`s_i` the distance to the 7th.
 
     Parameters
@@ -79,6 +85,9 @@ def near_graph(rows: Rows, n_neighbors: int, *, search: str = "auto") -> NearGra
     n_neighbors : int
     search : {"auto", "exact", "approx"}
         As the parameter `neighbors` of the methods.
+    found : tuple of arrays, optional
+        What :func:`~pairlens.graphs.nearest.nearest_rows` has found by that search, if somebody looked for at least
+        `n_neighbors` and 7 of them.
     """
     n = rows.shape[0]
     k = min(n_neighbors, n - 1)
@@ -88,7 +97,7 @@ def near_graph(rows: Rows, n_neighbors: int, *, search: str = "auto") -> NearGra
         nearest, distance = device_nearest(rows, max(k, scaling))
         nearest = nearest[:, :k].contiguous()
         return DeviceNearGraph(nearest, None, *device_walks(rows, nearest, distance[:, scaling - 1], NEGLIGIBLE))
-    nearest, distance = nearest_rows(rows, max(k, scaling), search=search)
+    nearest, distance = nearest_rows(rows, max(k, scaling), search=search) if found is None else found
     graph = _walked(rows, nearest[:, :k], distance[:, scaling - 1])
     return replace(graph, accuracy=ROUGHLY) if searches_approximately(rows, search) else graph
 

@@ -29,6 +29,8 @@ Points = NDArray[np.float64]
 
 MOST_FOR_LAYOUT = 20_000
 """Rows up to which a map takes seconds; beyond, the linear view is shown."""
+LAID_OUT = 4000
+"""Rows that are laid out; of more, the others are placed among them."""
 FEWEST_PREFERENCES = 5
 FEWEST_TO_BEGIN = 10
 
@@ -113,7 +115,7 @@ class LayoutMapper:
     def __init__(self, X: NDArray[np.float64], layout: Any) -> None:
         self.X = X
         self._layout = layout
-        self._former: Points | None = None
+        self._former: Any = None
         self._from_scratch = 0
 
     def fit(self, job: MapJob, last: Points | None) -> Points:
@@ -121,9 +123,10 @@ class LayoutMapper:
         if self._former is None or job.n_answers >= 2 * max(FEWEST_TO_BEGIN, self._from_scratch):
             self._former, self._from_scratch = None, job.n_answers
         known = job.constraints if job.constraints is not None and job.constraints.n_pairs else None
-        model = self._layout(random_state=0, init=self._former).fit(self.X, constraints=known)
-        self._former = _plane(model.embedding_)
-        return self._former
+        model = self._layout(random_state=0, init=self._former, n_landmarks=LAID_OUT).fit(self.X, constraints=known)
+        # A model would keep the one it began from, and that the one before.
+        self._former = model.set_params(init=None)
+        return _plane(model.embedding_)
 
 
 class RankingMapper:

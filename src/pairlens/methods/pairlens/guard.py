@@ -48,9 +48,17 @@ class Rival:
     method: type[KernelBWDR] = KernelBWDR
 
     @classmethod
-    def of(cls, Z: Rows, n_components: int, *, method: type[KernelBWDR] = KernelBWDR) -> Rival:
-        """Prepare z-scored rows."""
-        features = kernel_features(Z, kernel="rbf", gamma="median", rank=RANK, center=True)
+    def of(
+        cls,
+        Z: Rows,
+        n_components: int,
+        *,
+        method: type[KernelBWDR] = KernelBWDR,
+        features: KernelFeatures | None = None,
+    ) -> Rival:
+        """Prepare z-scored rows; `features` are those of the same rows, if they are known from before."""
+        if features is None:
+            features = kernel_features(Z, kernel="rbf", gamma="median", rank=RANK, center=True)
         coordinates = features(Z)
         return cls(Z, features, RowSpace(coordinates, column_means(coordinates)), n_components, method)
 

@@ -24,6 +24,7 @@ from pairlens.graphs.nearest import nearest_rows
 
 __all__ = [
     "LongRange",
+    "attracted",
     "joined",
     "long_range",
     "neighbor_affinities",
@@ -108,11 +109,29 @@ def neighbor_affinities(nearest: IntArray, distance: Float64, perplexity: float)
     return ((directed + directed.T) / (2 * n)).tocsr()
 
 
-def tsne_affinities(V: Float64, perplexity: float, *, search: str = "auto") -> sparse.csr_matrix:
-    """Q of rows in a metric: neighbours three times the perplexity, which is at most (n - 1) / 3 - 1."""
-    n = len(V)
+def attracted(n: int, perplexity: float) -> tuple[int, float]:
+    """How many neighbours a row attracts, three times the perplexity, which is at most (n - 1) / 3 - 1, and that."""
     perplexity = max(1.0, min(perplexity, (n - 1) / 3 - 1))
-    return neighbor_affinities(*nearest_rows(V, min(n - 1, int(3 * perplexity)), search=search), perplexity)
+    return min(n - 1, int(3 * perplexity)), perplexity
+
+
+def tsne_affinities(
+    V: Float64, perplexity: float, *, search: str = "auto", found: tuple[IntArray, Float64] | None = None
+) -> sparse.csr_matrix:
+    """Q of rows in a metric.
+
+    Parameters
+    ----------
+    V : array of shape (n_rows, n_columns)
+    perplexity : float
+    search : {"auto", "exact", "approx"}
+        How neighbours are found.
+    found : tuple of arrays, optional
+        What that search has found, at least as many as :func:`attracted` says.
+    """
+    k, perplexity = attracted(len(V), perplexity)
+    nearest, distance = nearest_rows(V, k, search=search) if found is None else found
+    return neighbor_affinities(nearest[:, :k], distance[:, :k], perplexity)
 
 
 def random_partners(n: int, rng: np.random.Generator) -> IntArray:

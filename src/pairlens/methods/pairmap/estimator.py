@@ -16,14 +16,14 @@ from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
 from pairlens.engines import IntArray, Placement, Rows, checked_rows, engine_rows, map_rows, rows_in_memory
 from pairlens.exceptions import SupervisionWarning
-from pairlens.graphs.nearest import SEARCHES
+from pairlens.graphs.nearest import SEARCHES, nearest_rows
 from pairlens.graphs.walks import ROUGHLY, near_graph
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.judging.probability import FEWEST_OF_A_KIND, checked_rate
 from pairlens.judging.views import check_paired
 from pairlens.methods.base import PairTransformer
 from pairlens.methods.pairlens import ScaleAware
-from pairlens.methods.pairmap.affinities import LongRange, joined, long_range, random_partners, tsne_affinities
+from pairlens.methods.pairmap.affinities import attracted, joined, long_range, random_partners, tsne_affinities
 from pairlens.methods.pairmap.evidence import Evidence, evidence_of
 from pairlens.methods.pairmap.landmarks import chosen_landmarks, with_placed
 from pairlens.methods.pairmap.layout import (
@@ -36,9 +36,9 @@ from pairlens.methods.pairmap.layout import (
     phases_of,
     principal_start,
 )
-from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
+from pairlens.methods.pairmap.placement import local_scale, nearest_known, place, ready_to_place
 from pairlens.methods.pairmap.probability import Judgement, enough_pairs, judged, pair_distances
-from pairlens.methods.pairmap.spaces import Prepared, Seen, Spaces, local_metric
+from pairlens.methods.pairmap.spaces import Prepared, Seen, local_metric
 from pairlens.supervision import Constraints
 
 __all__ = ["PairMap"]
@@ -46,7 +46,7 @@ __all__ = ["PairMap"]
 Float64 = NDArray[np.float64]
 
 N_NEIGHBORS = 10
-WARM_SHARE = 0.2
+WARM_SHARE = 0.1
 """Iterations of a warm start, as a share of those after the exaggeration."""
 
 
@@ -77,9 +77,15 @@ class PairMap(ScaleAware):
     early_exaggeration_iter : int, default=250
         Iterations before, in which attraction is 12 times as strong and groups form.
     init : array of shape (n_samples, n_components), PairMap or None, default=None
-        A former map to start from: the rows stay near where they were, without early exaggeration and with a fifth of
-        `n_iter`. Of a fitted PairMap, the places that it gives to the rows; one that is not fitted, as
-        :func:`sklearn.base.clone` leaves it, is not used.
+        A former map to start from: the rows stay near where they were, without early exaggeration and with a tenth of
+        `n_iter`. Of a fitted PairMap, the places that it gives to the rows; if it was fitted to the same rows, what
+        depends on them alone is not computed again. One that is not fitted, as :func:`sklearn.base.clone` leaves it,
+        is not used.
+    n_landmarks : int or "auto", default="auto"
+        Number of rows that are laid out where there are more: those in pairs, and others drawn evenly. The rest are
+        placed among them, and then all move a little. "auto" lays out all of up to 25,000 rows, and 10,000 of more.
+        Fewer are faster; with one row in four a landmark, groups stay as they are, and of 100 rows one to four get
+        another nearest neighbour (docs/maps.md).
     standardize : bool or "auto", default="auto"
         Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
         keeps. Choose False for features on one scale of their own, such as principal components.
@@ -144,6 +150,7 @@ class PairMap(ScaleAware):
         "n_iter": [Interval(Integral, 0, None, closed="left")],
         "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
         "init": ["array-like", PairTransformer, None],
+        "n_landmarks": [Interval(Integral, 3, None, closed="left"), StrOptions({"auto"})],
         "neighbors": [StrOptions(set(SEARCHES))],
         **ScaleAware._scale_constraints,
         "n_jobs": [Integral, None],
@@ -162,6 +169,7 @@ class PairMap(ScaleAware):
         n_iter: int = N_ITER,
         early_exaggeration_iter: int = EARLY_ITER,
         init: Any = None,
+        n_landmarks: int | str = "auto",
         neighbors: str = "auto",
         standardize: bool | str = "auto",
         n_jobs: int | None = 1,
@@ -173,6 +181,7 @@ class PairMap(ScaleAware):
         self.n_iter = n_iter
         self.early_exaggeration_iter = early_exaggeration_iter
         self.init = init
+        self.n_landmarks = n_landmarks
         self.neighbors = neighbors
         self.standardize = standardize
         self.n_jobs = n_jobs
@@ -185,7 +194,8 @@ class PairMap(ScaleAware):
     def _learn(self, rows: Rows, known: Constraints) -> None:
         require("openTSNE", extra="map", purpose="PairMap")
         rows, known, self._sample = self._within_reach(rows, known)
-        former = self._former(rows)
+        same_rows = self._same_rows(rows)
+        former = self._former(rows, same_rows)
         rng = as_generator(self.random_state)
         if known.n_pairs == 0:
             warn_user(
@@ -193,26 +203,30 @@ class PairMap(ScaleAware):
                 "constraints=, or labels by y.",
                 SupervisionWarning,
             )
-        landmarks = self._landmarks = chosen_landmarks(rows.shape[0], known.rows, rng)
+        landmarks = self._landmarks = chosen_landmarks(rows.shape[0], known.rows, rng, self.n_landmarks)
         if landmarks is None:
-            self._map = self._draw(*self._understand(rows, known, rng), former, rng)[0]
+            self._map = self._draw(*self._understand(rows, known, same_rows, rng), former, rng)
         else:
-            understood = self._understand(rows[landmarks], known[landmarks], rng)
-            drawn, affinities = self._draw(*understood, None if former is None else former[landmarks], rng)
+            near, affinities = self._understand(rows[landmarks], known[landmarks], same_rows, rng)
+            drawn = self._draw(near, affinities, None if former is None else former[landmarks], rng)
             self._report("placing all rows")
-            V = local_metric(self._spaces(rows))
+            V = self._spaces.local(rows)
             self._map = with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs, search=self.neighbors)
             self._rows = V
+            ready_to_place(V, search=self.neighbors)
         if former is not None:
             self._map = align(self._map, former)
         self._scale = local_scale(self._map)
         self.embedding_ = self._map.astype(rows.dtype)
 
-    def _former(self, rows: Rows) -> Float64 | None:
+    def _former(self, rows: Rows, same_rows: bool) -> Float64 | None:
         """The former map's place for each row."""
         if self.init is None or (isinstance(self.init, PairTransformer) and not hasattr(self.init, "embedding_")):
             return None
-        start = self.init.transform(rows) if isinstance(self.init, PairTransformer) else self.init
+        if same_rows:
+            start = self.init._map
+        else:
+            start = self.init.transform(rows) if isinstance(self.init, PairTransformer) else self.init
         start, wanted = np.asarray(start, dtype=np.float64), (rows.shape[0], self.n_components)
         if start.shape != wanted:
             raise ValueError(
@@ -222,10 +236,22 @@ class PairMap(ScaleAware):
             raise ValueError("init holds NaN or infinity; every row needs a place to start from.")
         return start
 
-    def _understand(self, rows: Rows, known: Constraints, rng: np.random.Generator) -> tuple[Seen, LongRange | None]:
+    def _same_rows(self, rows: Rows) -> bool:
+        """Whether the map to start from is one of these very rows."""
+        model = self.init
+        if not isinstance(model, PairMap) or not hasattr(model, "embedding_"):
+            return False
+        if model.n_features_in_ != rows.shape[1] or len(model._rows) != rows.shape[0]:
+            return False
+        plain = model._spaces.raw(rows.astype(np.float64, copy=False))
+        return model.standardized_ == self.standardized_ and np.array_equal(plain, model._rows[:, : plain.shape[1]])
+
+    def _understand(
+        self, rows: Rows, known: Constraints, same_rows: bool, rng: np.random.Generator
+    ) -> tuple[Float64, sparse.csr_matrix]:
         """Learn the spaces and the probability that two rows belong together.
 
-        Gives the rows in the spaces, and the long-range attraction between them.
+        Gives the rows in the local metric, and the affinities between them.
         """
         seed = int(rng.integers(2**31))
         self._report("learning spaces")
@@ -235,21 +261,26 @@ class PairMap(ScaleAware):
             kernel=enough_pairs(known),
             standardize=self.standardized_,
             search=self.neighbors,
+            former=self.init._spaces if same_rows else None,
         )
 
-        def learn(pairs: Constraints) -> tuple[Spaces, Seen, Evidence]:
-            spaces, seen = prepared.learn(pairs, seed)
-            graph = near_graph(local_metric(seen), N_NEIGHBORS, search=self.neighbors)
+        def carried(V: Float64, pairs: Constraints, found: tuple[IntArray, Float64] | None = None) -> Evidence:
+            graph = near_graph(V, N_NEIGHBORS, search=self.neighbors, found=found)
             # Landmarks stand for others, which is rougher than any digit of the walk.
             accuracy = graph.accuracy if self._landmarks is None else ROUGHLY
-            return spaces, seen, evidence_of(graph.walk, pairs, accuracy=accuracy)
+            return evidence_of(graph.walk, pairs, accuracy=accuracy)
 
         def measure(train: Constraints, pairs: IntArray) -> Float64:
-            _, seen, evidence = learn(train)
-            return _measured(seen, evidence, pairs)
+            _, seen = prepared.learn(train, seed)
+            return _measured(seen, carried(local_metric(seen), train), pairs)
 
-        self._spaces, seen, self._evidence = learn(known)
+        self._spaces, seen = prepared.learn(known, seed)
         self._rows = local_metric(seen)
+        # One search serves the evidence and the affinities.
+        n, perplexity = rows.shape[0], float(self.perplexity)
+        k = min(n - 1, max(attracted(n, perplexity)[0], N_NEIGHBORS))
+        found = nearest_rows(self._rows, k, search=self.neighbors)
+        self._evidence = carried(self._rows, known, found)
         self._report("judging held-out pairs")
         self._judgement: Judgement | None = judged(known, measure, rng)
         self._prior = (known.n_must_link + 1) / (known.n_pairs + 2)
@@ -265,14 +296,12 @@ class PairMap(ScaleAware):
             self._judgement = self._judgement.of_random_pairs(distances)
             far = long_range(partners, self._judgement.model.cautious(distances), self._judgement.share, rows.shape[0])
         self.long_range_ = 0.0 if far is None else far.share
-        return seen, far
+        return self._rows, joined(tsne_affinities(self._rows, perplexity, found=found), far)
 
     def _draw(
-        self, seen: Seen, far: LongRange | None, former: Float64 | None, rng: np.random.Generator
-    ) -> tuple[Float64, sparse.csr_matrix]:
-        """The layout of rows in the spaces, and their affinities."""
-        V = local_metric(seen)
-        affinities = joined(tsne_affinities(V, float(self.perplexity), search=self.neighbors), far)
+        self, V: Float64, affinities: sparse.csr_matrix, former: Float64 | None, rng: np.random.Generator
+    ) -> Float64:
+        """The layout of rows in the local metric."""
         if former is None:
             start = principal_start(V, self.n_components, rng)
             phases = phases_of(self.early_exaggeration_iter, self.n_iter)
@@ -281,7 +310,7 @@ class PairMap(ScaleAware):
             phases = [(round(WARM_SHARE * self.n_iter), 1.0, MOMENTUM)]
         self.n_iter_ = sum(count for count, _, _ in phases)
         progress = self._progress if self.verbose else None
-        return lay_out(affinities, start, phases, n_jobs=self.n_jobs, progress=progress), affinities
+        return lay_out(affinities, start, phases, n_jobs=self.n_jobs, progress=progress)
 
     def _report(self, what: str) -> None:
         if self.verbose:
@@ -325,7 +354,7 @@ class PairMap(ScaleAware):
         return map_rows(self._read(X, fitting=False), self._placed, self._n_features_out)
 
     def _placed(self, rows: Rows) -> Float64:
-        metric = local_metric(self._spaces(rows_in_memory(rows)))
+        metric = self._spaces.local(rows_in_memory(rows))
         found, weights = nearest_known(metric, self._rows, search=self.neighbors)
         return place(found, weights, self._map, self._scale)
 

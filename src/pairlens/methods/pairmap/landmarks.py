@@ -14,24 +14,27 @@ __all__ = ["chosen_landmarks", "with_placed"]
 
 Float64 = NDArray[np.float64]
 
-MOST_ROWS = 25_000
-"""Largest number of rows that are all laid out; of more, this many landmarks are."""
-POLISH = 50
-"""Iterations in which all rows move."""
+MOST_ROWS, LANDMARKS = 25_000, 10_000
+"""Largest number of rows that are all laid out unless told otherwise, and the number of landmarks of more."""
+POLISH = 10
+"""Iterations in which all rows move: more change neither groups nor neighbours."""
 EXAGGERATION, MOMENTUM = 1.0, 0.5
 
 
-def chosen_landmarks(n: int, constrained: IntArray, rng: np.random.Generator) -> IntArray | None:
+def chosen_landmarks(
+    n: int, constrained: IntArray, rng: np.random.Generator, n_landmarks: int | str = "auto"
+) -> IntArray | None:
     """Numbers of the landmarks: the rows in pairs, or as many of them as there may be, and others drawn evenly.
 
-    None if all rows are laid out.
+    None if all rows are laid out: as many as `n_landmarks`, or with "auto" up to :data:`MOST_ROWS`.
     """
-    if n <= MOST_ROWS:
+    if n <= (MOST_ROWS if isinstance(n_landmarks, str) else n_landmarks):
         return None
-    if len(constrained) >= MOST_ROWS:
-        return np.sort(rng.choice(constrained, MOST_ROWS, replace=False))
+    wanted = LANDMARKS if isinstance(n_landmarks, str) else n_landmarks
+    if len(constrained) >= wanted:
+        return np.sort(rng.choice(constrained, wanted, replace=False))
     others = np.setdiff1d(np.arange(n), constrained, assume_unique=True)
-    drawn = rng.choice(others, MOST_ROWS - len(constrained), replace=False)
+    drawn = rng.choice(others, wanted - len(constrained), replace=False)
     return np.sort(np.concatenate([constrained, drawn]))
 
 

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import IntArray, row_blocks
-from pairlens.graphs.nearest import nearest_among
+from pairlens.graphs.nearest import nearest_among, prepare_search
 from pairlens.methods.pairmap.affinities import perplexity_weights
 
-__all__ = ["local_scale", "nearest_known", "place"]
+__all__ = ["local_scale", "nearest_known", "place", "ready_to_place"]
 
 Float64 = NDArray[np.float64]
 
@@ -61,6 +61,11 @@ def nearest_known(
     same = squared[:, 0] <= SAME_ROW * np.einsum("ij,ij->", centred, centred) / len(known)
     weights[same] = np.eye(1, k)
     return found, weights
+
+
+def ready_to_place(known: Float64, *, search: str = "auto") -> None:
+    """Make the index that :func:`nearest_known` needs of many training rows, so that the first new rows do not wait."""
+    prepare_search(known, min(NEIGHBORS, len(known)), search=search)
 
 
 def place(found: IntArray, weights: Float64, embedding: Float64, scale: float) -> Float64:

@@ -122,12 +122,15 @@ class LensSpaces:
     directions: Float64
     units: tuple[Unit, Unit, Unit]
 
-    def __call__(self, X: Rows, standardiser: Standardiser) -> tuple[Float64, Float64, Float64]:
-        """Rows in the three spaces."""
+    def linear_and_lens(self, X: Rows, standardiser: Standardiser) -> tuple[Float64, Float64]:
+        """Rows in the spaces of LinearPairLens and PairLens."""
         linear = np.asarray(X @ self.components.T) - standardiser.mean @ self.components.T
-        lens = self.second.embed(linear)
+        return self.units[0](linear), self.units[1](self.second.embed(linear))
+
+    def kernel_view(self, X: Rows, standardiser: Standardiser) -> Float64:
+        """Rows in the space of KernelBWDR."""
         kernel = np.zeros((X.shape[0], 0)) if self.kernel is None else self.kernel(standardiser(X)) @ self.directions
-        return self.units[0](linear), self.units[1](lens), self.units[2](kernel)
+        return self.units[2](kernel)
 
 
 @dataclass(frozen=True)
@@ -138,11 +141,19 @@ class Spaces:
     learned: LensSpaces | None
 
     def __call__(self, X: Rows) -> Seen:
-        rows = X.astype(np.float64)
+        rows = X.astype(np.float64, copy=False)
         if self.learned is None:
             nothing = np.zeros((X.shape[0], 0))
             return self.raw(rows), nothing, nothing, nothing
-        return (self.raw(rows), *self.learned(rows, self.raw.standardiser))
+        known = self.raw.standardiser
+        return self.raw(rows), *self.learned.linear_and_lens(rows, known), self.learned.kernel_view(rows, known)
+
+    def local(self, X: Rows) -> Float64:
+        """V of rows: :func:`local_metric` without the space of KernelBWDR, which takes longest and is no part of it."""
+        rows = X.astype(np.float64, copy=False)
+        if self.learned is None:
+            return self.raw(rows)
+        return np.hstack([self.raw(rows), *self.learned.linear_and_lens(rows, self.raw.standardiser)])
 
 
 @dataclass(frozen=True)
@@ -173,13 +184,34 @@ class Prepared:
 
     @classmethod
     def of(
-        cls, X: Rows, known: Constraints, *, kernel: bool, standardize: bool = True, search: str = "auto"
+        cls,
+        X: Rows,
+        known: Constraints,
+        *,
+        kernel: bool,
+        standardize: bool = True,
+        search: str = "auto",
+        former: Spaces | None = None,
     ) -> Prepared:
-        """Prepare rows in float64; those in pairs are spanned where not all can be."""
+        """Prepare rows in float64.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n_rows, n_features)
+        known : Constraints
+            Their rows are spanned where not all can be.
+        kernel : bool
+            Whether a probability will be asked for.
+        standardize : bool
+        search : {"auto", "exact", "approx"}
+        former : Spaces, optional
+            Of a former map of the same rows: kernel features are taken from there.
+        """
         raw = RawSpace.of(X, standardize=standardize)
         space = principal_rows(X, raw.standardiser.mean, standardize=standardize, anchors=known.rows)
         first = FirstStage.of(space.rows, search=search) if space.dim else None
-        rival = Rival.of(raw.standardiser(X), 2) if kernel and space.dim else None
+        features = None if former is None or former.learned is None else former.learned.kernel
+        rival = Rival.of(raw.standardiser(X), 2, features=features) if kernel and space.dim else None
         return cls(raw, raw(X), space, first, rival, search)
 
     def learn(self, known: Constraints, seed: int) -> tuple[Spaces, Seen]:
