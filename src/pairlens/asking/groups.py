@@ -86,10 +86,10 @@ class _Told:
     block: slice
 
     @classmethod
-    def among(cls, rows: Ints, answers: Answers) -> _Told:
-        """The comparisons of these rows with each other."""
+    def among(cls, rows: Ints, answers: Answers, n_rows: int) -> _Told:
+        """The comparisons of these rows, of all n_rows, with each other."""
         i, j, same = answers.columns()
-        number = np.full(max([0, *rows, *i, *j]) + 1, -1, dtype=np.int64)
+        number = np.full(n_rows, -1, dtype=np.int64)
         number[rows] = np.arange(len(rows))
         # Both directions of a comparison beside each other, so that those of a row stay in the order of answering.
         row, other = (number[np.column_stack(ends).ravel()] for ends in ((i, j), (j, i)))
@@ -261,7 +261,7 @@ class Groups:
     def place_all_again(self, answers: Answers) -> None:
         """:meth:`place_again` of one placed row after the other, in the order of placing."""
         rows = np.array(list(self.where), dtype=np.int64)
-        told = _Told.among(rows, answers)
+        told = _Told.among(rows, answers, len(self.Z))
         group, sure = self._by_row(rows)
         start = 0
         while start < len(rows):
@@ -291,13 +291,14 @@ class Groups:
         before = (told.other >= start) & (told.other < told.row)
         of_other, of_group = sure[told.other], group[told.other]
         chance = sure[told.block]
-        while True:
+        for _ in rows:
             of_other[before] = chance[told.other[before] - start]
             p = weigh(prior, told.row - start, of_group, told.same, of_other, self.error)
             best, last = np.argmax(p, axis=1), chance
             chance = p[np.arange(len(p)), best]
-            if np.array_equal(chance, last):
-                return best, chance
+            if np.array_equal(chance, last) or not before.any():
+                break
+        return best, chance
 
     def _error_rate(self, answers: Answers) -> float:
         i, j, same = answers.columns()
