@@ -252,6 +252,8 @@ def test_fits_elsewhere_give_the_same_state(kind):
         assert other.adopt(other._lens.fit(job))
     assert other.state() == asker.state()
     assert other.answers_behind_ == asker.answers_behind_ < 4
+    # Of all views that were fitted, none keeps a number for each row.
+    assert all(getattr(view, "crowding", None) is None for view in other.views.values())
 
 
 def test_a_view_of_answers_that_changed_is_not_adopted():
