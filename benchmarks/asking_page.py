@@ -239,7 +239,8 @@ MAP = """
 
 {simulated}
 
-ARI of rows that were never asked about on the map that PairMap makes of all rows, after some numbers of questions:
+ARI of rows that were never asked about on the map that PairMap makes of all rows, at most 500, after some numbers of
+questions:
 
 {points}
 
