@@ -33,7 +33,8 @@ class Asker(Session[State, FitJob, View]):
     goes to the learner, weighed by :func:`pairlens.asking.posterior.pair_weights`. Groups have a posterior, and
     wrong answers are repaired: after each fit every row is placed again.
 
-    Choose "place" unless one answer in five or more is wrong; "uncertain" is better then. "random" is the yardstick.
+    Choose "place", with screens where a person can look at several rows at once: in the simulations of docs/asking.md
+    these teach most. "uncertain" needs no groups and gives the bare answers. "random" is the yardstick.
 
     Parameters
     ----------
