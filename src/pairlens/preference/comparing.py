@@ -1,12 +1,17 @@
-"""What LSML and SCML share: comparisons from all that a user may pass, and the share of them that a view gets right."""
+"""What LSML and SCML share: `fit` to all comparisons that a user passes, and the share that a view gets right."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from abc import abstractmethod
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pairlens._random import as_generator
+from pairlens._sklearn import Interval, fit_context
+from pairlens.engines import Rows
 from pairlens.preference.embedded import squared_lengths
 from pairlens.preference.metric import MetricLearner
 from pairlens.preference.pairs import Floats
@@ -29,11 +34,59 @@ def comparison_accuracy(Z: Floats, known: Comparisons) -> float:
 
 
 class ComparisonLearner(MetricLearner):
-    """A metric learner that comparisons of pairs judge."""
+    """A metric learner that comparisons of pairs teach and judge.
+
+    Parameters
+    ----------
+    max_comparisons : int, default=10000
+        Most triplets that are drawn from classes `y`.
+    random_state : int, RandomState, Generator or None, default=None
+        For the draw of comparisons from classes.
+    """
 
     max_comparisons: int
+    random_state: Any
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MetricLearner._parameter_constraints,
+        "max_comparisons": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state", np.random.Generator],
+    }
+    __metadata_request__fit: ClassVar = {"quadruplets": True, "triplets": True}
     __metadata_request__score: ClassVar = {"quadruplets": True, "triplets": True}
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        quadruplets: Quadruplets | None = None,
+        triplets: Triplets | None = None,
+    ) -> Self:
+        """Learn the metric.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Classes, -1 or missing where unknown: a row is more like one of its class than like one of another.
+        quadruplets : Quadruplets, optional
+            Which of two pairs of rows is more alike.
+        triplets : Triplets, optional
+            Which of two rows is more like a third.
+
+        Returns
+        -------
+        self : object
+        """
+        rows = self._read(X, fitting=True)
+        rng = as_generator(self.random_state)
+        return self._learn(rows, self._known(y, quadruplets, triplets, rows.shape[0], rng), rng)
+
+    @abstractmethod
+    def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> Self:
+        """Learn from checked rows and all that is known about them."""
 
     def _known(
         self,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from pairlens._random import as_generator
-from pairlens._sklearn import Interval, fit_context
+from pairlens.engines import Rows
 from pairlens.preference.comparing import ComparisonLearner
 from pairlens.preference.embedded import ComparisonResidual
-from pairlens.preference.metric import MetricLearner, comparison_pairs, log_det_penalty
-from pairlens.supervision import Quadruplets, Triplets
+from pairlens.preference.metric import comparison_pairs, log_det_penalty
+from pairlens.supervision import Quadruplets
 
 __all__ = ["LSML"]
 
@@ -33,13 +30,6 @@ class LSML(ComparisonLearner):
 
     Choose it for comparisons of pairs that have no row in common. For triplets and a view of few dimensions,
     :class:`LMCA` is the better choice.
-
-    Parameters
-    ----------
-    max_comparisons : int, default=10000
-        Most triplets that are drawn from classes `y`.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draw of comparisons from classes.
 
     Attributes
     ----------
@@ -65,13 +55,6 @@ class LSML(ComparisonLearner):
     (150, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MetricLearner._parameter_constraints,
-        "max_comparisons": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-    }
-    __metadata_request__fit: ClassVar = {"quadruplets": True, "triplets": True}
-
     def __init__(
         self,
         n_components: int | None = 2,
@@ -87,33 +70,7 @@ class LSML(ComparisonLearner):
         self.tol = tol
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        quadruplets: Quadruplets | None = None,
-        triplets: Triplets | None = None,
-    ) -> Self:
-        """Learn the metric.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Classes, -1 or missing where unknown: a row is more like one of its class than like one of another.
-        quadruplets : Quadruplets, optional
-            Which of two pairs of rows is more alike.
-        triplets : Triplets, optional
-            The same with a row in common.
-
-        Returns
-        -------
-        self : object
-        """
-        rows = self._read(X, fitting=True)
-        known = self._known(y, quadruplets, triplets, rows.shape[0], as_generator(self.random_state))
+    def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> Self:
         objective = ComparisonResidual(*comparison_pairs(known)) if known.n_quadruplets else None
         lacking = "no comparisons are known"
         return self._fit_map(rows, known.rows, objective, whole=True, penalty=log_det_penalty, lacking=lacking)

@@ -6,18 +6,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from pairlens._random import as_generator
-from pairlens._sklearn import Interval, fit_context
+from pairlens._sklearn import Interval
 from pairlens._warnings import warn_fallback
+from pairlens.engines import Rows
 from pairlens.preference.comparing import ComparisonLearner
 from pairlens.preference.linear import minimize
-from pairlens.preference.metric import MetricLearner, comparison_pairs
+from pairlens.preference.metric import comparison_pairs
 from pairlens.preference.objective import smoothed_hinge
 from pairlens.preference.pairs import Floats
 from pairlens.spectral.eigen import generalized, symmetric
-from pairlens.supervision import Quadruplets, Triplets
+from pairlens.supervision import Quadruplets
 
 __all__ = ["SCML", "local_directions"]
 
@@ -88,8 +87,6 @@ class SCML(ComparisonLearner):
         Weight :math:`\beta` of the sum of the weights.
     sigma : float, default=0.1
         Width of the rounded corner of the hinge.
-    max_comparisons : int, default=10000
-        Most triplets that are drawn from classes `y`.
     random_state : int, RandomState, Generator or None, default=None
         For the regions and the draw of comparisons.
 
@@ -119,15 +116,12 @@ class SCML(ComparisonLearner):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MetricLearner._parameter_constraints,
+        **ComparisonLearner._parameter_constraints,
         "n_regions": [Interval(Integral, 1, None, closed="left")],
         "n_directions": [Interval(Integral, 1, None, closed="left")],
         "beta": [Interval(Real, 0, None, closed="left")],
         "sigma": [Interval(Real, 0, None, closed="left")],
-        "max_comparisons": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
     }
-    __metadata_request__fit: ClassVar = {"triplets": True, "quadruplets": True}
 
     def __init__(
         self,
@@ -152,34 +146,7 @@ class SCML(ComparisonLearner):
         self.tol = tol
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        triplets: Triplets | None = None,
-        quadruplets: Quadruplets | None = None,
-    ) -> Self:
-        """Learn the metric.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Classes, -1 or missing where unknown: a row is more like one of its class than like one of another.
-        triplets : Triplets, optional
-            Which of two rows is more like a third.
-        quadruplets : Quadruplets, optional
-            Which of two pairs of rows is more alike.
-
-        Returns
-        -------
-        self : object
-        """
-        rows = self._read(X, fitting=True)
-        rng = as_generator(self.random_state)
-        known = self._known(y, quadruplets, triplets, rows.shape[0], rng)
+    def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> Self:
         place = self._coordinates(rows, known.rows)
         self.loss_curve_, self.weights_ = [], np.empty(0)
         if known.n_quadruplets == 0:

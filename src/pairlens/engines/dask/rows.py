@@ -157,13 +157,6 @@ class DaskRows(EngineRows):
         parts = [task(function, chunk, start, *args) for start, _, chunk in self.chunks()]
         return compute(tree(parts, merge), what)
 
-    def map_each(self, function: Callable[..., Any], what: str, *per_row: Any) -> list[Any]:
-        """``function(chunk, *parts)`` of each chunk, with its part of arrays that have an entry per row."""
-        parts = [
-            task(function, chunk, *(values[start:stop] for values in per_row)) for start, stop, chunk in self.chunks()
-        ]
-        return list(compute(parts, what))
-
     def coarse(self, most_rows: int | None = None) -> DaskRows:
         """The same rows in chunks of :data:`COARSE_BYTES`, or of `most_rows` rows if that is less."""
         most = max(1, COARSE_BYTES // max(1, self.itemsize * self.shape[1]))
