@@ -9,7 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pairlens
-from pairlens._docs import complete_docstring
+from pairlens._docs import SHARED, complete_docstring
 from tests.estimators import all_estimators
 
 ESTIMATORS = all_estimators()
@@ -84,6 +84,7 @@ def test_docstring_is_completed_by_those_of_the_base_classes():
     complete_docstring(Derived)
     parts = ["Derived.", "Parameters\n----------\nsecond : int\n    Its own.\nfirst, second : int\n    Two numbers."]
     parts += ["Attributes\n----------\nmore_ : int\n    What more was learnt.\nlearnt_ : int\n    What was learnt."]
+    parts[-1] += "\n" + SHARED["Attributes"]
     assert Derived.__doc__ == "\n\n".join([*parts, "Notes\n-----\nA note."])
 
 

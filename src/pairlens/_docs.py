@@ -10,9 +10,14 @@ SHARED = {
 neighbors : {"auto", "exact", "approx"}, default="auto"
     How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
     in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-    25,000 dense rows in memory (docs/scaling.md)."""
+    25,000 dense rows in memory (docs/scaling.md).""",
+    "Attributes": """\
+n_features_in_ : int
+    Number of features seen in :meth:`fit`.
+feature_names_in_ : array of str
+    Names of the features, if X had any.""",
 }
-"""What parameters mean that classes without a common base have."""
+"""What parameters and attributes mean that classes without a common base have."""
 
 HEADER = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 

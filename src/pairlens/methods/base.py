@@ -276,10 +276,6 @@ class LinearPairTransformer(LinearView, SpectralPairTransformer):
         Mean of the rows of X; it is mapped to the origin.
     eigenvalues_ : array of shape (n_components,)
         Eigenvalues of the directions in the problem of the method.
-    n_features_in_ : int
-        Number of features seen in :meth:`fit`.
-    feature_names_in_ : array of str
-        Names of the features, if X had any.
     """
 
     _rows_may_be: ClassVar = Placement.MEMORY

@@ -39,10 +39,6 @@ class KernelPairTransformer(SpectralPairTransformer):
     ----------
     components_ : array of shape (n_components, n_kernel_features)
         Directions in the coordinates of the kernel.
-    n_features_in_ : int
-        Number of features seen in :meth:`fit`.
-    feature_names_in_ : array of str
-        Names of the features, if X had any.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -165,7 +165,36 @@ class PreferenceEstimator(BaseEstimator, ABC):
 
 
 class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PreferenceEstimator):
-    """A low-dimensional view that minimises the large-margin objective, and a linear ranking in it."""
+    r"""A low-dimensional view that minimises the large-margin objective, and a linear ranking in it.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of dimensions of the view.
+    gamma1 : float, default=1.0
+        Margin :math:`\gamma_1` of the distances; it sets the scale of the view.
+    gamma2 : float, default=1.0
+        Margin :math:`\gamma_2` of the cosines. From 1 on the second term has a closed form that costs O(pairs). Below,
+        pairs that already agree to that cosine are left alone: more dimensions stay in use, at 20 times the cost and
+        more.
+    sigma : float, default=0.1
+        Width of the rounded corner of the hinges, for distances times :math:`\|x_i - x_j\|_\infty`.
+    angle_loss : {"hinge", "squared"}, default="hinge"
+        "squared" squares the second hinge (our variant; gamma2 >= 1): nearly as cheap, and keeps more dimensions in
+        use. It did not rank better.
+    max_pairs : int, default=200000
+        If `y` implies more preferences, this many are drawn.
+    combinations : int, "auto" or "all", default="auto"
+        Where gamma2 < 1, how many combinations of two preferences are summed, drawn once. "auto" is all up to 5,000
+        preferences, and 64 for each preference beyond.
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+        Mean of the rows of X; it is mapped to the origin.
+    ranking_ : array of shape (n_components,)
+        Weights of the view that rank rows; see :meth:`decision_function`. Missing if there were no preferences.
+    """
 
     mean_: NDArray[Any]
     ranking_: NDArray[np.float64]

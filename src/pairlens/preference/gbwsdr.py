@@ -50,8 +50,6 @@ class GBWSDR(MarginTransformer):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of dimensions of the view.
     n_estimators : int or "early", default="early"
         Number of trees. "early" grows trees while the pairwise accuracy on held-out preferences improves, as the mean
         of `cv` folds in which rows are held out, and then fits the best number to all; none at all may be best, and
@@ -63,8 +61,8 @@ class GBWSDR(MarginTransformer):
     min_samples_leaf : int, default=5
         Fewest rows in a leaf. XGBoost ignores such a limit for two dimensions and more; there, leaves hold at least
         this many rows on average.
-    gamma1, gamma2, C, sigma, angle_loss
-        The objective; see :class:`WSDR`.
+    C : float, default=1.0
+        Weight of the angles; see :class:`WSDR`, which can choose it.
     init : {"pca", "wsdr"}, default="pca"
         The linear view :math:`\varphi_0`.
     backend : {"auto", "sklearn", "xgboost"}, default="auto"
@@ -74,7 +72,6 @@ class GBWSDR(MarginTransformer):
         Most trees that "early" tries.
     n_iter_no_change : int, default=15
         "early" stops after this many trees without a better accuracy.
-    max_pairs, combinations : see :class:`WSDR`.
     cv : int, default=3
         Number of folds of "early".
     n_jobs : int or None, default=None
@@ -88,8 +85,6 @@ class GBWSDR(MarginTransformer):
         The linear view that the trees add to.
     mean_ : array of shape (n_features,)
         Mean of the rows of X.
-    ranking_ : array of shape (n_components,)
-        Weights of the view that rank rows; see :meth:`decision_function`. Missing if there were no preferences.
     n_estimators_ : int
         Number of trees.
     backend_ : str
@@ -98,8 +93,6 @@ class GBWSDR(MarginTransformer):
         The objective at the start and after each tree.
     validation_curve_ : list of float
         Mean held-out pairwise accuracy after 0, 1, 2, ... trees; for "early" only.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

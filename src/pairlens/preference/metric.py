@@ -114,8 +114,6 @@ class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         The objective at the start and after each iteration.
     n_iter_ : int
         Number of iterations.
-    n_features_in_ : int
-        Number of features seen in fit.
     """
 
     components_: NDArray[Any]

@@ -59,8 +59,6 @@ class RankSVM(PreferenceEstimator):
         Mean held-out pairwise accuracy by C; for ``C="cv"`` only.
     n_iter_ : int
         Newton steps of the last fit.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

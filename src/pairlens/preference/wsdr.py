@@ -50,25 +50,12 @@ class WSDR(LinearView, MarginTransformer):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of dimensions of the view.
-    gamma1 : float, default=1.0
-        Margin :math:`\gamma_1` of the distances; it sets the scale of the view.
-    gamma2 : float, default=1.0
-        Margin :math:`\gamma_2` of the cosines. From 1 on the second term has a closed form that costs O(pairs). Below,
-        pairs that already agree to that cosine are left alone: more dimensions stay in use, at 20 times the cost and
-        more.
     C : float or "cv", default=1.0
         Weight of the angles. Small values tend to PCA, large ones to a single ranking direction. "cv" takes the best
         of 0.001, 0.01, 0.1 and 1 by cross-validation in which rows, with their preferences, are held out; each value
         starts from the solution of the one before.
     reg : float, default=0.1
         Weight :math:`\rho` of the ridge.
-    sigma : float, default=0.1
-        Width of the rounded corner of the hinges, for distances times :math:`\|x_i - x_j\|_\infty`.
-    angle_loss : {"hinge", "squared"}, default="hinge"
-        "squared" squares the second hinge (our variant; gamma2 >= 1): nearly as cheap, and keeps more dimensions in
-        use. It did not rank better.
     solver : {"lbfgs", "admm"}, default="lbfgs"
         "lbfgs" minimises both terms together. "admm" alternates between them as the paper does; it is slower, and
         where the angle term dominates it can stop short of a minimum, about which it warns.
@@ -78,11 +65,6 @@ class WSDR(LinearView, MarginTransformer):
         Iterations, for ``C="cv"`` of each value. More iterations need not rank better.
     tol : float, default=1e-8
         Stop when the objective improves by less than this share.
-    max_pairs : int, default=200000
-        If `y` implies more preferences, this many are drawn.
-    combinations : int, "auto" or "all", default="auto"
-        Where gamma2 < 1, how many combinations of two preferences are summed, drawn once. "auto" is all up to 5,000
-        preferences, and 64 for each preference beyond.
     cv : int, default=5
         Number of folds for ``C="cv"``.
     random_state : int, RandomState instance or None, default=None
@@ -93,10 +75,6 @@ class WSDR(LinearView, MarginTransformer):
     components_ : array of shape (n_components, n_features)
         The map L, turned so that the components are uncorrelated and ordered by variance; the better rows lie, on
         average, at the higher end of each.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X; it is mapped to the origin.
-    ranking_ : array of shape (n_components,)
-        Weights of the view that rank rows; see :meth:`decision_function`. Missing if there were no preferences.
     loss_curve_ : list of float
         The objective at the start and after each iteration of the last fit.
     C_ : float
@@ -107,8 +85,6 @@ class WSDR(LinearView, MarginTransformer):
         Number of iterations of the last fit.
     disagreement_ : float
         Relative distance of the two copies of L at the end; for ``solver="admm"`` only.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

@@ -24,10 +24,18 @@ LEAST_COORDINATES = 10
 
 
 class ScaleAware(PairTransformer):
-    """A method with the parameter `standardize`.
+    """A method with the parameter `standardize`, which looks at X as it was given to `fit`.
 
-    "auto" looks at X as it was given to `fit`: rows from a :class:`~pairlens.TableEncoder` keep their scale, all others
-    are z-scored. What was done stands in `standardized_`, and new rows are treated alike.
+    Parameters
+    ----------
+    standardize : bool or "auto", default="auto"
+        Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
+        keeps. Choose False for features on one scale of their own, such as principal components.
+
+    Attributes
+    ----------
+    standardized_ : bool
+        Whether the features were z-scored.
     """
 
     _scale_constraints: ClassVar[dict[str, list[Any]]] = {"standardize": ["boolean", StrOptions({"auto"})]}

@@ -51,9 +51,6 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         Number of directions. "auto" takes the number that :class:`LinearPairLens` finds from held-out pairs.
     guard : bool, default=True
         Whether to compare with :class:`KernelBWDR`, or :class:`KernelWBDR`.
-    standardize : bool or "auto", default="auto"
-        Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
-        keeps. Choose False for features on one scale of their own, such as principal components.
     random_state : int, RandomState, Generator or None, default=None
         Makes the folds over the pairs repeatable.
 
@@ -72,10 +69,6 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         kind.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction.
-    standardized_ : bool
-        Whether the features were z-scored.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------

@@ -53,9 +53,6 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
         How far pairs spread: the probability that a walk from the row of a pair goes on.
     prior : float or "auto", default="auto"
         Strength c of the local prior; "auto" is 2 / purity.
-    standardize : bool or "auto", default="auto"
-        Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
-        keeps. Choose False for features on one scale of their own, such as principal components.
     random_state : int, RandomState, Generator or None, default=None
         Makes the folds over the pairs repeatable.
 
@@ -73,8 +70,6 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
         The c that was used.
     auc_, auc_error_ : float
         AUC with which distance in the view tells held-out pairs apart, and its standard error; NaN without both kinds.
-    standardized_ : bool
-        Whether the features were z-scored.
 
     See Also
     --------

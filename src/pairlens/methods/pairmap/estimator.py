@@ -86,9 +86,6 @@ class PairMap(ScaleAware):
         placed among them, and then all move a little. "auto" lays out all of up to 25,000 rows, and 10,000 of more.
         Fewer are faster; with one row in four a landmark, groups stay as they are, and of 100 rows one to four get
         another nearest neighbour (docs/maps.md).
-    standardize : bool or "auto", default="auto"
-        Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
-        keeps. Choose False for features on one scale of their own, such as principal components.
     neighbors : {"auto", "exact", "approx"}, default="auto"
         How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
         in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
@@ -112,10 +109,6 @@ class PairMap(ScaleAware):
         Estimated share of wrong answers; NaN where `auc_` is.
     n_iter_ : int
         Number of iterations.
-    standardized_ : bool
-        Whether the features were z-scored.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------
