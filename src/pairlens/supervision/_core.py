@@ -165,9 +165,11 @@ class StoredPairs(TabularAnswers):
         return table.weight_at(keys) + self._implied_at(decode(keys), must=must)
 
     def _count(self, *, must: bool) -> int:
-        table = self._explicit_table(must=must)
-        known = int(self._implied_at(table.members, must=must).sum())
-        return self._implied_counts()[0 if must else 1] + table.size - known
+        given = self._explicit_table(must=must).members
+        if self._codes is None:
+            return len(given)
+        known = int(self._implied_at(given, must=must).sum())
+        return self._implied_counts()[0 if must else 1] + len(given) - known
 
     def _table(self, *, must: bool) -> PairTable:
         """All pairs of one kind, those that the labels imply written out."""
