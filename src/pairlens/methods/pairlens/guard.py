@@ -1,4 +1,4 @@
-"""The guard: KernelBWDR, or KernelWBDR, as the rival of the two stages, judged on the same folds."""
+"""The guard: KernelBWDR, or KernelWBDR and WBDR, as the rivals of the two stages, judged on the same folds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pairlens.engines import Rows, along, column_means, rows_in_memory
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import HeldOutDistances, PairFolds, held_out_distances
 from pairlens.kernels.features import KernelFeatures, kernel_features
-from pairlens.methods.bwdr import compress_within, shrunk_scatters, stretch_between
+from pairlens.methods.bwdr import WBDR, compress_within, shrunk_scatters, stretch_between
 from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
@@ -86,3 +86,29 @@ class Rival:
                 self.n_components, kernel="rbf", gamma="median", rank=RANK, threshold=THRESHOLD[self.method]
             )
             return chosen.fit(rows_in_memory(self.Z), constraints=known)
+
+
+@dataclass(frozen=True)
+class LinearRival:
+    """:class:`WBDR` of rows in the scale of an encoder.
+
+    Attributes
+    ----------
+    Z : array or CSR matrix of shape (n_samples, n_features)
+    n_components : int
+        At most the number of features.
+    """
+
+    Z: Rows
+    n_components: int
+    method = WBDR
+
+    def held_out(self, folds: PairFolds) -> HeldOutDistances:
+        """Distances of held-out pairs in its views."""
+        return held_out_distances(lambda train: np.asarray(self.fit(train).transform(rows_in_memory(self.Z))), folds)
+
+    def fit(self, known: Constraints) -> WBDR:
+        """The estimator itself."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SupervisionWarning)
+            return WBDR(self.n_components).fit(rows_in_memory(self.Z), constraints=known)

@@ -17,17 +17,18 @@ from pairlens.graphs.nearest import SEARCHES, searches_approximately
 from pairlens.judging import HeldOutDistances, PairFolds
 from pairlens.judging.held_out import measured_distances
 from pairlens.judging.probability import in_memory
+from pairlens.methods.bwdr import WBDR
 from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
 from pairlens.methods.pairlens.coordinates import ScaleAware, Standardiser, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FirstFit, FirstStage
-from pairlens.methods.pairlens.guard import FEWEST_FOR_GUARD, GUARD_FOLDS, Rival
+from pairlens.methods.pairlens.guard import FEWEST_FOR_GUARD, GUARD_FOLDS, LinearRival, Rival
 from pairlens.methods.pairlens.judged import JudgedByHeldOutPairs
 from pairlens.methods.pairlens.linear import LARGEST_AUTO
 from pairlens.methods.pairlens.second_stage import SecondStage, SecondView
 from pairlens.supervision import Constraints
 
 FIRST_STAGE_COLUMNS = 15
-_TAGS: dict[type, str] = {KernelBWDR: "kernel-bwdr", KernelWBDR: "kernel-wbdr"}
+_TAGS: dict[type, str] = {KernelBWDR: "kernel-bwdr", KernelWBDR: "kernel-wbdr", WBDR: "wbdr"}
 JUDGED_ROWS = 25_000
 """Rows, besides those in pairs, by which the guard judges where neighbours are looked for in an index."""
 
@@ -40,8 +41,9 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
     numbers from 50 kernel principal components (RBF, median width). A guard compares the view with that of a shrunk
     :class:`KernelBWDR` on held-out pairs and takes that if it is better by more than the standard error: classes that
     ignore the local structure of the rows need it. Near rows of a :class:`TableEncoder` share their words whether these
-    say anything or not, so there it is the other way round: the view is that of :class:`KernelWBDR`, unless the two
-    stages are better by more than the standard error.
+    say anything or not, so there it is the other way round: the view is that of :class:`KernelWBDR` or :class:`WBDR`,
+    whichever tells held-out pairs apart the better, unless the two stages are better still, those of two directions by
+    more than the standard error.
 
     Choose it first, unless the view has to be linear.
 
@@ -50,13 +52,13 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
     n_components : int or "auto", default=2
         Number of directions. "auto" takes the number that :class:`LinearPairLens` finds from held-out pairs.
     guard : bool, default=True
-        Whether to compare with :class:`KernelBWDR`, or :class:`KernelWBDR`.
+        Whether to compare with :class:`KernelBWDR`, or with :class:`KernelWBDR` and :class:`WBDR`.
     random_state : int, RandomState, Generator or None, default=None
         Makes the folds over the pairs repeatable.
 
     Attributes
     ----------
-    chosen_ : {"diffusion", "kernel", "kernel-bwdr", "kernel-wbdr"}
+    chosen_ : {"diffusion", "kernel", "kernel-bwdr", "kernel-wbdr", "wbdr"}
         The second stage, or what the guard took instead.
     n_components_ : int
         Number of directions.
@@ -146,7 +148,7 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         self._second, _, as_new = self._second_stage(first.stage.problem.along(directions), known)
         self.chosen_ = "diffusion" if self.n_components_ == 2 else "kernel"
         self.eigenvalues_ = self._second.eigenvalues
-        self._other: KernelBWDR | None = None
+        self._other: KernelBWDR | WBDR | None = None
         held_out = self._ask_the_guard(rows, space.rows, first)
         view = as_new if self._other is None else self._embedded(rows)
         self._calibrate_by_held_out(held_out, np.var(view, axis=0))
@@ -198,19 +200,38 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         if not self.guard or not (judged or (self._of_encoder and fewest)):
             return as_new
         standardised = Standardiser.of(rows, self._mean, standardize=self.standardized_)
-        method = KernelWBDR if self._of_encoder else KernelBWDR
-        rival = Rival.of(standardised(rows), min(self.n_components_, rows.shape[0] - 1), method=method)
-        held_out = None if folds is None else rival.held_out(folds)
-        if held_out is not None:
-            theirs = held_out.auc(min(self.n_components_, held_out.must.shape[1]))
-            # Whoever has the first word keeps it unless the other is clearly better.
-            lead = -held_out.margin if self._of_encoder else held_out.margin
-            if theirs <= self.auc_ + lead:
+        rivals = self._rivals(standardised(rows), judged=folds is not None)
+        rival, held_out = rivals[0], None
+        if folds is not None:
+            found = [(one, one.held_out(folds)) for one in rivals]
+            rival, held_out = max(found, key=lambda one: self._auc_of(one[1]))
+            if self._stages_win(self._auc_of(held_out), held_out.margin):
                 return as_new
         self._other, self._standardised = rival.fit(known), standardised
-        self.chosen_, self.eigenvalues_ = _TAGS[method], self._other.eigenvalues_
+        self.chosen_, self.eigenvalues_ = _TAGS[rival.method], self._other.eigenvalues_
         self._judge(held_out, self.n_components_)
         return held_out
+
+    def _rivals(self, Z: Rows, *, judged: bool) -> list[Rival | LinearRival]:
+        """Who is compared with the two stages; the first has the say where no pairs can be held out."""
+        n_components = min(self.n_components_, Z.shape[0] - 1)
+        if not self._of_encoder:
+            return [Rival.of(Z, n_components)]
+        kernel = Rival.of(Z, n_components, method=KernelWBDR)
+        return [kernel, LinearRival(Z, n_components)] if judged and n_components <= Z.shape[1] else [kernel]
+
+    def _auc_of(self, held_out: HeldOutDistances) -> float:
+        return held_out.auc(min(self.n_components_, held_out.must.shape[1]))
+
+    def _stages_win(self, theirs: float, margin: float) -> bool:
+        """Whether the two stages stay, given the AUC of the best rival.
+
+        Whoever has the first word keeps it unless the other is clearly better. Behind an encoder that is the rival, and
+        kernel components need only be better: it is the graph of the diffusion form that words spoil.
+        """
+        if not self._of_encoder:
+            return theirs <= self.auc_ + margin
+        return self.auc_ > theirs + (margin if self.chosen_ == "diffusion" else 0.0)
 
     @property
     def _n_features_out(self) -> int:
