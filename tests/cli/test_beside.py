@@ -82,6 +82,37 @@ def test_archives_and_lists_are_joined_by_id(folder, cli):
     assert outcome.code == 0, outcome.err
 
 
+def test_new_features_with_their_rows(folder, cli):
+    """transform and evaluate find ids and labels in the second file, as fit does."""
+    assert cli("fit", "embeddings.npy", "--rows", "table.csv", *FIT).code == 0
+    expected = view(folder / "r" / "embedding.csv")
+    order = np.random.default_rng(0).permutation(N)[:30]
+    np.savez(folder / "some.npz", X=FEATURES[order], name=np.array(NAMES)[order])
+    for data, known in (("embeddings.npy", NAMES), ("some.npz", [NAMES[i] for i in sorted(order)])):
+        rows = (data, "--rows", "table.csv", "--id", "name")
+        outcome = cli("transform", "r/model.pairlens", *rows, "--out", "new.csv", "--overwrite")
+        assert outcome.code == 0, outcome.err
+        assert ("10 rows of table.csv have no partner" in outcome.err) == (data == "some.npz")
+        found = view(folder / "new.csv")
+        assert list(found) == known
+        np.testing.assert_allclose([found[name] for name in known], [expected[name] for name in known], atol=1e-8)
+    by_pairs = cli("evaluate", "r/model.pairlens", "embeddings.npy", *rows[1:], "--pairs", "pairs.csv", "--json")
+    assert json.loads(by_pairs.out)["pair_auc"][0] > 0.9
+    by_labels = cli("evaluate", "r/model.pairlens", *rows, "--labels", "kind", "--json")
+    assert json.loads(by_labels.out)["rows"] == 30
+    write_csv(folder / "features.csv", ["x0", "x1", "x2", "x3"], FEATURES.tolist())
+    assert cli("transform", "r/model.pairlens", "features.csv", *rows[1:], "--out", "csv.csv").code == 0
+    np.testing.assert_allclose(list(view(folder / "csv.csv").values()), list(expected.values()), atol=1e-8)
+    for more, message in (
+        (("--drop", "x1"), "--drop is for the columns of a table"),
+        (("--rep", "X_pca"), "--rep chooses among the representations of an h5ad file"),
+    ):
+        assert message in cli("transform", "r/model.pairlens", *rows, *more, "--out", "x.csv").error
+    np.save(folder / "narrow.npy", FEATURES[:, :3])
+    narrow = cli("transform", "r/model.pairlens", "narrow.npy", *rows[1:], "--out", "x.csv")
+    assert "narrow.npy has 3 columns, but the model was fitted to 4" in narrow.error
+
+
 def test_pictures_stay_small_few_and_inside(folder, cli, monkeypatch):
     image = pytest.importorskip("PIL.Image", reason="pictures need pillow: pip install 'pairlens[studio]'")
     (folder / "pictures").mkdir()

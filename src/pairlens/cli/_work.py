@@ -102,10 +102,42 @@ def read_features(
     from pairlens.io.beside import read_beside
 
     table, beside = read_beside(data, rows, ids=ids, labels=wanted)  # type: ignore[arg-type]
-    for source, count in zip((data.name, rows.name if rows is not None else ""), beside.n_unmatched):
+    remark_unmatched(data, rows, beside)  # type: ignore[arg-type]
+    return table, beside
+
+
+def read_new(
+    fitted: Any,
+    data: Path,
+    *,
+    rows: Path | None,
+    ids: str | None,
+    labels: Sequence[str] = (),
+    rep: str | None,
+    drop: Sequence[str] = (),
+) -> Table:
+    """Rows for a fitted model, wherever they are; parameters are those of :func:`read_features`."""
+    from pairlens.io.cells import are_cells
+    from pairlens.io.streams import read_beside_for, read_for
+
+    if rows is None:
+        return read_for(fitted, data, ids=ids, labels=labels, rep=rep)
+    if are_cells(data):
+        raise ValueError(f"{data.name} holds what is known of its cells in obs: leave out --rows")
+    if rep is not None:
+        raise ValueError(f"--rep chooses among the representations of an h5ad file, which {data.name} is not")
+    if drop:
+        raise ValueError("--drop is for the columns of a table, not for --rows")
+    table, beside = read_beside_for(fitted, data, rows, ids=ids, labels=labels)
+    remark_unmatched(data, rows, beside)
+    return table
+
+
+def remark_unmatched(data: Path, rows: Path, beside: RowsBeside) -> None:
+    """Say how many rows of each file are left out, if any."""
+    for source, count in zip((data.name, rows.name), beside.n_unmatched):
         if count:
             remark(f"{count:,} rows of {source} have no partner in the other file and are left out")
-    return table, beside
 
 
 def read_all_answers(

@@ -21,6 +21,7 @@ def evaluate(
     labels: options.Labels = None,
     prefer: options.Prefer = None,
     id_column: options.IdColumn = None,
+    rows: options.RowsFile = None,
     rep: options.Rep = None,
     unknown: options.Unknown = None,
     on_conflict: options.OnConflict = None,
@@ -39,14 +40,13 @@ def evaluate(
 
     The pairs should be others than those the model was fitted to; with --cross-validate they may be the same.
     """
-    from pairlens.cli._work import describe_pairs, read_all_answers
+    from pairlens.cli._work import describe_pairs, read_all_answers, read_new
     from pairlens.io.models import load
-    from pairlens.io.streams import read_for
     from pairlens.selection.fitting import last_step
 
     fitted = load(model)
     with progress(f"reading {data.name}") as update:
-        table = read_for(fitted, data, ids=id_column, labels=[] if labels is None else [labels], rep=rep)
+        table = read_new(fitted, data, rows=rows, ids=id_column, labels=[] if labels is None else [labels], rep=rep)
         words = options.as_list(unknown)
         known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict, words)
 

@@ -20,21 +20,29 @@ def transform(
     data: options.Data,
     out: Annotated[Path, typer.Option("--out", help="File to write; its extension gives the format.")],
     id_column: options.IdColumn = None,
+    rows: options.RowsFile = None,
     rep: options.Rep = None,
     drop: options.Drop = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Transform the rows of a file with a model, chunk by chunk: the file may be larger than memory."""
-    from pairlens.cli._work import check_new
-    from pairlens.io.streams import embed_file
+    """Transform the rows of a file with a model, chunk by chunk: the file may be larger than memory.
+
+    With --rows both files are read whole, because rows are joined.
+    """
+    from pairlens.cli._work import check_new, read_new
+    from pairlens.io.streams import embed_file, embed_table
     from pairlens.io.tables import kind_of
 
     kind_of(out)
     check_new(out, overwrite)
     fitted = load_view(model)
     with progress(f"transforming {data.name}") as update:
-        count = embed_file(fitted, data, out, ids=id_column, drop=options.as_list(drop), rep=rep, progress=update)
+        if rows is None:
+            count = embed_file(fitted, data, out, ids=id_column, drop=options.as_list(drop), rep=rep, progress=update)
+        else:
+            table = read_new(fitted, data, rows=rows, ids=id_column, rep=rep, drop=options.as_list(drop))
+            count = embed_table(fitted, table, out, ids=id_column, progress=update)
     if as_json:
         print_json({"rows": count, "columns": list(fitted.get_feature_names_out()), "out": str(out)})
     else:

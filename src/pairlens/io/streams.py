@@ -18,6 +18,7 @@ from pairlens.io._arrays import stored_npy, stored_npz
 from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
 from pairlens.io._lists import list_column, list_matrix
 from pairlens.io._numpy_files import as_floats
+from pairlens.io.beside import RowsBeside, read_beside
 from pairlens.io.cells import CELL_NAMES, are_cells, read_cells
 from pairlens.io.tables import (
     Table,
@@ -119,6 +120,34 @@ def read_for(
             "and does not know their names"
         )
     return replace(table, rows=table.rows.to_numpy())
+
+
+def read_beside_for(
+    model: Any, data: Path, rows: Path, *, ids: str | None = None, labels: Sequence[str] = ()
+) -> tuple[Table, RowsBeside]:
+    """Features as the model wants to see them, with the rows of another file: see :func:`read_beside`."""
+    wanted = inputs_of(model)
+    table, beside = read_beside(data, rows, ids=ids, labels=labels)
+    if not table.is_frame:
+        _check_width(table.rows.shape[1], wanted, data.name)
+        return replace(table, rows=_checked_array(table.rows, wanted, data.name)), beside
+    columns = _columns([*table.rows.columns], wanted, None, (), data.name)
+    if columns is not None:
+        return replace(table, rows=table.rows[list(columns)]), beside
+    _check_width(table.rows.shape[1], wanted, data.name)
+    return replace(table, rows=table.rows.to_numpy()), beside
+
+
+def embed_table(model: Any, table: Table, out: Path, *, ids: str | None = None, progress: Progress) -> int:
+    """Put rows in memory through a model into a file, with the column `ids` beside them; returns their number."""
+    size = max(1, CHUNK_CELLS // table.rows.shape[1])
+    names = np.arange(table.n_rows) if ids is None else table.asked[ids]
+    with atomic_path(out) as partial, open_writer(partial, list(model.get_feature_names_out()), id_name=ids) as write:
+        for first in range(0, table.n_rows, size):
+            part = slice(first, first + size)
+            write(np.asarray(model.transform(table.rows[part])), names[part])
+            progress(min(1.0, (first + size) / table.n_rows))
+    return table.n_rows
 
 
 def embed_file(
