@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -13,8 +14,9 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pairlens import Constraints, KernelWBDR, LinearPairLens, PairLens, PairMap, TableEncoder
+from pairlens import WBDR, Constraints, KernelWBDR, LinearPairLens, PairLens, PairMap, TableEncoder
 from pairlens.exceptions import SupervisionWarning
+from pairlens.judging import PairFolds, held_out_distances
 from pairlens.tables.scaled import Scaled
 
 X, Y = load_wine(return_X_y=True)
@@ -102,27 +104,55 @@ def test_model_files_know(tmp_path):
     np.testing.assert_array_equal(again.transform(Z), model.transform(Z))
 
 
-def test_the_guard_of_encoded_rows():
-    """KernelWBDR has the first word, and with few pairs the only one; the stages keep theirs on plain rows."""
+def encoded():
     pandas = pytest.importorskip("pandas", reason="TableEncoder needs pandas")
-    frame = pandas.DataFrame(X).assign(word=np.where(X[:, 0] > 13, "a", "b"))
-    rows = TableEncoder().fit_transform(frame)
+    return TableEncoder().fit_transform(pandas.DataFrame(X).assign(word=np.where(X[:, 0] > 13, "a", "b")))
+
+
+def test_the_guard_of_encoded_rows_with_few_pairs():
+    """KernelWBDR has the only word; the stages keep theirs on plain rows, and without any pairs."""
+    rows = encoded()
     few = Constraints([(0, 1), (2, 3)], [(0, 80), (1, 70)], n_samples=len(X))
-    for pairs in (few, PAIRS):
-        model = PairLens(2, random_state=0).fit(rows, constraints=pairs)
-        alone = PairLens(2, guard=False, random_state=0).fit(rows, constraints=pairs)
-        assert alone.chosen_ == "diffusion"
-        assert model.chosen_ == "kernel-wbdr" or model.auc_ == alone.auc_
-        if model.chosen_ == "kernel-wbdr":
-            other = KernelWBDR(2).fit(np.asarray(rows), constraints=pairs)
-            np.testing.assert_allclose(
-                np.abs(model.transform(rows)), np.abs(other.transform(np.asarray(rows))), atol=1e-7
-            )
-    assert PairLens(2, random_state=0).fit(rows, constraints=few).chosen_ == "kernel-wbdr"
+    model = PairLens(2, random_state=0).fit(rows, constraints=few)
+    assert model.chosen_ == "kernel-wbdr"
+    other = KernelWBDR(2).fit(np.asarray(rows), constraints=few)
+    np.testing.assert_allclose(np.abs(model.transform(rows)), np.abs(other.transform(np.asarray(rows))), atol=1e-7)
     assert PairLens(2, random_state=0).fit(np.asarray(rows), constraints=few).chosen_ == "diffusion"
     nothing = Constraints(n_samples=len(X))
     with pytest.warns(SupervisionWarning):
         assert PairLens(2, random_state=0).fit(rows, constraints=nothing).chosen_ == "diffusion"
+
+
+def test_the_guard_of_encoded_rows_takes_the_best_on_the_same_folds(tmp_path):
+    """Of KernelWBDR and WBDR the better one, unless the stages are better: with two directions by the margin."""
+    from pairlens.io.models import load, save
+
+    rows, chosen = encoded(), set()
+    plain = np.asarray(rows)
+    for n_dims, n_pairs, seed in itertools.product((2, 3), (24, 40), range(2)):
+        pairs = Constraints.from_labels(Y, n_pairs=n_pairs, random_state=seed)
+        model = PairLens(n_dims, random_state=seed).fit(rows, constraints=pairs)
+        stages = PairLens(n_dims, guard=False, random_state=seed).fit(rows, constraints=pairs)
+        folds = PairFolds.draw(pairs, 3, seed)
+        aucs = {}
+        for tag, rival in (("kernel-wbdr", KernelWBDR(n_dims)), ("wbdr", WBDR(n_dims))):
+            held_out = held_out_distances(
+                lambda train, r=rival: r.fit(plain, constraints=train).transform(plain), folds
+            )
+            aucs[tag] = held_out.auc(n_dims)
+        best = max(aucs, key=aucs.get)
+        lead = held_out.margin if n_dims == 2 else 0.0
+        expected = stages.chosen_ if stages.auc_ > aucs[best] + lead else best
+        assert model.chosen_ == expected
+        assert model.auc_ == pytest.approx(aucs[best] if expected == best else stages.auc_)
+        chosen.add(expected)
+        if expected == "wbdr":
+            save(model, tmp_path / "m.pairlens")
+            np.testing.assert_array_equal(load(tmp_path / "m.pairlens").transform(rows), model.transform(rows))
+            np.testing.assert_allclose(
+                model.transform(rows), WBDR(n_dims).fit(plain, constraints=pairs).transform(plain), atol=1e-9
+            )
+    assert chosen >= {"wbdr", "kernel-wbdr"}
 
 
 def test_asking_keeps_the_scale_of_an_encoder():
