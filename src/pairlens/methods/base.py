@@ -41,7 +41,7 @@ from pairlens.judging import pair_auc
 from pairlens.judging.probability import PairProbabilities
 from pairlens.judging.views import LinearView, PairView
 from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
-from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.spectral.rowspace import RowSpace, check_variation, row_space
 from pairlens.spectral.scatters import unsupervised
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
@@ -225,8 +225,7 @@ class SpectralPairTransformer(PairProbabilities, PairTransformer):
             values, directions = self._solve_in(space, local)
             if directions.shape[1] == 0:
                 space, _ = self._fit_coordinates(rows, Constraints(n_samples=rows.shape[0]))
-                if space.dim == 0:
-                    raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+                check_variation(space.dim)
                 identity, covariance = unsupervised(space)
                 values, directions = generalized(finite(covariance), identity, self._n_wanted)
                 if directions.shape[1] == 0:

@@ -28,7 +28,7 @@ from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference.objective import Objective, draw_shifts
 from pairlens.preference.pairs import Floats, Pairs, largest_differences
 from pairlens.spectral.eigen import generalized
-from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, row_space
+from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, check_variation, row_space
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences
 
@@ -236,8 +236,7 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         # Only where both are many, rows in preferences must be in the span of those chosen; finding them takes a sort.
         space = row_space(X, mean, anchors=known.rows if min(X.shape) > EXACT_LIMIT else None)
         _, directions = generalized(space.covariance(), np.eye(space.dim), self.n_components)
-        if directions.shape[1] == 0:
-            raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+        check_variation(directions.shape[1])
         if directions.shape[1] < self.n_components:
             warn_user(
                 f"{type(self).__name__} found {directions.shape[1]} usable directions of the "

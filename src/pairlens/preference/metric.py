@@ -27,7 +27,7 @@ from pairlens.judging.views import LinearView
 from pairlens.preference.linear import minimize
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.spectral.eigen import fix_signs, generalized, symmetric
-from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.spectral.rowspace import RowSpace, check_variation, row_space
 from pairlens.spectral.scatters import unsupervised
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
@@ -199,8 +199,7 @@ class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         wanted = space.dim if self.n_components is None else self.n_components
         identity, covariance = unsupervised(space)
         _, directions = generalized(covariance, identity, wanted)
-        if directions.shape[1] == 0:
-            raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+        check_variation(directions.shape[1])
         return Coordinates(space, covariance, directions.T, wanted)
 
     def _keep(self, place: Coordinates, L: Floats, dtype: np.dtype[Any]) -> Self:

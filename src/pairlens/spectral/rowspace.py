@@ -165,6 +165,12 @@ def row_space(
     return RowSpace(coordinates, np.zeros(coordinates.shape[1]), _basis=dual)
 
 
+def check_variation(n_directions: int) -> None:
+    """ValueError if there is no direction in which rows differ."""
+    if n_directions == 0:
+        raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+
+
 def _landmark_space(rows: Rows, mean: NDArray[np.float64], anchors: IntArray) -> RowSpace:
     n, f = rows.shape
     others = np.setdiff1d(np.linspace(0, n - 1, LANDMARKS).astype(np.int64), anchors)

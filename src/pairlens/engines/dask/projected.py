@@ -20,7 +20,7 @@ from pairlens.engines.dask.operations import equal_pairs, pair_squared_distances
 from pairlens.engines.dask.rows import Block, DaskRows, compute, task
 from pairlens.engines.interface import Float64, IntArray, ProjectedNeighbors, Span
 from pairlens.engines.local.collapse import Collapsed
-from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen
+from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen, check_k
 
 Index = NDArray[np.int64]
 
@@ -97,8 +97,7 @@ class DaskProjectedRows:
 
     def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
         """See :meth:`pairlens.engines.interface.ProjectedRows.neighbors`: the same rows as in memory, ties included."""
-        if not 1 <= k < self.n:
-            raise ValueError(f"k={k} must lie between 1 and {self.n - 1}, one less than the {self.n} rows.")
+        check_k(k, self.n)
         assert self.space.gamma is not None
         n_listed = min(k, self.groups.n_groups - 1)
         euclid = Euclid(self._euclid.center, self._euclid.scale, n_listed, k)

@@ -132,8 +132,7 @@ class LocalProjectedRows:
         ``block_bytes + 16 n (2 k + 40)`` bytes (576 MiB by default), as long as ``block_bytes`` is enough for blocks of
         16 rows.
         """
-        if not 1 <= k < self.n:
-            raise ValueError(f"k={k} must lie between 1 and {self.n - 1}, one less than the {self.n} rows.")
+        check_k(k, self.n)
         threads = blas_threads()
         n_listed = min(k, self.groups.n_groups - 1)
         screen = ProjectedScreen(self, self._screen_dtype(k, n_listed))
@@ -171,6 +170,12 @@ class LocalProjectedRows:
             of_points = screen.nearest(n_listed, screen.index[sample][alone])
             doubt = max(doubt, crowding(of_points, slice(None), near[np.ix_(alone, alone)], +1))
         return np.float32 if doubt <= TOLERABLE_CROWDING else np.float64
+
+
+def check_k(k: int, n: int) -> None:
+    """Refuse to list no row, or more than there are others."""
+    if not 1 <= k < n:
+        raise ValueError(f"k={k} must lie between 1 and {n - 1}, one less than the {n} rows.")
 
 
 class ProjectedScreen:

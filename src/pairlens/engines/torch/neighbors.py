@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from operator import index
 from typing import TYPE_CHECKING
 
-from pairlens.engines.local.neighbors import QUANTUM
+from pairlens.engines.local.neighbors import QUANTUM, check_counts
 from pairlens.engines.torch.device import product_precision, single_products, triton_kernels, working_bytes
 from pairlens.engines.torch.selection import GROUP, Screen, Selected, Side, Strip, chunks, padded, self_join
 
@@ -78,9 +77,7 @@ def torch_neighbors(
     Working memory besides: two copies of X in its dtype, and for rows that are compared in float64 one in float64.
     """
     n = X.shape[0]
-    for name, value in (("n_nearest", n_nearest), ("n_farthest", n_farthest)):
-        if not 0 <= index(value) < max(n, 1):
-            raise ValueError(f"{name}={value} must lie between 0 and {n - 1}, one less than the {n} rows of X.")
+    check_counts(n, n_nearest, n_farthest)
     if not (n_nearest or n_farthest):
         return TorchNeighbors(None, None, None, None)
     rows = TorchRows.of(X)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pairlens.engines import interface
 from pairlens.engines.interface import Float64, IntArray, ProjectedNeighbors, Span
 from pairlens.engines.local.neighbors import QUANTUM as INPUT_QUANTUM
-from pairlens.engines.local.projected import LARGEST_CANDIDATES, QUANTUM, SMALLEST_QUANTUM, TIE
+from pairlens.engines.local.projected import LARGEST_CANDIDATES, QUANTUM, SMALLEST_QUANTUM, TIE, check_k
 from pairlens.engines.torch.collapse import TorchCollapsed
 from pairlens.engines.torch.device import product_precision, single_products, triton_kernels, working_bytes
 from pairlens.engines.torch.neighbors import (
@@ -142,8 +142,7 @@ class TorchProjectedRows:
         `block_bytes` is by default 256 MiB on a CPU, 4 GiB on a GPU. On precision see
         :func:`pairlens.engines.torch.neighbors.torch_neighbors`.
         """
-        if not 1 <= k < self.n:
-            raise ValueError(f"k={k} must lie between 1 and {self.n - 1}, one less than the {self.n} rows.")
+        check_k(k, self.n)
         n_bytes = block_bytes or working_bytes(self.X.device)
         n_listed = min(k, self.groups.n_groups - 1)
         with product_precision(self.X.device):

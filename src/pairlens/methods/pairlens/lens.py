@@ -25,6 +25,7 @@ from pairlens.methods.pairlens.guard import FEWEST_FOR_GUARD, GUARD_FOLDS, Linea
 from pairlens.methods.pairlens.judged import JudgedByHeldOutPairs
 from pairlens.methods.pairlens.linear import LARGEST_AUTO
 from pairlens.methods.pairlens.second_stage import SecondStage, SecondView
+from pairlens.spectral.rowspace import check_variation
 from pairlens.supervision import Constraints
 
 FIRST_STAGE_COLUMNS = 15
@@ -138,8 +139,7 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         rows, known, self._landmarks = self._within_reach(rows, known)
         self._mean = exact_means(rows)
         space = principal_rows(rows, self._mean, standardize=self.standardized_, anchors=known.rows)
-        if space.dim == 0:
-            raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+        check_variation(space.dim)
         first = FirstStage.of(space.rows, search=self.neighbors).fit(known, random_state=self.random_state)
         self.purity_, self.prior_strength_ = first.purity, first.strength
         self.n_components_ = self._choose_dimension(first, space.n_rows)

@@ -86,10 +86,6 @@ class PairMap(ScaleAware):
         placed among them, and then all move a little. "auto" lays out all of up to 25,000 rows, and 10,000 of more.
         Fewer are faster; with one row in four a landmark, groups stay as they are, and of 100 rows one to four get
         another nearest neighbour (docs/maps.md).
-    neighbors : {"auto", "exact", "approx"}, default="auto"
-        How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
-        in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-        25,000 dense rows in memory (docs/scaling.md).
     n_jobs : int or None, default=1
         Threads of the layout. With one, the map is the same every time.
     verbose : int, default=0
