@@ -129,7 +129,7 @@ def test_the_guard_of_encoded_rows_takes_the_best_on_the_same_folds(tmp_path):
 
     rows, chosen = encoded(), set()
     plain = np.asarray(rows)
-    for n_dims, n_pairs, seed in itertools.product((2, 3), (24, 40), range(2)):
+    for n_dims, n_pairs, seed in itertools.product((2, 3), (24, 40), (0, 2)):
         pairs = Constraints.from_labels(Y, n_pairs=n_pairs, random_state=seed)
         model = PairLens(n_dims, random_state=seed).fit(rows, constraints=pairs)
         stages = PairLens(n_dims, guard=False, random_state=seed).fit(rows, constraints=pairs)
