@@ -222,11 +222,12 @@ questions. The area is the mean of that curve. Standard errors of paired differe
 
 {gains}
 
-So placing rows gains {clean:+.3f} of area with clean answers and {noisy:+.3f} with one answer in ten wrong.
+So placing rows gains {clean:+.3f} of area with clean answers and {noisy:+.3f} with one answer in ten wrong; on screens
+{clean_screens:+.3f} and {noisy_screens:+.3f}. Uncertain pairs gain {clean_uncertain:+.3f} and {noisy_uncertain:+.3f}.
 
 ![Mean ARI over the number of questions](pictures/asking.png)
 
-Questions needed to reach what 200 random pairs reach, on the mean curve:
+Questions needed to reach what 200 random pairs reach, on the mean curve (0: the view without answers is as good):
 
 {needs}
 
@@ -276,12 +277,16 @@ LIMITS = """
 def page(results: Mapping[str, Results]) -> str:
     """The page in Markdown."""
     lens = results["lens"]
-    gain = {noise: (lens.area((noise, "place")) - lens.area((noise, "random"))).mean() for noise, _ in lens.scores}
+    gain = {kind: (lens.area(kind) - lens.area((kind[0], "random"))).mean() for kind in lens.scores}
     text = PAGE.format(
         simulated=lens.described("labelled sets"),
         gains=gain_table(lens),
-        clean=gain[0.0],
-        noisy=gain[0.1],
+        clean=gain[0.0, "place"],
+        noisy=gain[0.1, "place"],
+        clean_screens=gain[0.0, "placement"],
+        noisy_screens=gain[0.1, "placement"],
+        clean_uncertain=gain[0.0, "uncertain"],
+        noisy_uncertain=gain[0.1, "uncertain"],
         needs=needs_table(lens),
     )
     if "map" in results:
