@@ -25,6 +25,31 @@ RECORDS = [
 ]
 
 
+MAP_POINTS = (0, 30, 60, 120, 200)
+MAPPED = [
+    (name, 0.0, strategy, record(scores, MAP_POINTS))
+    for name, strategy, scores in (
+        ("a", "random", [0.1, 0.1, 0.1, 0.2, 0.3]),
+        ("b", "random", [0.3, 0.3, 0.3, 0.4, 0.5]),
+        ("a", "place", [0.1, 0.1, 0.2, 0.4, 0.5]),
+        ("b", "place", [0.3, 0.3, 0.4, 0.4, 0.7]),
+    )
+]
+
+
+def test_what_the_map_gains_by_hand():
+    table = asking_page.map_table(asking_page.Results.of(MAPPED, MAP_POINTS))
+    gains = "+0.100 (0.100) | +0.200 (0.000) | +0.100 (0.000) | +0.200 (0.100) | +0.400 (0.000)"
+    assert f"| 0% | rows placed, pair by pair | {gains} |" in table
+    assert "| 0% | random pairs |  |  | +0.000 (0.000) | +0.100 (0.000) | +0.200 (0.000) |" in table
+
+
+def test_which_runs_there_are():
+    tasks = bench_asking.tasks_of(["lens", "map", "prefer"], ("a", "b"), 2, ["place", "random", "uncertain"])
+    assert len(tasks) == len({task.key for task in tasks}) == 2 * 2 * 3 * 3 + 2 * 2 * 2 * 2 + 2 * 4 * 3 * 2
+    assert {task.strategy for task in tasks if task.view == "map"} == {"place", "random"}
+
+
 def test_tables_by_hand():
     results = asking_page.Results.of(RECORDS, POINTS)
     assert results.sets == ("a", "b")
@@ -44,7 +69,7 @@ def test_the_page_and_its_picture(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     (tmp_path / "pictures").mkdir()
     results = asking_page.Results.of(RECORDS, POINTS)
-    asking_page.write_page({"lens": results, "map": results}, tmp_path)
+    asking_page.write_page({"lens": results, "map": asking_page.Results.of(MAPPED, MAP_POINTS)}, tmp_path)
     text = (tmp_path / "asking.md").read_text()
     assert "gains +0.250 of area with clean answers" in text
     assert "{" not in text
@@ -66,7 +91,7 @@ def test_a_run_and_its_results_are_kept(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 20)
     X = rng.standard_normal((60, 4)) + 4 * np.eye(3, 4)[y]
-    monkeypatch.setattr(bench_asking, "labelled_rows", lambda name, split: (X, y, X, y))
+    monkeypatch.setattr(bench_asking, "labelled_rows", lambda name, split, most: (X, y, X, y))
     monkeypatch.setattr(bench_asking, "N_QUESTIONS", 20)
     monkeypatch.setitem(bench_asking.POINTS, "lens", (0, 10, 20))
     found = bench_asking.run(bench_asking.Task("lens", "toy", 0, 0.0, "placement"))
