@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ import pytest
 
 import pairlens
 from pairlens.io.models import load, save
-from tests.cli.conftest import COMMAND, FIT, IDS, X
+from tests.cli.conftest import COMMAND, FIT, IDS, Outcome, X
 
 
 def has(module: str) -> bool:
@@ -246,14 +248,23 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("change", "arguments", "message"), BAD.values(), ids=BAD.keys())
-def test_bad_input_ends_with_one_line(change, arguments, message, table, shell):
-    import re
+def _ends_with_one_line(name: str, folder: Path, call: Callable[..., Outcome]) -> None:
+    change, arguments, message = BAD[name]
+    change(folder)
+    before = sorted(path.name for path in folder.iterdir())
+    assert re.search(message, call(*arguments).error)
+    assert sorted(path.name for path in folder.iterdir()) == before
 
-    change(table)
-    before = sorted(path.name for path in table.iterdir())
-    assert re.search(message, shell(*arguments).error)
-    assert sorted(path.name for path in table.iterdir()) == before
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_ends_with_one_line(name, table, cli):
+    _ends_with_one_line(name, table, cli)
+
+
+@pytest.mark.parametrize("name", ["wrong ids", "a pickle", "an unknown option"])
+def test_bad_input_of_the_installed_command(name, table, shell):
+    """What the parser, the reader of answers and the reader of models refuse, as a process."""
+    _ends_with_one_line(name, table, shell)
 
 
 def _interrupted(folder: Path, rows: int, number: int) -> tuple[list[Path], int, str]:

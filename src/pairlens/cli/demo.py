@@ -15,7 +15,7 @@ from pairlens.cli._console import tell
 PER_CLASS = 3
 """Must-links and cannot-links for each of the ten digits: 60 pairs."""
 FOLDS = 3
-"""Of the comparison: a map is drawn anew for each."""
+"""A map is drawn anew for each of them."""
 METHODS = ["pairmap", "pairlens", "linear-pairlens", "wbdr", "bwdr", "dsp"]
 
 
@@ -40,8 +40,8 @@ def demo(
     tell(f"{data}: 1,797 handwritten digits of 8 x 8 pixels; what digit each one is, only the answers know.\n")
     _show(f"pairlens pairs sample {data} --labels digit --id id --per-class {PER_CLASS} --out {pairs}")
     sample(data, pairs, labels="digit", id_column="id", per_class=PER_CLASS, seed=seed, overwrite=True)
-    _show(f"pairlens fit {data} --pairs {pairs} --id id --colour digit --out {out}")
-    fit(data, out, pairs=pairs, id_column="id", colour="digit", seed=seed, overwrite=True)
+    _show(f"pairlens fit {data} --pairs {pairs} --id id --colour digit --folds {FOLDS} --out {out}")
+    fit(data, out, pairs=pairs, id_column="id", colour="digit", folds=FOLDS, seed=seed, overwrite=True)
     _show(f"pairlens compare {data} --pairs {pairs} --id id --drop digit --methods {','.join(METHODS)} --folds {FOLDS}")
     compare(data, pairs=pairs, id_column="id", drop=["digit"], methods=METHODS, folds=FOLDS, seed=seed)
     _show(f"pairlens studio {data} --id id --drop digit")
