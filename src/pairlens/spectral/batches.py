@@ -55,8 +55,13 @@ class PairCounts:
     def n_pairs(self) -> int:
         return self.n_must_link + self.n_cannot_link
 
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """None: the rows are gone."""
+        return np.empty(0, dtype=np.int64)
+
     def chunklets(self) -> NDArray[np.int64]:
-        """None: the rows are gone, and what their groups add up to is in the sums."""
+        """None: what their groups add up to is in the sums."""
         return np.empty(0, dtype=np.int64)
 
 
