@@ -17,6 +17,8 @@ import httpx
 import numpy as np
 import pytest
 
+from tests.studio.children import Nursery
+
 pytest.importorskip("starlette", reason="the studio needs starlette: pip install 'pairlens[studio]'")
 pytest.importorskip("uvicorn", reason="the studio needs uvicorn: pip install 'pairlens[studio]'")
 
@@ -101,7 +103,19 @@ def truth(question: dict[str, Any]) -> str:
     return "same" if i == others[0] else "different"
 
 
-def _studios() -> Iterator[Callable[..., Any]]:
+@pytest.fixture(scope="session")
+def quick_children(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Studios of this process get children that have imported everything."""
+    if sys.platform != "linux":  # elsewhere a fork of libraries with threads is not safe
+        yield
+        return
+    nursery = Nursery(tmp_path_factory.mktemp("nursery"))
+    with patch("pairlens.studio.worker.start_child", nursery.child):
+        yield
+    nursery.close()
+
+
+def _studios(quick_children: None) -> Iterator[Callable[..., Any]]:
     """Starts studios in this process, and ends them."""
     from pairlens.studio.rows import rows_from_file
     from pairlens.studio.run import Studio, open_store

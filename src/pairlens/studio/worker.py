@@ -28,6 +28,17 @@ class WorkerError(RuntimeError):
     """A job failed; the message says why."""
 
 
+def start_child() -> subprocess.Popen[bytes]:
+    """A process that waits for jobs."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "pairlens.studio.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        # Ctrl-C reaches every process of the terminal's group; the studio itself ends its children.
+        start_new_session=True,
+    )
+
+
 class Worker:
     """Runs jobs one after the other in a child process.
 
@@ -62,13 +73,7 @@ class Worker:
 
     def _start(self) -> None:
         self._waiting = queue.SimpleQueue()
-        self._child = subprocess.Popen(
-            [sys.executable, "-m", __name__ if __name__ != "__main__" else "pairlens.studio.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            # Ctrl-C reaches every process of the terminal's group; the studio itself ends its children.
-            start_new_session=True,
-        )
+        self._child = start_child()
         threading.Thread(target=self._listen, args=(self._child, self._waiting), daemon=True).start()
         self._send(Future(), self._prepare)
 
@@ -124,7 +129,7 @@ def _read(pipe: IO[bytes] | None) -> Any:
     return pickle.loads(content)
 
 
-def _serve() -> None:
+def serve() -> None:
     """The child's side: a thread reads, so that the end of the pipe is seen in the middle of a job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
@@ -168,4 +173,4 @@ def _named(target: str) -> Callable[..., Any]:
 
 
 if __name__ == "__main__":
-    _serve()
+    serve()
