@@ -1,44 +1,93 @@
 """Many rows: PairLens, PairMap and methods with a neighbour graph beside umap-learn, and what indexes cost in quality.
 
-    python -m benchmarks.bench_scale [peers] [growth] [exact] [million] [new] [--rows N] [--quick]
+    python -m benchmarks.bench_scale [peers] [growth] [exact] [new] [million] [angle]
+                                     [--rows N] [--only METHOD ...] [--missing] [--print] [--to FILE]
 
 Rows have 50 columns: ten groups in eight directions and noise in all of them, which is the hardest case for an index,
-for no column can be left out. Seconds are processor time, which other load on the machine does not change, and in one
-process; wall time stands beside it.
+for no column can be left out; 200 pairs. Every case is measured in a process of its own, with processor and wall time
+of the fit, the largest memory of the process, AUC of fresh pairs and the share of 2,000 rows whose nearest neighbour in
+the view is of their group. Results are appended to a file as they come, benchmarks/results/scale.jsonl unless another
+is named; the tables show the last of each case. ``--missing`` measures only cases that the file does not hold,
+``--print`` none.
 
-peers    umap-learn, LinearPairLens(2), PairLens(5) and PairMap on 100,000 rows, 200 pairs; AUC of fresh pairs and share
-         of 2,000 rows whose nearest neighbour in the view is of their group. umap-learn is compiled beforehand.
-exact    the same lenses with neighbors="exact", for what the index costs in quality.
-growth   25,000, 100,000 and 400,000 rows: the power of n with which the time grows.
-new      20,000 new rows, models of 100,000.
-million  LPP and SODRPaC on 1,000,000 rows, and the angle to the exact result on 50,000.
+peers    umap-learn, LinearPairLens(2), PairLens(5) and PairMap on N = 100,000 rows. umap-learn is compiled beforehand.
+exact    the same methods with neighbors="exact" and "approx", for what the index costs in quality.
+growth   N / 4, N and 4 N rows: the power of n with which the time grows.
+new      20,000 new rows, models of N: the first time and again.
+million  10 N rows: umap-learn, the lenses, PairMap, LPP and SODRPaC.
+angle    LPP and SODRPaC on N / 2 rows: the largest angle between exact and approximate directions.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import resource
+import subprocess
+import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import subspace_angles
-from sklearn.neighbors import NearestNeighbors
 
 from benchmarks.bench_pairlens import blobs
 from benchmarks.measure import report
 from pairlens import LPP, Constraints, LinearPairLens, PairLens, PairMap, SODRPaC
 from pairlens.judging import pair_auc
 
-N_FEATURES, N_PAIRS = 50, 200
-LENSES: dict[str, Callable[..., Any]] = {
-    "LinearPairLens(2)": lambda **how: LinearPairLens(2, random_state=0, **how),
-    "PairLens(5)": lambda **how: PairLens(5, random_state=0, **how),
+N_FEATURES, N_PAIRS, N_NEW = 50, 200, 20_000
+METHODS: dict[str, Callable[[str], Any]] = {
+    "umap-learn": lambda how: _umap(),
+    "LinearPairLens": lambda how: LinearPairLens(2, neighbors=how, random_state=0),
+    "PairLens(5)": lambda how: PairLens(5, neighbors=how, random_state=0),
+    "PairMap": lambda how: PairMap(neighbors=how, random_state=0),
+    "LPP": lambda how: LPP(2, neighbors=how),
+    "SODRPaC": lambda how: SODRPaC(2, neighbors=how),
 }
-GOALS = {"LinearPairLens(2)": 0.2, "PairLens(5)": 0.5, "PairMap": 1.0}
-Line = tuple[str, ...]
+LENSES = ("LinearPairLens", "PairLens(5)", "PairMap")
+GRAPHS = ("LPP", "SODRPaC")
+GOALS = {"LinearPairLens": 0.2, "PairLens(5)": 0.5, "PairMap": 1.0}
+GROWTH_GOAL = 1.2
+RESULTS = Path(__file__).resolve().parent / "results" / "scale.jsonl"
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One measurement.
+
+    Attributes
+    ----------
+    what : {"fit", "new", "angle"}
+    method : str
+        A key of :data:`METHODS`.
+    n : int
+    search : {"auto", "exact", "approx"}
+    """
+
+    what: str
+    method: str
+    n: int
+    search: str = "auto"
+
+    def measure(self) -> Record:
+        """All figures, by name."""
+        warnings.simplefilter("ignore", UserWarning)
+        figures = {"fit": _fit, "new": _new, "angle": _angle}[self.what](self)
+        gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        return {**asdict(self), **figures, "gib": gib}
+
+
+def _umap() -> Any:
+    from umap import UMAP
+
+    UMAP().fit(blobs(1000, N_FEATURES)[0])
+    return UMAP()
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, float, Any]:
@@ -50,6 +99,8 @@ def seconds(call: Callable[[], Any]) -> tuple[float, float, Any]:
 
 def quality(view: NDArray[Any], y: NDArray[np.int64]) -> tuple[float, float]:
     """AUC of 5,000 fresh pairs, and how many of 2,000 rows have a nearest neighbour of their group."""
+    from sklearn.neighbors import NearestNeighbors
+
     fresh = Constraints.from_labels(y, n_pairs=5000, random_state=99)
     some = np.linspace(0, len(y) - 1, 2000).astype(int)
     found = NearestNeighbors(n_neighbors=2, algorithm="brute").fit(view).kneighbors(view[some], return_distance=False)
@@ -57,134 +108,166 @@ def quality(view: NDArray[Any], y: NDArray[np.int64]) -> tuple[float, float]:
     return pair_auc(view, fresh), float(np.mean(y[other] == y[some]))
 
 
-def show(line: Line) -> Line:
-    print("   ", *line, flush=True)
-    return line
-
-
-def peers(n: int) -> dict[str, float]:
-    """Times beside umap-learn."""
-    from umap import UMAP
-
-    X, y = blobs(n, N_FEATURES)
+def _learned(case: Case, X: NDArray[np.float64], y: NDArray[np.int64]) -> tuple[float, float, Any]:
+    """Processor and wall time of a fit, and the model."""
+    model = METHODS[case.method](case.search)
+    if case.method == "umap-learn":
+        return seconds(lambda: model.fit(X))
     pairs = Constraints.from_labels(y, n_pairs=N_PAIRS, random_state=0)
-    UMAP().fit(X[:1000])
-    theirs, wall, view = seconds(lambda: UMAP().fit_transform(X))
-    lines = [show(("umap-learn", f"{theirs:.1f}", f"{wall:.1f}", "1.00", "", *(f"{q:.3f}" for q in quality(view, y))))]
-    figures = {"umap": theirs}
-    for name, make in {**LENSES, "PairMap": lambda: PairMap(random_state=0)}.items():
-        ours, wall, model = seconds(lambda make=make: make().fit(X, constraints=pairs))
-        view = model.embedding_ if name == "PairMap" else model.transform(X)
-        ratio = ours / theirs
-        scores = (f"{q:.3f}" for q in quality(view, y))
-        lines.append(show((name, f"{ours:.1f}", f"{wall:.1f}", f"{ratio:.2f}", f"{GOALS[name]:.1f}", *scores)))
-        figures[f"{name} / umap"] = ratio
-    report(
-        f"{n:,} x {N_FEATURES}, {N_PAIRS} pairs",
-        lines,
-        ("", "processor s", "wall s", "ratio", "goal", "AUC of fresh pairs", "1-NN"),
-    )
-    return figures
+    return seconds(lambda: model.fit(X, constraints=pairs))
 
 
-def exact(n: int) -> dict[str, float]:
-    """What the index costs."""
-    X, y = blobs(n, N_FEATURES)
-    pairs = Constraints.from_labels(y, n_pairs=N_PAIRS, random_state=0)
-    lines, figures = [], {}
-    for name, make in LENSES.items():
-        for how in ("approx", "exact"):
-            ours, wall, model = seconds(lambda make=make, how=how: make(neighbors=how).fit(X, constraints=pairs))
-            auc, near = quality(model.transform(X), y)
-            figures[f"{name} {how} AUC"], figures[f"{name} {how} 1-NN"] = auc, near
-            lines.append(
-                show((name, how, f"{ours:.1f}", f"{wall:.1f}", f"{model.auc_:.3f}", f"{auc:.3f}", f"{near:.3f}"))
-            )
-    report(
-        f"Index against exact search, {n:,} x {N_FEATURES}",
-        lines,
-        ("", "neighbors", "processor s", "wall s", "auc_", "AUC of fresh pairs", "1-NN"),
-    )
-    return figures
+def _fit(case: Case) -> Record:
+    X, y = blobs(case.n, N_FEATURES)
+    processor, wall, model = _learned(case, X, y)
+    # The largest memory is that of the fit: what follows is the benchmark's own.
+    gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    view = model.embedding_ if hasattr(model, "embedding_") else model.transform(X)
+    auc, near = quality(np.asarray(view), y)
+    return {"processor": processor, "wall": wall, "fit_gib": gib, "auc": auc, "near": near}
 
 
-def growth(sizes: tuple[int, ...]) -> dict[str, float]:
-    """Powers of n."""
-    lines, figures = [], {}
-    for name, make in LENSES.items():
-        times = []
-        for n in sizes:
-            X, y = blobs(n, N_FEATURES)
-            pairs = Constraints.from_labels(y, n_pairs=N_PAIRS, random_state=0)
-            times.append(
-                seconds(lambda make=make, X=X, pairs=pairs: make(neighbors="approx").fit(X, constraints=pairs))[0]
-            )
-            show((name, f"{n:,}", f"{times[-1]:.1f}"))
-        power = np.log(times[-1] / times[0]) / np.log(sizes[-1] / sizes[0])
-        figures[f"{name} power"] = float(power)
-        lines.append((name, *(f"{t:.1f}" for t in times), f"n^{power:.2f}"))
-    report("Processor seconds", lines, ("", *(f"n = {n:,}" for n in sizes), "grows as"))
-    return figures
+def _new(case: Case) -> Record:
+    X, y = blobs(case.n + N_NEW, N_FEATURES)
+    model = _learned(case, X[: case.n], y[: case.n])[2]
+    first, first_wall, _ = seconds(lambda: model.transform(X[case.n :]))
+    again, again_wall, _ = seconds(lambda: model.transform(X[case.n :]))
+    return {"first": first, "first_wall": first_wall, "again": again, "again_wall": again_wall}
 
 
-def new(n: int) -> dict[str, float]:
-    """New rows, the first time, with which an index is made, and again."""
-    X, y = blobs(n + 20_000, N_FEATURES)
-    train, fresh = X[:n], X[n:]
-    pairs = Constraints.from_labels(y[:n], n_pairs=N_PAIRS, random_state=0)
-    lines, figures = [], {}
-    for name, model in (
-        ("PairLens(2)", PairLens(2, guard=False, random_state=0)),
-        ("PairLens(5)", LENSES["PairLens(5)"]()),
-    ):
-        model.fit(train, constraints=pairs)
-        first, again = (seconds(lambda model=model: model.transform(fresh))[0] for _ in range(2))
-        figures[f"{name} new"] = again
-        lines.append(show((name, f"{first:.2f}", f"{again:.2f}")))
-    report(f"20,000 new rows, models of {n:,}; processor seconds", lines, ("", "first", "again"))
-    return figures
+def _angle(case: Case) -> Record:
+    from scipy.linalg import subspace_angles
+
+    X, y = blobs(case.n, N_FEATURES)
+    models = [_learned(Case("fit", case.method, case.n, how), X, y)[2] for how in ("exact", "approx")]
+    return {"degrees": float(np.degrees(subspace_angles(*(model.components_.T for model in models)).max()))}
 
 
-def million(n: int) -> dict[str, float]:
-    """Linear methods with a graph of a million rows."""
-    X, y = blobs(n, N_FEATURES)
-    pairs = Constraints.from_labels(y, n_pairs=N_PAIRS, random_state=0)
-    some = min(n, 50_000)
-    few, few_pairs = X[:some], Constraints.from_labels(y[:some], n_pairs=N_PAIRS, random_state=0)
-    lines, figures = [], {}
-    for cls in (LPP, SODRPaC):
-        models = [cls(2, neighbors=how).fit(few, constraints=few_pairs).components_ for how in ("exact", "approx")]
-        angle = float(np.degrees(subspace_angles(models[0].T, models[1].T).max()))
-        ours, wall, _ = seconds(lambda cls=cls: cls(2).fit(X, constraints=pairs))
-        figures |= {f"{cls.__name__} s": ours, f"{cls.__name__} angle": angle}
-        lines.append(show((cls.__name__, f"{ours:.0f}", f"{wall:.0f}", f"{angle:.2f}°")))
-    report(
-        f"{n:,} x {N_FEATURES}", lines, ("", "processor s", "wall s", f"angle to the exact directions at {some:,} rows")
-    )
-    return figures
+def cases(part: str, n: int) -> list[Case]:
+    """The measurements of a part."""
+    if part == "exact":
+        return [Case("fit", name, n, how) for name in LENSES for how in ("approx", "exact")]
+    if part == "growth":
+        return [Case("fit", name, size, "approx") for name in LENSES for size in (n // 4, n, 4 * n)]
+    if part == "new":
+        return [Case("new", name, n) for name in LENSES]
+    if part == "million":
+        return [Case("fit", name, 10 * n) for name in METHODS]
+    if part == "angle":
+        return [Case("angle", name, n // 2) for name in GRAPHS]
+    return [Case("fit", name, n) for name in ("umap-learn", *LENSES)]
 
 
-def main(quick: bool = False, parts: tuple[str, ...] = (), rows: int | None = None) -> dict[str, float]:
-    """Print the tables, and return the figures."""
-    warnings.simplefilter("ignore", UserWarning)
-    n = rows or (30_000 if quick else 100_000)
-    all_parts: dict[str, Callable[[], dict[str, float]]] = {
-        "peers": lambda: peers(n),
-        "exact": lambda: exact(n),
-        "growth": lambda: growth((n // 4, n, 4 * n)),
-        "new": lambda: new(n),
-        "million": lambda: million(10 * n),
-    }
+PARTS = ("peers", "exact", "growth", "new", "million", "angle")
+
+
+def measured(case: Case) -> Record:
+    """Measure in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.bench_scale", "--case", json.dumps(asdict(case))]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def read(path: Path) -> dict[Case, Record]:
+    """The last result of each case."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    records = [json.loads(line) for line in lines]
+    return {Case(*(record[name] for name in Case.__dataclass_fields__)): record for record in records}
+
+
+def show(part: str, n: int, found: dict[Case, Record]) -> dict[str, float]:
+    """Print the table of a part, and return its figures."""
+    rows = [(case, found[case]) for case in cases(part, n) if case in found]
     figures: dict[str, float] = {}
-    for part in parts or tuple(all_parts):
-        figures |= all_parts[part]()
+    if part == "growth":
+        lines = []
+        for name in LENSES:
+            times = {case.n: record["processor"] for case, record in rows if case.method == name}
+            if len(times) > 1:
+                low, high = min(times), max(times)
+                power = float(np.log(times[high] / times[low]) / np.log(high / low))
+                figures[f"{name} power"] = power
+                listed = ", ".join(f"{size:,}: {spent:.1f}" for size, spent in sorted(times.items()))
+                lines.append((name, listed, f"n^{power:.2f}", f"n^{GROWTH_GOAL}"))
+        report("Processor seconds", lines, ("", "rows: seconds", "grows as", "goal"))
+        return figures
+    if part == "new":
+        shown = ("first", "first_wall", "again", "again_wall")
+        lines = [(case.method, *(f"{record[name]:.2f}" for name in shown)) for case, record in rows]
+        figures = {f"{case.method} new": record["first_wall"] for case, record in rows}
+        report(f"{N_NEW:,} new rows, models of {n:,}", lines, ("", "processor s", "wall s", "again", "again, wall s"))
+        return figures
+    if part == "angle":
+        figures = {f"{case.method} angle": record["degrees"] for case, record in rows}
+        report(
+            f"Angle to the exact directions, {n // 2:,} rows", [(k, f"{v:.2f}°") for k, v in figures.items()], ("", "")
+        )
+        return figures
+    theirs = next((record["processor"] for case, record in rows if case.method == "umap-learn"), None)
+    lines = []
+    for case, record in rows:
+        ratio = None if theirs is None else record["processor"] / theirs
+        figures[f"{case.method} {case.search}"] = record["processor"]
+        lines.append(
+            (
+                case.method,
+                case.search,
+                f"{record['processor']:.1f}",
+                f"{record['wall']:.1f}",
+                "" if ratio is None else f"{ratio:.2f}",
+                str(GOALS.get(case.method, "")) if part == "peers" else "",
+                f"{record['fit_gib']:.1f}",
+                f"{record['auc']:.3f}",
+                f"{record['near']:.3f}",
+            )
+        )
+    header = ("", "neighbors", "processor s", "wall s", "ratio", "goal", "GiB", "AUC of fresh pairs", "1-NN")
+    report(f"{part}: {rows[0][0].n if rows else n:,} x {N_FEATURES}, {N_PAIRS} pairs", lines, header)
+    return figures
+
+
+def main(
+    parts: Iterable[str] = PARTS,
+    n: int = 100_000,
+    *,
+    only: tuple[str, ...] = (),
+    missing: bool = False,
+    printing: bool = False,
+    path: Path = RESULTS,
+) -> dict[str, float]:
+    """Measure, print the tables, and return the figures."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figures: dict[str, float] = {}
+    for part in parts:
+        for case in [] if printing else cases(part, n):
+            if (only and case.method not in only) or (missing and case in read(path)):
+                continue
+            print(f"{case.what} {case.method}, {case.n:,} rows, neighbors={case.search!r}", file=sys.stderr, flush=True)
+            record = measured(case)
+            with path.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+        figures |= show(part, n, read(path))
     return figures
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*")
-    parser.add_argument("--rows", type=int)
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--only", nargs="+", default=[], choices=list(METHODS))
+    parser.add_argument("--missing", action="store_true")
+    parser.add_argument("--print", action="store_true", dest="printing")
+    parser.add_argument("--to", type=Path, default=RESULTS)
+    parser.add_argument("--case", help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    main(chosen.quick, tuple(chosen.parts), chosen.rows)
+    if chosen.case:
+        print(json.dumps(Case(**json.loads(chosen.case)).measure()))
+    else:
+        main(
+            chosen.parts or PARTS,
+            chosen.rows,
+            only=tuple(chosen.only),
+            missing=chosen.missing,
+            printing=chosen.printing,
+            path=chosen.to.resolve(),
+        )

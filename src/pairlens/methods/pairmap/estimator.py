@@ -25,7 +25,7 @@ from pairlens.methods.base import PairTransformer
 from pairlens.methods.pairlens import ScaleAware
 from pairlens.methods.pairmap.affinities import attracted, joined, long_range, random_partners, tsne_affinities
 from pairlens.methods.pairmap.evidence import Evidence, evidence_of
-from pairlens.methods.pairmap.landmarks import chosen_landmarks, with_placed
+from pairlens.methods.pairmap.landmarks import LANDMARKS, chosen_landmarks, with_placed
 from pairlens.methods.pairmap.layout import (
     EARLY_ITER,
     MOMENTUM,
@@ -81,11 +81,10 @@ class PairMap(ScaleAware):
         `n_iter`. Of a fitted PairMap, the places that it gives to the rows; if it was fitted to the same rows, what
         depends on them alone is not computed again. One that is not fitted, as :func:`sklearn.base.clone` leaves it,
         is not used.
-    n_landmarks : int or "auto", default="auto"
+    n_landmarks : int, default=10000
         Number of rows that are laid out where there are more: those in pairs, and others drawn evenly. The rest are
-        placed among them, and then all move a little. "auto" lays out all of up to 25,000 rows, and 10,000 of more.
-        Fewer are faster; with one row in four a landmark, groups stay as they are, and of 100 rows one to four get
-        another nearest neighbour (docs/maps.md).
+        placed among them, and then all move a little. Fewer are faster; groups stay as they are, and where they are
+        small and many, some rows get another nearest neighbour (docs/maps.md).
     n_jobs : int or None, default=1
         Threads of the layout. With one, the map is the same every time.
     verbose : int, default=0
@@ -139,7 +138,7 @@ class PairMap(ScaleAware):
         "n_iter": [Interval(Integral, 0, None, closed="left")],
         "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
         "init": ["array-like", PairTransformer, None],
-        "n_landmarks": [Interval(Integral, 3, None, closed="left"), StrOptions({"auto"})],
+        "n_landmarks": [Interval(Integral, 3, None, closed="left")],
         "neighbors": [StrOptions(set(SEARCHES))],
         **ScaleAware._scale_constraints,
         "n_jobs": [Integral, None],
@@ -158,7 +157,7 @@ class PairMap(ScaleAware):
         n_iter: int = N_ITER,
         early_exaggeration_iter: int = EARLY_ITER,
         init: Any = None,
-        n_landmarks: int | str = "auto",
+        n_landmarks: int = LANDMARKS,
         neighbors: str = "auto",
         standardize: bool | str = "auto",
         n_jobs: int | None = 1,

@@ -10,27 +10,26 @@ from pairlens.engines import IntArray
 from pairlens.methods.pairmap.layout import lay_out
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
 
-__all__ = ["chosen_landmarks", "with_placed"]
+__all__ = ["LANDMARKS", "chosen_landmarks", "with_placed"]
 
 Float64 = NDArray[np.float64]
 
-MOST_ROWS, LANDMARKS = 25_000, 10_000
-"""Largest number of rows that are all laid out unless told otherwise, and the number of landmarks of more."""
+LANDMARKS = 10_000
+"""Rows that are laid out unless told otherwise."""
 POLISH = 10
 """Iterations in which all rows move: more change neither groups nor neighbours."""
 EXAGGERATION, MOMENTUM = 1.0, 0.5
 
 
 def chosen_landmarks(
-    n: int, constrained: IntArray, rng: np.random.Generator, n_landmarks: int | str = "auto"
+    n: int, constrained: IntArray, rng: np.random.Generator, wanted: int = LANDMARKS
 ) -> IntArray | None:
-    """Numbers of the landmarks: the rows in pairs, or as many of them as there may be, and others drawn evenly.
+    """Numbers of the landmarks: the rows in pairs, or as many of them as are wanted, and others drawn evenly.
 
-    None if all rows are laid out: as many as `n_landmarks`, or with "auto" up to :data:`MOST_ROWS`.
+    None if all rows are laid out.
     """
-    if n <= (MOST_ROWS if isinstance(n_landmarks, str) else n_landmarks):
+    if n <= wanted:
         return None
-    wanted = LANDMARKS if isinstance(n_landmarks, str) else n_landmarks
     if len(constrained) >= wanted:
         return np.sort(rng.choice(constrained, wanted, replace=False))
     others = np.setdiff1d(np.arange(n), constrained, assume_unique=True)
