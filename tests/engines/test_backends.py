@@ -36,8 +36,15 @@ N = sum(ROW_CHUNKS)
 def cluster():
     """Two processes; started once."""
     with (
-        # A worker that waits for one that was killed should not wait long.
-        dask.config.set({"distributed.comm.timeouts.connect": "2s", "distributed.comm.retry.count": 0}),
+        # A worker that waits for one that was killed should not wait long; the cluster waits for a new one, which on a
+        # busy machine takes longer than the 15 s after which it would go on with one.
+        dask.config.set(
+            {
+                "distributed.comm.timeouts.connect": "2s",
+                "distributed.comm.retry.count": 0,
+                "distributed.deploy.lost-worker-timeout": "10 minutes",
+            }
+        ),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="1GiB"
         ) as cluster,
@@ -141,7 +148,7 @@ def test_a_killed_worker_changes_nothing(cls, table, cluster, tmp_path):
     X, _, pairs = table
     n_chunks = 24
     rows = da.from_array(X, chunks=(N // n_chunks, 12)).map_blocks(slow_chunk, tmp_path, 0.05, meta=X[:0, :0])
-    cluster.wait_for_workers(2)
+    cluster.wait_for_workers(2, timeout=300)
     workers = set(cluster.run(os.getpid).values())
     killed = {}
 

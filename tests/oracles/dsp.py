@@ -121,7 +121,8 @@ def dsp(
     values, vectors = eigh(B)
     keep = values > tol * values[-1]
     whiten = vectors[:, keep] / np.sqrt(values[keep])
-    lam, U = eigh(symmetric(whiten.T @ A @ whiten))
+    inner = symmetric(whiten.T @ A @ whiten)
+    lam, U = eigh(inner) if keep.any() else (np.empty(0), inner)  # scipy before 1.14 refuses an empty matrix
     Z = whiten @ U
     if scaling == "A" and lam.max(initial=0.0) > 0:
         Z = Z / np.sqrt(np.maximum(lam, 1e-12 * lam.max()))

@@ -32,12 +32,14 @@ TOLERANCE = 0.02
 @pytest.fixture(scope="module")
 def cluster():
     with (
+        # A busy machine takes longer to start a new worker than the 15 s after which the cluster would go on with one.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit="1GiB"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.wait_for_workers(2)
+        client.wait_for_workers(2, timeout=300)
         yield client
 
 
@@ -125,7 +127,7 @@ def test_rows_are_not_brought_together(ring, cluster, monkeypatch):
 
 def test_a_killed_worker_changes_nothing(ring, cluster, monkeypatch):
     X, y, known = ring
-    cluster.wait_for_workers(2)
+    cluster.wait_for_workers(2, timeout=300)
     pids = list(cluster.run(os.getpid).values())
     killed = []
 
