@@ -35,6 +35,20 @@ def settled(running):
     raise AssertionError("fits did not end")
 
 
+def test_a_stream_begins_with_the_status(studio, table):
+    """A page whose stream opens after all that there is to tell knows it nevertheless."""
+    running = studio(table)
+    person = Person.enter(link(running))
+    settled(running)
+    with person.client.stream("GET", "/api/events") as reply:
+        lines = iter(reply.iter_lines())
+        assert next(line for line in lines if line.startswith("event:")) == "event: status"
+        status = json.loads(next(lines).removeprefix("data: "))
+    assert status["ready"]
+    assert status["map"]["version"] > 0
+    assert status == person.get("state")["status"]
+
+
 def test_a_repeated_request_is_one_answer(person):
     question = person.question()
     body = {"id": "mine", "question": question["raw"], "answer": "same"}

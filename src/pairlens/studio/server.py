@@ -223,7 +223,8 @@ class Routes:
 
     async def events(self, request: Request) -> Response:
         """The stream of what happens."""
-        return StreamingResponse(self.hub.stream(), media_type="text/event-stream")
+        stream = self.hub.stream(lambda: self._do(self.session.status))
+        return StreamingResponse(stream, media_type="text/event-stream")
 
     def routes(self) -> list[Route]:
         """All of them."""
