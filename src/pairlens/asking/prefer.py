@@ -56,7 +56,7 @@ class _State:
     def plain(self) -> dict[str, Any]:
         return {
             "view": self.ranking.key,
-            "votes": dict(sorted(self.votes.items())),
+            "votes": {pair: list(found) for pair, found in sorted(self.votes.items())},
             "asked": sorted(self.asked),
             "skipped": sorted(self.skipped),
             "audits": list(self.audits),
