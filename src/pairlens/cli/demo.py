@@ -23,7 +23,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for the files of the tour.")] = Path("demo"),
     seed: options.Seed = 0,
 ) -> None:
-    """Fit, compare and report on digits from 60 answered pairs, in about two minutes.
+    """Fit, compare and report on digits from 60 answered pairs, in about a minute.
 
     Writes the table, the pairs and all results to a folder, and shows the commands that do the same.
     """

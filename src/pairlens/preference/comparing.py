@@ -99,8 +99,7 @@ class ComparisonLearner(MetricLearner):
         """All that is said, as quadruplets over `n_samples` rows."""
         known = Quadruplets(n_samples=n_samples)
         if quadruplets is not None:
-            given = over_rows(quadruplets, Quadruplets, n_samples, name="quadruplets", example=QUADRUPLETS)
-            known = known.merge(given, on_conflict="warn") if known.n_quadruplets else given
+            known = over_rows(quadruplets, Quadruplets, n_samples, name="quadruplets", example=QUADRUPLETS)
         if triplets is not None:
             more = over_rows(triplets, Triplets, n_samples, name="triplets", example=TRIPLETS).to_quadruplets()
             known = known.merge(more) if known.n_quadruplets else more
