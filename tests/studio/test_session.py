@@ -41,9 +41,9 @@ def test_a_stream_begins_with_the_status(studio, table):
     person = Person.enter(link(running))
     settled(running)
     with person.client.stream("GET", "/api/events") as reply:
-        lines = iter(reply.iter_lines())
-        assert next(line for line in lines if line.startswith("event:")) == "event: status"
-        status = json.loads(next(lines).removeprefix("data: "))
+        lines = [line for line, _ in zip(reply.iter_lines(), range(4))]
+    assert lines[:3] == ["retry: 1000", "", "event: status"]
+    status = json.loads(lines[3].removeprefix("data: "))
     assert status["ready"]
     assert status["map"]["version"] > 0
     assert status == person.get("state")["status"]
