@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize, sparse
 from sklearn.svm import LinearSVC
 
-from pairlens._threads import fitting_threads
+from pairlens.engines import fitting_threads
 from pairlens.metrics import pairwise_accuracy
 from pairlens.preference.pairs import Pairs
 from pairlens.preference.ranking import accuracy, embedded_ranking, folds, rank_svm

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from pairlens._threads import threads_for
-from pairlens.engines import Rows
+from pairlens.engines import Rows, threads_for
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods.pairlens import FirstStage, exact_means, principal_rows
 from pairlens.supervision import Constraints

@@ -26,14 +26,15 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens._random import as_generator
-from pairlens._threads import blas_threads, one_blas_thread
 from pairlens.engines import (
     LocalProjectedRows,
     ProjectedNeighbors,
     ProjectedScreen,
     Rows,
+    blas_threads,
     column_means,
     evenly_spaced,
+    one_blas_thread,
     pair_squared_distances,
     row_blocks,
     take_rows,

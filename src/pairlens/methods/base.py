@@ -23,7 +23,6 @@ from pairlens._sklearn import (
     check_is_fitted,
     fit_context,
 )
-from pairlens._threads import threads_for
 from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import (
     IntArray,
@@ -35,6 +34,7 @@ from pairlens.engines import (
     project,
     read_ahead,
     rows_to_learn_from,
+    threads_for,
 )
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import pair_auc

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
-from pairlens._threads import fitting_threads
-from pairlens.engines import Rows, checked_rows, column_means, is_dask, take_rows
+from pairlens.engines import Rows, checked_rows, column_means, fitting_threads, is_dask, take_rows
 from pairlens.engines.dask import DaskRows
 from pairlens.exceptions import MissingExtraError
 from pairlens.preference._base import MarginTransformer

@@ -18,9 +18,8 @@ from pairlens._sklearn import (
     TransformerMixin,
     check_is_fitted,
 )
-from pairlens._threads import fitting_threads
 from pairlens._warnings import warn_fallback
-from pairlens.engines import IntArray, Rows, checked_rows, column_means, project
+from pairlens.engines import IntArray, Rows, checked_rows, column_means, fitting_threads, project
 from pairlens.judging import pair_auc
 from pairlens.judging.probability import PairProbabilities
 from pairlens.judging.views import LinearView

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
-from pairlens._threads import fitting_threads
-from pairlens.engines import IntArray, Rows
+from pairlens.engines import IntArray, Rows, fitting_threads
 from pairlens.preference._base import PreferenceEstimator
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.preference.ranking import folds, rank_svm, select

@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
-from pairlens._threads import fitting_threads
 from pairlens._warnings import warn_user
-from pairlens.engines import Rows, checked_rows, project
+from pairlens.engines import Rows, checked_rows, fitting_threads, project
 from pairlens.judging.views import LinearView
 from pairlens.preference._arrays import as_numpy, is_tensor, like
 from pairlens.preference._base import C_PATH, MarginTransformer

@@ -6,15 +6,26 @@ Importing this package registers its implementations of the operations of :mod:`
 from pairlens.engines.local import neighbors, scatter
 from pairlens.engines.local.moments import Moments, merge_moments
 from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen
-from pairlens.engines.local.rows import evenly_spaced, row_blocks
+from pairlens.engines.local.rows import (
+    blas_threads,
+    evenly_spaced,
+    fitting_threads,
+    one_blas_thread,
+    row_blocks,
+    threads_for,
+)
 
 __all__ = [
     "LocalProjectedRows",
     "Moments",
     "ProjectedScreen",
+    "blas_threads",
     "evenly_spaced",
+    "fitting_threads",
     "merge_moments",
     "neighbors",
+    "one_blas_thread",
     "row_blocks",
     "scatter",
+    "threads_for",
 ]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import issparse
 
-from pairlens._threads import blas_threads
 from pairlens.engines import interface
 from pairlens.engines.interface import Neighbors
+from pairlens.engines.local.rows import blas_threads
 from pairlens.engines.local.selection import Criterion, Selected, Tile, blocks, crowding, self_join, spread_sample
 
 Float64 = NDArray[np.float64]

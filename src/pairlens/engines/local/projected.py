@@ -14,7 +14,6 @@ from threading import Lock
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from pairlens._threads import blas_threads
 from pairlens.engines import interface
 from pairlens.engines.interface import IntArray, ProjectedNeighbors, Rows, Span
 from pairlens.engines.local.collapse import Collapsed
@@ -26,6 +25,7 @@ from pairlens.engines.local.neighbors import (
     DistanceScreen,
     MeasuredRows,
 )
+from pairlens.engines.local.rows import blas_threads
 from pairlens.engines.local.selection import Criterion, blocks, crowding, self_join, spread_sample
 
 Float64 = NDArray[np.float64]

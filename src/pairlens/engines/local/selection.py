@@ -32,7 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens._threads import blas_threads, one_blas_thread
+from pairlens.engines.local.rows import blas_threads, one_blas_thread
 
 Floats = NDArray[np.floating]
 Float64 = NDArray[np.float64]

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from pairlens._threads import one_blas_thread
-from pairlens.engines import IntArray, Rows, pair_squared_distances, project, rows_in_memory
+from pairlens.engines import IntArray, Rows, one_blas_thread, pair_squared_distances, project, rows_in_memory
 from pairlens.graphs.nearest import nearest_among
 from pairlens.graphs.walks import NearGraph, near_graph
 from pairlens.kernels.features import KernelFeatures, kernel_features

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from pairlens._threads import one_blas_thread
 from pairlens.engines import (
     FloatArray,
     IntArray,
+    one_blas_thread,
     take_rows,
 )
 from pairlens.graphs.transformation import Generated
