@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 import pairlens
 from pairlens import BWDR, ITML, WBDR, WSDR, Constraints, KernelBWDR, KernelNullSpace, LinearPairLens, PairLens, PairMap
 from pairlens.judging import HeldOutDistances, PairFolds, pair_proba
-from pairlens.judging.probability import PairProbabilities, PairProbability, distance_columns
+from pairlens.judging.held_out import distance_columns
+from pairlens.judging.probability import PairProbabilities, PairProbability
 from pairlens.methods.pairlens import SecondStage
 from tests.estimators import all_estimators
 from tests.oracles import pairmap as oracle

@@ -215,3 +215,24 @@ def _in_order(distances: list[NDArray[np.float64]], pairs: list[NDArray[np.int64
     total = np.zeros((len(distinct), width))
     np.add.at(total, place.ravel(), everything)
     return np.asarray(total / count[:, None])
+
+
+def distance_columns(squared: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Distances in the first 1, 2, 4, ... and all directions.
+
+    Parameters
+    ----------
+    squared : array of shape (n_pairs, n_dims)
+        Squared distances in the first directions, as in :class:`HeldOutDistances`.
+    """
+    n_dims = squared.shape[1]
+    dims = sorted({n_dims, *(2**power for power in range(n_dims.bit_length()) if 2**power <= n_dims)})
+    return np.sqrt(squared[:, np.array(dims) - 1])
+
+
+def pair_weights(known: Constraints) -> NDArray[np.float64]:
+    """Weights of the must-links, then of the cannot-links, smaller where pairs imply one another."""
+    weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
+    # A pair that follows from others counts once: by its weight, or by the limit of two answers a row, never by both.
+    total = float(weight.sum())
+    return np.asarray(weight * min(1.0, PAIRS_PER_ROW * len(known.rows) / total) if total > 0 else weight)

@@ -18,16 +18,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from pairlens._sklearn import check_is_fitted
+from pairlens._warnings import warn_user
+from pairlens.exceptions import SupervisionWarning
 from pairlens.judging.calibration import PairModel, fit_moderated_model
-from pairlens.judging.held_out import PAIRS_PER_ROW, HeldOutDistances, PairFolds, held_out_distances
+from pairlens.judging.held_out import HeldOutDistances, PairFolds, distance_columns, held_out_distances, pair_weights
+from pairlens.judging.scores import CHANCE
+from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
 from pairlens.judging.views import check_paired
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
@@ -37,27 +41,6 @@ Float64 = NDArray[np.float64]
 CALIBRATION_FOLDS = 3
 FEWEST_OF_A_KIND = 3
 """Pairs of a kind below which nothing is calibrated."""
-
-
-def distance_columns(squared: Float64) -> Float64:
-    """Distances in the first 1, 2, 4, ... and all directions.
-
-    Parameters
-    ----------
-    squared : array of shape (n_pairs, n_dims)
-        Squared distances in the first directions, as in :class:`HeldOutDistances`.
-    """
-    n_dims = squared.shape[1]
-    dims = sorted({n_dims, *(2**power for power in range(n_dims.bit_length()) if 2**power <= n_dims)})
-    return np.sqrt(squared[:, np.array(dims) - 1])
-
-
-def pair_weights(known: Constraints) -> Float64:
-    """Weights of the must-links, then of the cannot-links, smaller where pairs imply one another."""
-    weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
-    # A pair that follows from others counts once: by its weight, or by the limit of two answers a row, never by both.
-    total = float(weight.sum())
-    return np.asarray(weight * min(1.0, PAIRS_PER_ROW * len(known.rows) / total) if total > 0 else weight)
 
 
 @dataclass(frozen=True)
@@ -194,6 +177,77 @@ class PairProbabilities:
             f"this {type(self).__name__} is not calibrated: call calibrate(X, constraints=...) after fit, with "
             "must-links and cannot-links. It fits the view three times more, to measure pairs that it did not see."
         )
+
+
+class JudgedByHeldOutPairs(PairProbabilities):
+    """AUC, probabilities and suspicion from the pairs that are held out in fit, and the warnings that follow."""
+
+    n_components_: int
+    _held_out: HeldOutDistances | None
+    _fewest_judged: ClassVar[int]
+    """Pairs of a kind below which none is held out."""
+
+    def suspicious_pairs(self) -> SuspiciousPairs:
+        """The pairs of :meth:`fit`, those that look most like wrong answers first.
+
+        Each pair is judged by views and by models that did not see it. Its suspicion is the probability that the
+        answer is wrong, given the answer and the share of wrong answers that all of them suggest.
+
+        Returns
+        -------
+        SuspiciousPairs
+            With the arrays ``pairs``, ``link`` (+1 or -1) and ``suspicion``, ``to_frame()``, and those that stand out,
+            ``standing_out``: more probably wrong than right.
+        """
+        check_is_fitted(self)
+        if self._held_out is None:
+            raise ValueError(
+                f"suspicious_pairs needs at least {self._fewest_judged} must-links and {self._fewest_judged} "
+                "cannot-links in fit: with fewer, none can be held out and judged by the others."
+            )
+        found = suspicious_pairs(self._held_out, self.n_components_)
+        landmarks = getattr(self, "_landmarks", None)
+        # Of a large dask array some rows are learned from: their numbers there are meant.
+        return found if landmarks is None else replace(found, pairs=landmarks[found.pairs])
+
+    def _warn_without_pairs(self, known: Constraints) -> None:
+        if known.n_pairs == 0:
+            warn_user(
+                f"{type(self).__name__}: no pairs were given, so the view shows the local structure of the rows alone. "
+                "Give must-links and cannot-links by constraints=, or labels by y.",
+                SupervisionWarning,
+            )
+
+    def _judge(self, held_out: HeldOutDistances | None, n_dims: int) -> None:
+        """Keep the AUC of held-out pairs and its standard error."""
+        self._held_out = held_out
+        self.auc_ = self.auc_error_ = float("nan")
+        if held_out is not None:
+            self.auc_ = held_out.auc(min(n_dims, held_out.must.shape[1]))
+            self.auc_error_ = held_out.standard_error(self.auc_)
+
+    def _calibrate_by_held_out(self, held_out: HeldOutDistances | None, variance: NDArray[np.float64]) -> None:
+        """Learn probabilities from pairs that were held out; `variance` is that of each direction of the view."""
+        self._probability = None
+        if held_out is not None and min(len(held_out.must), len(held_out.cannot)) >= FEWEST_OF_A_KIND:
+            self._probability = PairProbability.of(held_out, variance)
+
+    def _why_no_probability(self) -> str:
+        fewest = max(self._fewest_judged, FEWEST_OF_A_KIND)
+        return (
+            f"pair_proba needs at least {fewest} must-links and {fewest} cannot-links in fit: without both kinds, none "
+            "can be held out to learn which distances mean the same."
+        )
+
+    def _warn_of_contradiction(self) -> None:
+        """Say so if held-out pairs are told apart worse than by chance, by more than the noise of few pairs."""
+        if self._held_out is not None and self.auc_ < CHANCE - 2 * self._held_out.margin:
+            warn_user(
+                f"{type(self).__name__}: held-out must-links are longer than held-out cannot-links (AUC "
+                f"{self.auc_:.2f}, where chance is 0.50). Many answers are wrong, or must_link and cannot_link are "
+                "swapped; suspicious_pairs() lists them.",
+                SupervisionWarning,
+            )
 
 
 def pair_proba(view: Any, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:

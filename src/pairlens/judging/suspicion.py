@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from pairlens._optional import require
 from pairlens.engines import IntArray
 from pairlens.judging.calibration import MISTAKES, MISTAKES_PENALTY, fit_with_mistakes, probability_wrong
-from pairlens.judging.held_out import HeldOutDistances
-from pairlens.judging.probability import distance_columns, pair_weights
+from pairlens.judging.held_out import HeldOutDistances, distance_columns, pair_weights
 
 STANDS_OUT = 0.5
 """An answer stands out if it is more probably wrong than right."""

@@ -13,11 +13,10 @@ from pairlens._sklearn import Interval, StrOptions
 from pairlens.engines import Placement, Rows, project
 from pairlens.exceptions import ConflictWarning
 from pairlens.graphs.nearest import SEARCHES
-from pairlens.judging.probability import in_memory
+from pairlens.judging.probability import JudgedByHeldOutPairs, in_memory
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.methods.pairlens.coordinates import LEAST_COORDINATES, ScaleAware, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FEWEST_FOR_FOLDS, FirstStage
-from pairlens.methods.pairlens.judged import JudgedByHeldOutPairs
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints, Triplets
