@@ -40,7 +40,7 @@ from pairlens.engines.torch import TensorRows, TorchProjectedRows, TorchRows, to
 from pairlens.engines.torch import device as torch_device
 from pairlens.engines.torch.collapse import TorchCollapsed
 from pairlens.engines.torch.device import triton_kernels
-from pairlens.graphs.projected import far_graph, near_graph
+from pairlens.graphs.edges import projected_far_graph, projected_near_graph
 from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
 
 K = 5
@@ -147,7 +147,10 @@ def dsp(name: str, X: torch.Tensor, pairs: Constraints, n_components: int, goal:
     )
     _, search, found = seconds(lambda: rows.neighbors(K), 1)
     cannot = pairs.cannot_link
-    graphs = (lambda: near_graph(rows, found), lambda: far_graph(rows, found, cannot, np.ones(len(cannot))))
+    graphs = (
+        lambda: projected_near_graph(rows, found),
+        lambda: projected_far_graph(rows, found, cannot, np.ones(len(cannot))),
+    )
     _, scatter, (A, B) = seconds(lambda: [graph_scatter(tensor, graph()) for graph in graphs], 1)
     _, solve, _ = seconds(lambda: DSP(n_components)._solve(A, B, partial(symmetric_eigen, tensor)), 1)
     with counting_open_rows() as in_float64:

@@ -7,8 +7,15 @@ import pytest
 from scipy import sparse
 from sklearn.manifold._locally_linear import barycenter_kneighbors_graph
 
-from pairlens.graphs.edges import edges_of, nearest_edges, shared_neighbors, weight_matrix
-from pairlens.graphs.weights import default_theta, heat, reconstruction_weights
+from pairlens.graphs.edges import (
+    default_theta,
+    edges_of,
+    heat,
+    nearest_edges,
+    reconstruction_weights,
+    shared_neighbors,
+    weight_matrix,
+)
 
 
 @pytest.fixture

@@ -352,7 +352,7 @@ class TestApproximate:
 
     def test_auto_switches_above_a_number_of_rows(self, blobs, monkeypatch):
         X, _, known = blobs
-        monkeypatch.setattr("pairlens.graphs.projected.EXACT_ROWS", 5000)
+        monkeypatch.setattr("pairlens.graphs.edges.EXACT_ROWS", 5000)
         auto = DSP(3, random_state=0).fit(X, constraints=known)
         approx = DSP(3, neighbors="approx", random_state=0).fit(X, constraints=known)
         np.testing.assert_array_equal(auto.components_, approx.components_)

@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from pairlens import CLPP, CMM, SSDR, Constraints
 from pairlens.datasets import make_subclass_blobs
 from pairlens.exceptions import SupervisionWarning
+from pairlens.graphs.edges import default_theta
 from pairlens.graphs.transformation import transform_constraints
-from pairlens.graphs.weights import default_theta
 from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID, SODRPaC, search
 from pairlens.metrics import cumulative_purity
 from tests.oracles.base import relative_difference, rows_with_tied_neighbours, subspace_angle

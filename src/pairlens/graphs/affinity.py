@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens.engines import IntArray, Rows
-from pairlens.graphs.edges import edges_of, nearest_edges, shared_neighbors, weight_matrix
+from pairlens.graphs.edges import default_theta, edges_of, heat, nearest_edges, shared_neighbors, weight_matrix
 from pairlens.graphs.nearest import nearest_rows
-from pairlens.graphs.weights import default_theta, heat
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import written_pairs
 

@@ -1,17 +1,42 @@
-"""Who is near and who is far, as lists of edges, and as sparse symmetric weight matrices."""
+r"""Edges between rows that are near or far, their weights, and the symmetric weight matrices they make.
+
+Edges of near rows have heat weights, weights that rebuild rows from their neighbours, or the number of neighbours that
+two rows share. The two graphs of DSP join a row with the rows that are nearest in the null space of the must-links and
+with those that are farthest in the input, with weights that fall from 1 at distance 0 to 0 at the largest distance.
+Rows in memory and in dask arrays give CSR matrices; these two graphs of rows in a tensor stay on its device.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import singledispatch
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn import get_config
 
-from pairlens.engines import FloatArray, IntArray, Rows
-from pairlens.graphs.nearest import nearest_rows
+from pairlens.engines import (
+    FloatArray,
+    Graph,
+    IntArray,
+    LocalProjectedRows,
+    ProjectedNeighbors,
+    ProjectedRows,
+    Rows,
+    mean_norm,
+    pair_squared_distances,
+    rebuilding_weights,
+)
+from pairlens.engines.torch import TensorGraph, TorchProjectedRows, torch
+from pairlens.graphs.approximate import approximate_neighbors
+from pairlens.graphs.nearest import nearest_rows, refuse_index
 
+Float64 = NDArray[np.float64]
 Join = Literal["or", "and"]
+
+EXACT_ROWS = 100_000
+"""Rows in memory up to which :func:`projected_neighbors` takes search="auto" for "exact"."""
 
 
 def edges_of(indices: IntArray, *, join: Join = "or") -> NDArray[np.int64]:
@@ -64,3 +89,129 @@ def shared_neighbors(indices: IntArray) -> sparse.csr_matrix:
     # The full product lists @ lists.T is dense around hubs; only the entries on edges are wanted.
     common = np.asarray(lists[edges[:, 0]].multiply(lists[edges[:, 1]]).sum(axis=1)).ravel()
     return weight_matrix(edges, common, n)
+
+
+def default_theta(X: Rows) -> float:
+    """The squared mean norm of the centred rows: the width of the heat kernel unless another is given."""
+    return mean_norm(X) ** 2
+
+
+def heat(X: Rows, edges: IntArray, theta: float | None = None) -> NDArray[np.float64]:
+    r"""Heat weights :math:`\exp(-\|x_i - x_j\|^2 / \theta)` of edges.
+
+    `theta` is :func:`default_theta` unless given; if that is 0, all rows are equal and all weights 1.
+    """
+    if theta is None:
+        theta = default_theta(X)
+    squared = pair_squared_distances(X, edges)
+    return np.exp(-squared / theta) if theta > 0 else np.ones(len(edges))
+
+
+def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3, *, search: str = "auto") -> sparse.csr_matrix:
+    r"""Weights that rebuild each row from its neighbours, as in locally linear embedding.
+
+    Each row of the result sums to 1 and minimises :math:`\|x_i - \sum_j R_{ij} x_j\|^2`, with the local Gram matrix
+    regularised by ``reg`` times its trace.
+
+    References
+    ----------
+    .. [1] S. Roweis, L. Saul, "Nonlinear dimensionality reduction by locally linear embedding", Science 290, 2000.
+    """
+    n = X.shape[0]
+    k = min(n_neighbors, n - 1)
+    indices, _ = nearest_rows(X, k, search=search)
+    weight = rebuilding_weights(X, indices, reg)
+    return sparse.csr_matrix((weight.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+
+
+def projected_neighbors(
+    rows: ProjectedRows, k: int, *, search: str = "auto", random_state: Any = None
+) -> ProjectedNeighbors:
+    """For every row the k nearest in projected distance and the k farthest in input distance.
+
+    Parameters
+    ----------
+    rows : ProjectedRows
+    k : int
+        Between 1 and n - 1.
+    search : {"auto", "exact", "approx"}
+        "approx" takes time that grows nearly as n, for rows in memory; "auto" uses it for more than
+        :data:`EXACT_ROWS` of these.
+    random_state : int, RandomState, Generator or None
+        Seed of the approximate search.
+    """
+    if search == "approx" and not isinstance(rows, LocalProjectedRows):
+        raise refuse_index()
+    if isinstance(rows, LocalProjectedRows) and (search == "approx" or (search == "auto" and rows.n > EXACT_ROWS)):
+        return approximate_neighbors(rows, k, random_state=random_state)
+    # scikit-learn's setting is about the memory of the host.
+    on_device = isinstance(rows, TorchProjectedRows)
+    return rows.neighbors(k, block_bytes=None if on_device else int(get_config()["working_memory"] * 2**20))
+
+
+@singledispatch
+def projected_near_graph(rows: ProjectedRows, found: ProjectedNeighbors) -> Graph:
+    r"""The S of DSP: joins nearest rows, with weights :math:`1 - \hat d / \max \hat d`."""
+    edges = edges_of(found.nearest)
+    distance = np.sqrt(rows.squared_distances(edges[:, 0], edges[:, 1]))
+    return weight_matrix(edges, _falling(distance, found.largest_projected), rows.n)
+
+
+@singledispatch
+def projected_far_graph(
+    rows: ProjectedRows, found: ProjectedNeighbors, cannot_link: IntArray, factor: Float64
+) -> Graph:
+    r"""The R of DSP: joins farthest and cannot-linked rows, with weights :math:`1 - d / \max d`.
+
+    Those of cannot-links are multiplied by their factor.
+    """
+    farthest = edges_of(found.farthest)
+    # Farthest first: of an edge given twice the first counts, and one that is known needs no factor.
+    edges = np.concatenate([farthest, cannot_link])
+    factor = np.concatenate([np.ones(len(farthest)), factor])
+    _, chosen = np.unique(edges[:, 0] * rows.n + edges[:, 1], return_index=True)
+    edges, factor = edges[chosen], factor[chosen]
+    distance = np.sqrt(pair_squared_distances(rows.X, edges))
+    return weight_matrix(edges, factor * _falling(distance, found.largest_input), rows.n)
+
+
+def _falling(distance: Float64, largest: float) -> Float64:
+    return np.maximum(1 - distance / largest, 0.0) if largest > 0 else np.ones(len(distance))
+
+
+@projected_near_graph.register(TorchProjectedRows)
+def _near_on_device(rows: TorchProjectedRows, found: ProjectedNeighbors) -> TensorGraph:
+    left, right = _ends(_edge_keys(found.nearest), rows.n)
+    distance = rows.squared_distances(left, right).sqrt_()
+    return TensorGraph(left, right, _falling_on_device(distance, found.largest_projected))
+
+
+@projected_far_graph.register(TorchProjectedRows)
+def _far_on_device(
+    rows: TorchProjectedRows, found: ProjectedNeighbors, cannot_link: IntArray, factor: Float64
+) -> TensorGraph:
+    keys = _edge_keys(found.farthest)
+    pairs, first = np.unique(cannot_link.astype(np.int64) @ np.array([rows.n, 1]), return_index=True)
+    linked = torch.from_numpy(pairs).to(keys.device)
+    # An edge that is both far and cannot-linked counts once, as a far one.
+    new = ~torch.isin(linked, keys)
+    left, right = _ends(torch.cat([keys, linked[new]]), rows.n)
+    share = torch.cat([torch.ones(len(keys), dtype=torch.float64), torch.from_numpy(factor[first])[new.cpu()]])
+    distance = rows.rows.scale * rows.rows.squared_distances(left, right).sqrt_()
+    return TensorGraph(left, right, share.to(keys.device) * _falling_on_device(distance, found.largest_input))
+
+
+def _edge_keys(indices: Any) -> Any:
+    """Unordered edges of a table of neighbours, each once, as the number ``smaller * n + larger``."""
+    n, k = indices.shape
+    source = torch.arange(n, device=indices.device).repeat_interleave(k)
+    target = indices.reshape(-1)
+    return torch.unique(torch.minimum(source, target) * n + torch.maximum(source, target))
+
+
+def _ends(keys: Any, n: int) -> tuple[Any, Any]:
+    return keys // n, keys % n
+
+
+def _falling_on_device(distance: Any, largest: float) -> Any:
+    return (1 - distance / largest).clamp_(min=0.0) if largest > 0 else torch.ones_like(distance)

@@ -36,15 +36,20 @@ def searches_approximately(X: Rows, search: str, *, n_queries: int | None = None
     """Whether the setting asks for an index of these rows; `n_queries` says how many look for them, if not they."""
     if isinstance(X, EngineRows):
         if search == "approx":
-            raise ValueError(
-                'neighbors="approx" works on NumPy arrays. Give neighbors="exact", or the tensor as X.cpu().numpy().'
-            )
+            raise refuse_index()
         return False
     if search == "approx":
         return bool(X.shape[0] >= FEWEST_INDEXED)
     if search == "exact" or sparse.issparse(X) or X.shape[0] < FEWEST_INDEXED:
         return False
     return bool(X.shape[0] > EXACT_ROWS or (n_queries or 0) * X.shape[0] > EXACT_ROWS**2)
+
+
+def refuse_index() -> ValueError:
+    """What is wrong with an index of rows that are not in memory."""
+    return ValueError(
+        'neighbors="approx" works on NumPy arrays. Give neighbors="exact", or the tensor as X.cpu().numpy().'
+    )
 
 
 def nearest_rows(X: Rows, k: int, *, search: str = "auto") -> tuple[IntArray, Float64]:

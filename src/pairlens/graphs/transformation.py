@@ -23,8 +23,7 @@ from scipy import sparse
 
 from pairlens._warnings import warn_user
 from pairlens.engines import IntArray, Rows, pair_squared_distances
-from pairlens.graphs.edges import nearest_edges
-from pairlens.graphs.weights import default_theta
+from pairlens.graphs.edges import default_theta, nearest_edges
 from pairlens.supervision import Constraints
 
 PORTION = 1 << 23

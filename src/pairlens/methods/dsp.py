@@ -27,7 +27,7 @@ from pairlens.engines import (
     symmetric_eigen,
 )
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
-from pairlens.graphs.projected import far_graph, near_graph, projected_neighbors
+from pairlens.graphs.edges import projected_far_graph, projected_near_graph, projected_neighbors
 from pairlens.kernels.nullspace import delta_to_gamma, gamma_to_delta, median_delta, must_link_null_space
 from pairlens.methods.base import LinearPairTransformer, finite
 from pairlens.spectral.eigen import WHITEN_FLOOR, Matrix, Pencil, symmetric
@@ -203,8 +203,8 @@ class DSP(LinearPairTransformer):
             search=self.neighbors,
             random_state=self.random_state,
         )
-        S = near_graph(projected, found)  # equation 9
-        R = far_graph(projected, found, *cannot_links(known))  # equation 14
+        S = projected_near_graph(projected, found)  # equation 9
+        R = projected_far_graph(projected, found, *cannot_links(known))  # equation 14
         return graph_scatter(space.rows, S), graph_scatter(space.rows, R)
 
     def _solve_in(self, space: RowSpace, known: Constraints) -> Pencil:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from pairlens._deprecation import DEPRECATED, NOT_GIVEN, former_parameter
 from pairlens._sklearn import Interval, StrOptions
 from pairlens.engines import Placement, residual_scatter
+from pairlens.graphs.edges import reconstruction_weights
 from pairlens.graphs.nearest import SEARCHES
-from pairlens.graphs.weights import reconstruction_weights
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.methods.cmm import mean_differences
 from pairlens.spectral.eigen import Matrix, Pencil, difference

@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 
 from pairlens.datasets import make_subclass_blobs
 from pairlens.engines import column_means
-from pairlens.graphs.weights import default_theta
+from pairlens.graphs.edges import default_theta
 from pairlens.judging import pair_auc
 from pairlens.methods.cmm import mean_differences
 from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID, SODRPaC, Terms, held_out_scores

@@ -12,8 +12,8 @@ from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import Placement, Rows
 from pairlens.exceptions import SupervisionWarning
+from pairlens.graphs.edges import default_theta
 from pairlens.graphs.nearest import SEARCHES
-from pairlens.graphs.weights import default_theta
 from pairlens.methods.base import LinearPairTransformer, finite
 from pairlens.methods.sodrpac.criterion import Terms
 from pairlens.methods.sodrpac.search import held_out_scores
