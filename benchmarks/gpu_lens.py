@@ -29,8 +29,7 @@ from scipy.linalg import subspace_angles
 
 from benchmarks.measure import report
 from pairlens import Constraints, LinearPairLens, PairLens
-from pairlens.engines.torch import TensorRows
-from pairlens.graphs.device import device_nearest
+from pairlens.engines.torch import torch_neighbors
 from pairlens.judging import pair_auc
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -82,7 +81,7 @@ def fitted(name: str, lens: Any, X: torch.Tensor, y: NDArray[np.int64], repeats:
 
 def recall(X: torch.Tensor) -> list[tuple[str, str]]:
     """Share of the true neighbours of some rows that the search on the device finds."""
-    took, again, (found, _) = seconds(lambda: device_nearest(TensorRows(X), K), 1)
+    took, again, found = seconds(lambda: torch_neighbors(X, n_nearest=K).nearest, 1)
     exact = X.double()
     squares = exact.square().sum(dim=1)
     shares = []

@@ -126,6 +126,53 @@ def test_rebuilding(X, rows_of):
     )
 
 
+@pytest.mark.parametrize("offset", [None, np.array([1.0, -2.0, 0.5])])
+def test_kernel_features(X, rows_of, offset):
+    rng = np.random.default_rng(0)
+    anchors, combination, gamma = X[rng.choice(N, 20)], rng.standard_normal((20, 3)), engines.median_gamma(X)
+    rows = rows_of(X)
+    assert engines.median_gamma(rows) == gamma
+    squared = ((X[:, None] - anchors) ** 2).sum(axis=2)
+    assert gamma == pytest.approx(1 / np.median(((X[:, None] - X) ** 2).sum(axis=2)[np.triu_indices(N, 1)]))
+    expected = np.exp(-gamma * squared) @ combination - (0.0 if offset is None else offset)
+    for given in (X, rows):
+        found = engines.kernel_product(given, anchors, combination, offset=offset, gamma=gamma)
+        np.testing.assert_allclose(engines.rows_in_memory(found), expected, atol=1e-12)
+
+
+def test_other_kernels_are_for_rows_in_memory(X):
+    combination = np.eye(2)
+    for kernel in ("linear", lambda left, right: left @ right):
+        for rows in (X, on_dask(X)):
+            found = engines.kernel_product(rows, X[:2], combination, kernel=kernel, gamma=None)
+            np.testing.assert_allclose(engines.rows_in_memory(found), X @ X[:2].T)
+    with pytest.raises(ValueError, match=r"kernel='linear' is not computed on a device; give X.cpu\(\)"):
+        engines.kernel_product(
+            engine_rows(torch.from_numpy(X), fitting=True), X[:2], combination, kernel="linear", gamma=None
+        )
+
+
+def test_walks_over_near_rows(X, rows_of):
+    """The last rows repeat: those of scale 0 walk to their duplicates alone."""
+    X[-9:] = X[0]
+    found = engines.neighbors(X, n_nearest=8)
+    nearest, scale = found.nearest[:, :5], found.nearest_distance[:, 6]
+    rows = rows_of(X)
+    here, there = (engines.near_walk(given, nearest, scale, accuracy=1e-12) for given in (X, rows))
+    weight = np.zeros((N, N))
+    for row in range(N):
+        for other in nearest[row]:
+            squared, local = ((X[row] - X[other]) ** 2).sum(), scale[row] * scale[other]
+            weight[row, other] = weight[other, row] = np.exp(-squared / local) if local > 0 else squared == 0
+    np.testing.assert_allclose(here.weights.toarray(), weight, atol=1e-12)
+    walk = weight / weight.sum(axis=1, keepdims=True)
+    inverse = 0.4 * np.linalg.inv(np.eye(N) - 0.6 * walk)
+    for graph, given in ((here, X), (there, rows)):
+        np.testing.assert_array_equal(graph.indices, nearest)
+        np.testing.assert_allclose(engines.rows_in_memory(graph.spread(given, 0.6)), inverse @ X, atol=1e-9)
+        np.testing.assert_allclose(graph.spread_back(X[:, 0].copy(), 0.6), inverse.T @ X[:, 0], atol=1e-9)
+
+
 def test_columns_and_rows_by_number(X):
     rows = on_dask(X)
     order = np.array([399, 0, 5, 5, 90, 91])

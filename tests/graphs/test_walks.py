@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pairlens import Constraints, PairLens
-from pairlens.graphs.walks import near_graph
+from pairlens.graphs.nearest import near_graph
 
 
 def _simplex_and_outlier(exponent: float) -> np.ndarray:

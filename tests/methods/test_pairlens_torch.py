@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pairlens import Constraints, LinearPairLens, PairLens
-from pairlens.graphs.walks import near_graph, spread_over
+from pairlens.graphs.nearest import near_graph
 
 torch = pytest.importorskip("torch")
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
@@ -53,7 +53,9 @@ def test_the_walk_on_a_device_is_that_in_memory(rows, device):
     for ours, theirs in ((here.walk, there.walk), (here.back, there.back)):
         np.testing.assert_allclose(theirs.to_dense().cpu().numpy(), ours.toarray(), atol=1e-12)
     start = np.arange(float(len(X)))
-    np.testing.assert_allclose(spread_over(there.walk, start, 0.5), spread_over(here.walk, start, 0.5), rtol=1e-9)
+    spread = there.spread(TensorRows(torch.from_numpy(start).to(device)), 0.5)
+    np.testing.assert_allclose(np.asarray(spread), here.spread(start, 0.5), rtol=1e-9)
+    np.testing.assert_allclose(there.spread_back(start, 0.5), here.spread_back(start, 0.5), rtol=1e-9)
 
 
 def test_an_index_is_for_arrays(rows):

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from pairlens import Constraints, KernelBWDR, PairLens, PairMap
 from pairlens.engines import neighbors
 from pairlens.exceptions import SupervisionWarning
-from pairlens.graphs.walks import near_graph
+from pairlens.graphs.nearest import near_graph
 from pairlens.methods.pairmap import estimator as module
 from pairlens.methods.pairmap import landmarks
 from pairlens.methods.pairmap.affinities import long_range, neighbor_affinities, perplexity_weights, random_partners

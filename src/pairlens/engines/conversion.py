@@ -8,7 +8,7 @@ import numpy as np
 
 from pairlens._sklearn import DTYPES, validate_data
 from pairlens.engines.config import settings
-from pairlens.engines.interface import EngineRows, Rows
+from pairlens.engines.types import EngineRows, Rows
 
 
 def checked_rows(

@@ -18,160 +18,29 @@ Results are NumPy arrays in float64, except that :func:`project` gives the kind 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
 from functools import singledispatch
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pairlens.engines.types import (
+    Float64,
+    FloatArray,
+    Graph,
+    IntArray,
+    Kernel,
+    NearGraph,
+    Neighbors,
+    Placement,
+    ProjectedRows,
+    Rows,
+    Span,
+)
+
 P = ParamSpec("P")
 R = TypeVar("R")
-
-FloatArray: TypeAlias = NDArray[np.floating[Any]]
-Float64: TypeAlias = NDArray[np.float64]
-IntArray: TypeAlias = NDArray[np.integer[Any]]
-Rows: TypeAlias = Any
-"""A dense array or a CSR matrix of rows, or :class:`EngineRows`."""
-Graph: TypeAlias = Any
-"""Weights of pairs of rows: a symmetric CSR matrix, or :class:`~pairlens.engines.torch.TensorGraph` of a tensor."""
-
-
-class Placement(Enum):
-    """Where the rows may be that a method learns from."""
-
-    COLLECTED = "collected"
-    """In the memory of this process, all of them: dask arrays are collected, up to the setting `gather_bytes`."""
-    MEMORY = "memory"
-    """In the memory of this process; landmarks represent the rows of a large dask array."""
-    DEVICE = "device"
-    """On one machine: in memory, or in a tensor on any device."""
-    ANYWHERE = "anywhere"
-    """On any number of machines: the method touches its rows by the operations of this module only."""
-    ANYWHERE_SEARCHED = "anywhere, searched"
-    """The same, and all rows are compared with all: above the setting `exact_rows`, landmarks represent the rows of a
-    dask array."""
-
-
-class EngineRows:
-    """Rows that are not an array in this process's memory, with as much of an array's interface as methods use.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    dtype : numpy.dtype
-        float32 or float64.
-    """
-
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-
-    @property
-    def itemsize(self) -> int:
-        return int(self.dtype.itemsize)
-
-    @property
-    def header(self) -> Any:
-        """Something with the same columns that scikit-learn can check: number and names of the features."""
-        return np.broadcast_to(np.zeros(1), (1, self.shape[1]))
-
-
-@dataclass(frozen=True)
-class Neighbors:
-    """Nearest and farthest rows of each row, best first; None for a side that was not asked for.
-
-    Attributes
-    ----------
-    nearest : int array of shape (n, n_nearest) or None
-        Indices of the nearest rows, in ascending order of distance.
-    nearest_distance : float64 array of shape (n, n_nearest) or None
-        Their Euclidean distances.
-    farthest : int array of shape (n, n_farthest) or None
-        Indices of the farthest rows, in descending order of distance.
-    farthest_distance : float64 array of shape (n, n_farthest) or None
-        Their Euclidean distances.
-    """
-
-    nearest: NDArray[np.int64] | None
-    nearest_distance: Float64 | None
-    farthest: NDArray[np.int64] | None
-    farthest_distance: Float64 | None
-
-
-@dataclass(frozen=True)
-class ProjectedNeighbors:
-    """Who is near in the projected kernel distance and who is far in the input.
-
-    Attributes
-    ----------
-    nearest : int array or tensor of shape (n, k)
-        The nearest rows of each row in projected distance, nearest first.
-    farthest : int array or tensor of shape (n, k)
-        The farthest rows of each row in input distance, farthest first.
-    largest_projected, largest_input : float
-        The largest of all projected and of all input distances.
-    """
-
-    nearest: Any
-    farthest: Any
-    largest_projected: float
-    largest_input: float
-
-
-class Span(Protocol):
-    r"""The span of must-link differences in the feature space of a kernel.
-
-    :class:`~pairlens.kernels.nullspace.NullSpace` is one. The coordinates of rows X are
-    ``K(X - shift, points) @ combination`` with the kernel :math:`K(x, y) = \exp(-\gamma \|x - y\|^2)`.
-    """
-
-    @property
-    def points(self) -> Rows: ...
-
-    @property
-    def combination(self) -> Float64: ...
-
-    @property
-    def shift(self) -> Float64 | None: ...
-
-    @property
-    def gamma(self) -> float | None: ...
-
-    @property
-    def rank(self) -> int: ...
-
-    def coordinates(self, X: Rows) -> Float64:
-        """Coordinates F, of shape (n, rank), of rows in memory."""
-
-
-class ProjectedRows(Protocol):
-    r"""Rows with the input distance d and the distance :math:`\hat d` that is left outside of a :class:`Span`."""
-
-    @property
-    def X(self) -> Rows: ...
-
-    @property
-    def n(self) -> int: ...
-
-    @property
-    def remaining(self) -> Float64:
-        r"""The projected kernel of each row with itself, :math:`\hat K(x, x)`."""
-
-    def squared_distances(self, rows: Any, cols: Any) -> Any:
-        r"""Squared projected distances :math:`\hat d^2` of pairs of rows; 0 for must-linked and for identical rows.
-
-        Row numbers and distances are NumPy arrays, or tensors on the device of a tensor.
-        """
-
-    def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
-        """For every row the k nearest in projected distance and the k farthest in input distance, exactly.
-
-        Rows whose squared projected distances agree to about 1e-9 (less, if all are small because the kernel is wide)
-        come in the order of their input distance, then of their index; input distances are compared as in
-        :func:`neighbors`. `block_bytes` bounds the working memory; the result does not depend on it.
-        """
 
 
 class Operation(Protocol[P, R]):
@@ -328,6 +197,30 @@ def symmetric_eigen(X: Rows, A: Float64) -> tuple[Float64, Float64]:
     raise NotImplementedError
 
 
+@operation
+def kernel_product(
+    X: Rows,
+    anchors: Rows,
+    combination: Float64,
+    *,
+    offset: Float64 | None = None,
+    kernel: Kernel = "rbf",
+    gamma: float | None,
+) -> Rows:
+    """Combinations of the kernel at few rows in memory, ``K(X, anchors) @ combination - offset``, as rows in float64.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or EngineRows of shape (n, n_features)
+    anchors : array or CSR matrix of shape (n_anchors, n_features)
+    combination : array of shape (n_anchors, n_columns)
+    offset : array of shape (n_columns,), optional
+    kernel, gamma
+        As for :func:`sklearn.metrics.pairwise.pairwise_kernels`; of rows in a tensor "rbf" alone.
+    """
+    raise NotImplementedError
+
+
 # Scatters
 
 
@@ -404,6 +297,12 @@ def pair_squared_distances(X: Rows, pairs: IntArray) -> Float64:
 
 
 @operation
+def median_gamma(X: Rows) -> float:
+    """One over the median squared distance of up to 1,000 evenly spaced rows; 1 if they are all equal."""
+    raise NotImplementedError
+
+
+@operation
 def rebuilding_weights(X: Rows, indices: IntArray, reg: float) -> Float64:
     r"""Weights, of shape (n, k), with which neighbours rebuild each row: they minimise
     :math:`\|x_i - \sum_j r_j x_j\|^2` and sum to 1.
@@ -452,6 +351,23 @@ def neighbors(X: Rows, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: 
     >>> found = neighbors(np.array([[0.0], [1.0], [3.0], [7.0]]), n_nearest=1, n_farthest=1)
     >>> found.nearest.ravel(), found.farthest_distance.ravel()
     (array([1, 0, 1, 2]), array([7., 6., 4., 7.]))
+    """
+    raise NotImplementedError
+
+
+@operation
+def near_walk(X: Rows, nearest: IntArray, scale: Float64, *, accuracy: float) -> NearGraph:
+    r"""The graph of near rows with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, and the random walk over it.
+
+    Parameters
+    ----------
+    X : array or EngineRows of shape (n, n_features)
+    nearest : int array of shape (n, k)
+        Near rows of each row.
+    scale : array of shape (n,)
+        The s. Rows of scale 0 have full weight to their duplicates and none to others.
+    accuracy : float
+        To which relative accuracy the walk will be followed.
     """
     raise NotImplementedError
 

@@ -30,7 +30,7 @@ from pairlens.engines import (
 )
 from pairlens.engines.torch import TensorGraph, TorchProjectedRows, torch
 from pairlens.graphs.approximate import approximate_neighbors
-from pairlens.graphs.nearest import nearest_rows, refuse_index
+from pairlens.graphs.nearest import NO_INDEX, nearest_rows
 
 Float64 = NDArray[np.float64]
 Join = Literal["or", "and"]
@@ -141,7 +141,7 @@ def projected_neighbors(
         Seed of the approximate search.
     """
     if search == "approx" and not isinstance(rows, LocalProjectedRows):
-        raise refuse_index()
+        raise ValueError(NO_INDEX)
     if isinstance(rows, LocalProjectedRows) and (search == "approx" or (search == "auto" and rows.n > EXACT_ROWS)):
         return approximate_neighbors(rows, k, random_state=random_state)
     # scikit-learn's setting is about the memory of the host.

@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens._warnings import warn_user
-from pairlens.engines import EngineRows, IntArray, Rows, neighbors, row_blocks
+from pairlens.engines import (
+    EXACT_SPREAD,
+    ROUGH_SPREAD,
+    EngineRows,
+    IntArray,
+    NearGraph,
+    Rows,
+    near_walk,
+    neighbors,
+    row_blocks,
+)
 from pairlens.exceptions import ApproximationWarning, MissingExtraError
 from pairlens.graphs.index import RowIndex
 
@@ -25,7 +35,11 @@ EXACT_ROWS = 25_000
 """Rows in memory up to which neighbors="auto" means "exact"."""
 FEWEST_INDEXED = 1000
 """Rows below which an index costs more than it saves: even "approx" compares them all."""
+SCALE_NEIGHBOR = 7
+"""The neighbour whose distance is the local scale of the weights of near rows."""
 SEARCHES = ("auto", "exact", "approx")
+NO_INDEX = 'neighbors="approx" works on NumPy arrays. Give neighbors="exact", or the tensor as X.cpu().numpy().'
+"""What is wrong with an index of rows that are not in memory."""
 FEWEST_RECALL = 0.95
 """Recall below which an index is given up, and the search is exact."""
 COMPARED = 2e9
@@ -36,20 +50,13 @@ def searches_approximately(X: Rows, search: str, *, n_queries: int | None = None
     """Whether the setting asks for an index of these rows; `n_queries` says how many look for them, if not they."""
     if isinstance(X, EngineRows):
         if search == "approx":
-            raise refuse_index()
+            raise ValueError(NO_INDEX)
         return False
     if search == "approx":
         return bool(X.shape[0] >= FEWEST_INDEXED)
     if search == "exact" or sparse.issparse(X) or X.shape[0] < FEWEST_INDEXED:
         return False
     return bool(X.shape[0] > EXACT_ROWS or (n_queries or 0) * X.shape[0] > EXACT_ROWS**2)
-
-
-def refuse_index() -> ValueError:
-    """What is wrong with an index of rows that are not in memory."""
-    return ValueError(
-        'neighbors="approx" works on NumPy arrays. Give neighbors="exact", or the tensor as X.cpu().numpy().'
-    )
 
 
 def nearest_rows(X: Rows, k: int, *, search: str = "auto") -> tuple[IntArray, Float64]:
@@ -72,6 +79,38 @@ def nearest_rows(X: Rows, k: int, *, search: str = "auto") -> tuple[IntArray, Fl
     assert found.nearest is not None
     assert found.nearest_distance is not None
     return found.nearest, found.nearest_distance
+
+
+def listed_pairs(nearest: IntArray) -> IntArray:
+    """Each row with every row that it lists, of shape (n * k, 2); `nearest` has the lists, of shape (n, k)."""
+    n, k = nearest.shape
+    return np.column_stack([np.repeat(np.arange(n), k), nearest.ravel()])
+
+
+def near_graph(
+    rows: Rows,
+    n_neighbors: int,
+    *,
+    search: str = "auto",
+    found: tuple[IntArray, NDArray[np.float64]] | None = None,
+) -> NearGraph:
+    r"""Nearest neighbours with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, :math:`s_i` the distance to the 7th.
+
+    Parameters
+    ----------
+    rows : array of shape (n, p), or TensorRows
+    n_neighbors : int
+    search : {"auto", "exact", "approx"}
+        As the parameter `neighbors` of the methods.
+    found : tuple of arrays, optional
+        What :func:`nearest_rows` has found by that search, if somebody looked for at least `n_neighbors` and 7 of them.
+    """
+    n = rows.shape[0]
+    k = min(n_neighbors, n - 1)
+    scaling = min(SCALE_NEIGHBOR, n - 1)
+    nearest, distance = nearest_rows(rows, max(k, scaling), search=search) if found is None else found
+    accuracy = ROUGH_SPREAD if searches_approximately(rows, search) else EXACT_SPREAD
+    return near_walk(rows, nearest[:, :k], distance[:, scaling - 1], accuracy=accuracy)
 
 
 def _index_of(rows: NDArray[Any], k: int, search: str) -> RowIndex | None:

@@ -8,20 +8,14 @@ kept, the features are kernel principal components.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import Rows, evenly_spaced, row_blocks, rows_in_memory
-from pairlens.engines.torch import TensorRows, chunks, torch, working_bytes
+from pairlens.engines import Kernel, Rows, evenly_spaced, kernel_matrix, kernel_product, median_gamma, rows_in_memory
 from pairlens.spectral.eigen import range_basis
 
-Kernel = str | Callable[..., Any]
-
-MEDIAN_ROWS = 1000
 ANCHORS = 2000
 """Rows up to which kernel features are exact; of more rows, this many evenly spaced ones are the anchors."""
 KERNEL_TOLERANCE = 1e-12
@@ -38,31 +32,11 @@ class KernelFeatures:
     kernel: Kernel
     gamma: float | None
 
-    def __call__(self, X: Rows) -> Any:
+    def __call__(self, X: Rows) -> Rows:
         """Features of rows: an array, or rows on the device of a tensor."""
-        if isinstance(X, TensorRows):
-            return self._on_device(X)
-        result = np.empty((X.shape[0], self.combination.shape[1]))
-        for block in row_blocks(X.shape[0], 8 * self.anchors.shape[0]):
-            similarity = kernel_matrix(X[block], self.anchors, self.kernel, self.gamma)
-            result[block] = similarity @ self.combination - self.offset
-        return result
-
-    def _on_device(self, X: TensorRows) -> TensorRows:
-        if self.kernel != "rbf" or self.gamma is None:
-            raise ValueError(f"kernel={self.kernel!r} is not computed on a device; give X.cpu().numpy().")
-        values = X.tensor.double()
-        anchors, combination, offset = (
-            torch.from_numpy(np.ascontiguousarray(part, dtype=np.float64)).to(values.device)
-            for part in (self.anchors, self.combination, self.offset)
+        return kernel_product(
+            X, self.anchors, self.combination, offset=self.offset, kernel=self.kernel, gamma=self.gamma
         )
-        squares = anchors.square().sum(dim=1)
-        result = torch.empty((len(values), combination.shape[1]), dtype=torch.float64, device=values.device)
-        for part in chunks(len(values), max(256, working_bytes(values.device) // (32 * len(anchors)))):
-            rows = values[part]
-            squared = torch.addmm(squares, rows, anchors.T, alpha=-2).add_(rows.square().sum(dim=1, keepdim=True))
-            result[part] = squared.clamp_(min=0).mul_(-self.gamma).exp_() @ combination - offset
-        return TensorRows(result)
 
 
 def kernel_features(
@@ -93,23 +67,3 @@ def kernel_features(
     combination = vectors / np.sqrt(values)
     # The other two terms of a centred kernel are the same for all anchors, which these combinations do not feel.
     return KernelFeatures(anchors, combination, mean @ combination, kernel, width)
-
-
-def kernel_matrix(X: Rows, Y: Rows, kernel: Kernel, gamma: float | None) -> NDArray[np.float64]:
-    """The kernel between two sets of rows, in float64."""
-    from sklearn.metrics.pairwise import pairwise_kernels
-
-    left, right = X.astype(np.float64), Y.astype(np.float64)
-    if callable(kernel):
-        return np.asarray(pairwise_kernels(left, right, metric=kernel), dtype=np.float64)
-    return np.asarray(pairwise_kernels(left, right, metric=kernel, filter_params=True, gamma=gamma))
-
-
-def median_gamma(X: Rows) -> float:
-    """One over the median squared distance of up to 1,000 evenly spaced rows; 1 if they are all equal."""
-    from sklearn.metrics.pairwise import euclidean_distances
-
-    rows = rows_in_memory(X, evenly_spaced(X.shape[0], MEDIAN_ROWS)).astype(np.float64)
-    squared = euclidean_distances(rows, squared=True)
-    median = float(np.median(squared[np.triu_indices_from(squared, 1)]))
-    return 1.0 / median if median > 0 else 1.0

@@ -25,9 +25,17 @@ from scipy import sparse
 from scipy.linalg import helmert
 
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows, evenly_spaced, row_blocks, rows_in_memory
+from pairlens.engines import (
+    IntArray,
+    Kernel,
+    Rows,
+    evenly_spaced,
+    kernel_matrix,
+    median_gamma,
+    row_blocks,
+    rows_in_memory,
+)
 from pairlens.exceptions import ApproximationWarning
-from pairlens.kernels.features import Kernel, kernel_matrix, median_gamma
 from pairlens.spectral.eigen import range_basis
 
 MAX_LINKED = 2000

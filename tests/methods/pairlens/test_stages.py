@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from pairlens import Constraints, KernelBWDR, LinearPairLens, PairLens
+from pairlens.engines import spread_over
 from pairlens.exceptions import SupervisionWarning
-from pairlens.graphs.walks import near_graph, spread_over
+from pairlens.graphs.nearest import near_graph
 from pairlens.judging import auc_standard_error
 from pairlens.methods.pairlens import PairProblem, second_stage
 from tests.methods.pairlens.cases import LENSES, assert_same_up_to_sign, lists, oracle_folds, quiet, real_part

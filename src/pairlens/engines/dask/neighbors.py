@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from pairlens.engines import interface
 from pairlens.engines.config import settings
 from pairlens.engines.dask.rows import Block, DaskRows, compute, task, tree
-from pairlens.engines.interface import Neighbors
 from pairlens.engines.local.neighbors import DistanceScreen, MeasuredRows, check_counts
 from pairlens.engines.local.selection import Criterion, kth_bound, true_places
+from pairlens.engines.types import Neighbors
 
 TILE_BYTES = 1 << 24
 CHUNK_ROWS = 8192

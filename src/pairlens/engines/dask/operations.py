@@ -19,11 +19,11 @@ from pairlens.engines import interface
 from pairlens.engines.config import settings
 from pairlens.engines.dask.neighbors import CHUNK_ROWS
 from pairlens.engines.dask.rows import Block, DaskRows, check_finite, compute, take_chunk, task, tree
-from pairlens.engines.interface import Float64, FloatArray, Graph, IntArray, Placement, Rows
 from pairlens.engines.local import rows as local_rows
 from pairlens.engines.local import scatter
 from pairlens.engines.local.rows import evenly_spaced, row_blocks
 from pairlens.engines.local.scatter import rebuilding_graph, solve_local
+from pairlens.engines.types import Float64, FloatArray, Graph, IntArray, Kernel, Placement, Rows
 from pairlens.exceptions import ApproximationWarning
 
 MOST_MEETINGS = 20_000
@@ -124,6 +124,21 @@ def along(X: DaskRows, directions: Float64, *, origin: Float64 | None = None) ->
 @interface.rescaled.register(DaskRows)
 def rescaled(X: DaskRows, *, offset: Float64 | None = None, scale: Float64 | float) -> DaskRows:
     return DaskRows(_mapped(X, local_rows.rescaled, X.shape[1], dtype=np.dtype(np.float64), offset=offset, scale=scale))
+
+
+@interface.kernel_product.register(DaskRows)
+def kernel_product(
+    X: DaskRows,
+    anchors: Block,
+    combination: Float64,
+    *,
+    offset: Float64 | None = None,
+    kernel: Kernel = "rbf",
+    gamma: float | None,
+) -> DaskRows:
+    how: dict[str, Any] = {"offset": offset, "kernel": kernel, "gamma": gamma}
+    width, dtype = combination.shape[1], np.dtype(np.float64)
+    return DaskRows(_mapped(X, local_rows.kernel_product, width, anchors, combination, dtype=dtype, **how))
 
 
 @interface.unit_variance.register(DaskRows)

@@ -18,9 +18,9 @@ from pairlens.engines.dask import neighbors as dask_neighbors
 from pairlens.engines.dask.neighbors import Euclid, Points, Screened, meet_all, unit_of
 from pairlens.engines.dask.operations import equal_pairs, pair_squared_distances
 from pairlens.engines.dask.rows import Block, DaskRows, compute, task
-from pairlens.engines.interface import Float64, IntArray, ProjectedNeighbors, Span
 from pairlens.engines.local.collapse import Collapsed
 from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen, check_k
+from pairlens.engines.types import Float64, IntArray, ProjectedNeighbors, Span
 
 Index = NDArray[np.int64]
 
@@ -96,7 +96,7 @@ class DaskProjectedRows:
         return np.where(pairs[:, 0] == pairs[:, 1], 0.0, 2 * np.maximum(halved, 0.0))
 
     def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
-        """See :meth:`pairlens.engines.interface.ProjectedRows.neighbors`: the same rows as in memory, ties included."""
+        """See :meth:`pairlens.engines.types.ProjectedRows.neighbors`: the same rows as in memory, ties included."""
         check_k(k, self.n)
         assert self.space.gamma is not None
         n_listed = min(k, self.groups.n_groups - 1)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens.engines.config import settings
-from pairlens.engines.interface import EngineRows, IntArray
 from pairlens.engines.local.moments import Moments, merge_moments
+from pairlens.engines.types import EngineRows, IntArray
 
 FAN_IN = 8
 """Partial results that one task merges."""

@@ -10,22 +10,28 @@ from pairlens.engines.local.rows import (
     blas_threads,
     evenly_spaced,
     fitting_threads,
+    kernel_matrix,
     one_blas_thread,
     row_blocks,
     threads_for,
 )
+from pairlens.engines.local.walks import EXACT_SPREAD, ROUGH_SPREAD, spread_over
 
 __all__ = [
+    "EXACT_SPREAD",
+    "ROUGH_SPREAD",
     "LocalProjectedRows",
     "Moments",
     "ProjectedScreen",
     "blas_threads",
     "evenly_spaced",
     "fitting_threads",
+    "kernel_matrix",
     "merge_moments",
     "neighbors",
     "one_blas_thread",
     "row_blocks",
     "scatter",
+    "spread_over",
     "threads_for",
 ]

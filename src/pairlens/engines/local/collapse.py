@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from pairlens.engines.interface import EngineRows, IntArray, Rows, neighbors, pair_squared_distances
+from pairlens.engines.interface import neighbors, pair_squared_distances
 from pairlens.engines.local.rows import row_blocks
+from pairlens.engines.types import EngineRows, IntArray, Rows
 
 Index = NDArray[np.int64]
 

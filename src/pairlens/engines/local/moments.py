@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.interface import IntArray, Rows, column_means, take_rows, varying_columns, weighted_scatter
+from pairlens.engines.interface import column_means, take_rows, varying_columns, weighted_scatter
+from pairlens.engines.types import IntArray, Rows
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import issparse
 
 from pairlens.engines import interface
-from pairlens.engines.interface import Neighbors
 from pairlens.engines.local.rows import blas_threads
 from pairlens.engines.local.selection import Criterion, Selected, Tile, blocks, crowding, self_join, spread_sample
+from pairlens.engines.types import Neighbors
 
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]

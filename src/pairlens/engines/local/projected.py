@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from pairlens.engines import interface
-from pairlens.engines.interface import IntArray, ProjectedNeighbors, Rows, Span
 from pairlens.engines.local.collapse import Collapsed
 from pairlens.engines.local.neighbors import (
     DEFAULT_BLOCK_BYTES,
@@ -27,6 +26,7 @@ from pairlens.engines.local.neighbors import (
 )
 from pairlens.engines.local.rows import blas_threads
 from pairlens.engines.local.selection import Criterion, blocks, crowding, self_join, spread_sample
+from pairlens.engines.types import IntArray, ProjectedNeighbors, Rows, Span
 
 Float64 = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -126,7 +126,7 @@ class LocalProjectedRows:
         return max(QUANTUM * self._unit, SMALLEST_QUANTUM)
 
     def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
-        """See :meth:`pairlens.engines.interface.ProjectedRows.neighbors`.
+        """See :meth:`pairlens.engines.types.ProjectedRows.neighbors`.
 
         The result depends neither on blocks nor on threads. Memory beyond X, F and the result is at most
         ``block_bytes + 16 n (2 k + 40)`` bytes (576 MiB by default), as long as ``block_bytes`` is enough for blocks of

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from pairlens.engines import interface
-from pairlens.engines.interface import Float64, FloatArray, IntArray, Placement, Rows
+from pairlens.engines.types import Float64, FloatArray, IntArray, Kernel, Placement, Rows
 
+MEDIAN_ROWS = 1000
+"""Rows that the median distance is taken of."""
 BLOCK_BYTES = 1 << 23
 """Bytes of one row block: large enough for BLAS to run at speed, small enough to stay near the cores."""
 SMALL_PRODUCT = 20_000_000
@@ -187,6 +189,44 @@ def centred_product(left: Rows, right: Rows, centre: Float64) -> Float64:
 def symmetric_eigen(_X: Rows, A: Float64) -> tuple[Float64, Float64]:
     values, vectors = linalg.eigh(A, check_finite=False)
     return values[::-1], vectors[:, ::-1]
+
+
+@interface.kernel_product.register(object)
+def kernel_product(
+    X: Rows,
+    anchors: Rows,
+    combination: Float64,
+    *,
+    offset: Float64 | None = None,
+    kernel: Kernel = "rbf",
+    gamma: float | None,
+) -> Rows:
+    result = np.empty((X.shape[0], combination.shape[1]))
+    for block in row_blocks(X.shape[0], 8 * anchors.shape[0]):
+        product = kernel_matrix(X[block], anchors, kernel, gamma) @ combination
+        result[block] = product if offset is None else product - offset
+    return result
+
+
+def kernel_matrix(X: Rows, Y: Rows, kernel: Kernel, gamma: float | None) -> Float64:
+    """The kernel between two sets of rows in memory, in float64."""
+    from sklearn.metrics.pairwise import pairwise_kernels
+
+    left, right = X.astype(np.float64), Y.astype(np.float64)
+    if callable(kernel):
+        return np.asarray(pairwise_kernels(left, right, metric=kernel), dtype=np.float64)
+    return np.asarray(pairwise_kernels(left, right, metric=kernel, filter_params=True, gamma=gamma))
+
+
+@interface.median_gamma.register(object)
+def median_gamma(X: Rows) -> float:
+    """The rows that it takes are few: they are fetched from wherever they are."""
+    from sklearn.metrics.pairwise import euclidean_distances
+
+    rows = interface.rows_in_memory(X, evenly_spaced(X.shape[0], MEDIAN_ROWS)).astype(np.float64)
+    squared = euclidean_distances(rows, squared=True)
+    median = float(np.median(squared[np.triu_indices_from(squared, 1)]))
+    return 1.0 / median if median > 0 else 1.0
 
 
 @interface.pair_squared_distances.register(object)

@@ -16,8 +16,8 @@ from numpy.typing import DTypeLike
 from scipy import sparse
 
 from pairlens.engines import interface
-from pairlens.engines.interface import Float64, FloatArray, Graph, IntArray, Rows
 from pairlens.engines.local.rows import BLOCK_BYTES, row_blocks, take_rows
+from pairlens.engines.types import Float64, FloatArray, Graph, IntArray, Rows
 
 PORTION_BYTES = 1 << 24
 """Bytes of neighbours that are solved for together."""

@@ -9,10 +9,12 @@ from pairlens.engines.torch.operations import DEVICE_FEATURES, device_eigen
 from pairlens.engines.torch.projected import TorchProjectedRows
 from pairlens.engines.torch.rows import TensorGraph, TensorRows
 from pairlens.engines.torch.selection import chunks
+from pairlens.engines.torch.walks import TensorNearGraph
 
 __all__ = [
     "DEVICE_FEATURES",
     "TensorGraph",
+    "TensorNearGraph",
     "TensorRows",
     "TorchProjectedRows",
     "TorchRows",

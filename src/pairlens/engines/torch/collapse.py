@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from pairlens.engines.interface import IntArray
 from pairlens.engines.local.collapse import RESOLUTION, nearest_inside
 from pairlens.engines.torch.neighbors import TorchRows
 from pairlens.engines.torch.selection import chunks
+from pairlens.engines.types import IntArray
 
 if TYPE_CHECKING:
     import torch

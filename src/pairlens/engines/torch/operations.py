@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens.engines import interface
-from pairlens.engines.interface import Float64, FloatArray, Graph, IntArray, Neighbors, Placement, Rows
 from pairlens.engines.local.rows import row_blocks
 from pairlens.engines.local.rows import symmetric_eigen as local_eigen
 from pairlens.engines.local.scatter import PORTION_BYTES, rebuilding_graph
-from pairlens.engines.torch.device import product_precision, torch
+from pairlens.engines.torch.device import product_precision, torch, working_bytes
 from pairlens.engines.torch.neighbors import torch_neighbors
 from pairlens.engines.torch.rows import TensorGraph, TensorRows
+from pairlens.engines.torch.selection import chunks
+from pairlens.engines.types import Float64, FloatArray, Graph, IntArray, Kernel, Neighbors, Placement, Rows
 
 Tensor = Any
 
@@ -131,6 +132,30 @@ def unit_variance(X: TensorRows) -> tuple[TensorRows, Float64, float]:
     variance = float(centred.square().sum()) / len(centred)
     size = float(np.sqrt(variance)) if variance > 0 else 1.0
     return TensorRows(centred.div_(size)), _numpy(mean), size
+
+
+@interface.kernel_product.register(TensorRows)
+def kernel_product(
+    X: TensorRows,
+    anchors: FloatArray,
+    combination: Float64,
+    *,
+    offset: Float64 | None = None,
+    kernel: Kernel = "rbf",
+    gamma: float | None,
+) -> TensorRows:
+    if kernel != "rbf" or gamma is None:
+        raise ValueError(f"kernel={kernel!r} is not computed on a device; give X.cpu().numpy().")
+    values = X.tensor.double()
+    points, weights = _on_device(X, np.asarray(anchors, dtype=np.float64)), _on_device(X, combination)
+    shift = _on_device(X, np.zeros(combination.shape[1]) if offset is None else offset)
+    squares = points.square().sum(dim=1)
+    result = torch.empty((len(values), combination.shape[1]), dtype=torch.float64, device=values.device)
+    for part in chunks(len(values), max(256, working_bytes(values.device) // (32 * len(points)))):
+        rows = values[part]
+        squared = torch.addmm(squares, rows, points.T, alpha=-2).add_(rows.square().sum(dim=1, keepdim=True))
+        result[part] = squared.clamp_(min=0).mul_(-gamma).exp_() @ weights - shift
+    return TensorRows(result)
 
 
 @interface.combine_rows.register(TensorRows)

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pairlens.engines import interface
-from pairlens.engines.interface import Float64, IntArray, ProjectedNeighbors, Span
 from pairlens.engines.local.neighbors import QUANTUM as INPUT_QUANTUM
 from pairlens.engines.local.projected import LARGEST_CANDIDATES, QUANTUM, SMALLEST_QUANTUM, TIE, check_k
 from pairlens.engines.torch.collapse import TorchCollapsed
@@ -26,6 +25,7 @@ from pairlens.engines.torch.neighbors import (
 )
 from pairlens.engines.torch.rows import TensorRows
 from pairlens.engines.torch.selection import GROUP, Side, Strip, chunks, padded, self_join
+from pairlens.engines.types import Float64, IntArray, ProjectedNeighbors, Span
 
 if TYPE_CHECKING:
     import torch
@@ -137,7 +137,7 @@ class TorchProjectedRows:
         return torch.where(rows == cols, 0.0, halved.clamp_(min=0.0)), squared
 
     def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
-        """See :meth:`pairlens.engines.interface.ProjectedRows.neighbors`; the result is on the device.
+        """See :meth:`pairlens.engines.types.ProjectedRows.neighbors`; the result is on the device.
 
         `block_bytes` is by default 256 MiB on a CPU, 4 GiB on a GPU. On precision see
         :func:`pairlens.engines.torch.neighbors.torch_neighbors`.

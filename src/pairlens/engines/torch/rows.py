@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines.interface import EngineRows
 from pairlens.engines.local.rows import row_blocks
 from pairlens.engines.torch.device import torch
+from pairlens.engines.types import EngineRows
 
 Tensor = Any
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import Rows, rows_in_memory
-from pairlens.graphs.walks import near_graph
+from pairlens.engines import IntArray, Rows, rows_in_memory
+from pairlens.graphs.nearest import near_graph
 from pairlens.judging import HeldOutDistances, PairFolds, held_out_distances
 from pairlens.judging.held_out import DEFAULT_PURITY, FEWEST_FOR_PURITY
 from pairlens.methods.pairlens.problem import PairProblem
@@ -50,7 +50,7 @@ class FirstStage:
     """
 
     problem: PairProblem
-    nearest: Any
+    nearest: IntArray
 
     @classmethod
     def of(

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from pairlens.engines import IntArray, Rows, one_blas_thread, pair_squared_distances, project, rows_in_memory
-from pairlens.graphs.nearest import nearest_among
-from pairlens.graphs.walks import NearGraph, near_graph
+from pairlens.engines import IntArray, NearGraph, Rows, one_blas_thread, pair_squared_distances, project, rows_in_memory
+from pairlens.graphs.nearest import listed_pairs, near_graph, nearest_among
 from pairlens.kernels.features import KernelFeatures, kernel_features
 from pairlens.methods.pairlens.first_stage import N_NEIGHBORS, SPREAD
 from pairlens.methods.pairlens.problem import PairProblem
@@ -56,8 +55,8 @@ class Diffusion:
     def of_others(self, neighbors: IntArray) -> NDArray[np.float64]:
         """Coordinates of the training rows as new ones, from the nearest others of each."""
         near = neighbors[:, :NEW_ROW_NEIGHBORS]
-        pairs = np.column_stack([np.repeat(np.arange(len(near)), near.shape[1]), near.ravel()])
-        return self._mean(near, np.sqrt(pair_squared_distances(self.rows, pairs)).reshape(near.shape))
+        squared = pair_squared_distances(self.rows, listed_pairs(near))
+        return self._mean(near, np.sqrt(squared).reshape(near.shape))
 
     @property
     def _rounding(self) -> float:

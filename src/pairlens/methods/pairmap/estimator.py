@@ -14,10 +14,18 @@ from pairlens._optional import require
 from pairlens._random import as_generator
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Placement, Rows, checked_rows, engine_rows, map_rows, rows_in_memory
+from pairlens.engines import (
+    ROUGH_SPREAD,
+    IntArray,
+    Placement,
+    Rows,
+    checked_rows,
+    engine_rows,
+    map_rows,
+    rows_in_memory,
+)
 from pairlens.exceptions import SupervisionWarning
-from pairlens.graphs.nearest import SEARCHES, nearest_rows
-from pairlens.graphs.walks import ROUGHLY, near_graph
+from pairlens.graphs.nearest import SEARCHES, near_graph, nearest_rows
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.judging.probability import FEWEST_OF_A_KIND, checked_rate
 from pairlens.judging.views import check_paired
@@ -255,7 +263,7 @@ class PairMap(ScaleAware):
         def carried(V: Float64, pairs: Constraints, found: tuple[IntArray, Float64] | None = None) -> Evidence:
             graph = near_graph(V, N_NEIGHBORS, search=self.neighbors, found=found)
             # Landmarks stand for others, which is rougher than any digit of the walk.
-            accuracy = graph.accuracy if self._landmarks is None else ROUGHLY
+            accuracy = graph.accuracy if self._landmarks is None else ROUGH_SPREAD
             return evidence_of(graph.walk, pairs, accuracy=accuracy)
 
         def measure(train: Constraints, pairs: IntArray) -> Float64:

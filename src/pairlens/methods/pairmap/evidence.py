@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray, row_blocks
-from pairlens.graphs.walks import ACCURACY, spread_over
+from pairlens.engines import EXACT_SPREAD, IntArray, row_blocks, spread_over
 from pairlens.supervision import Constraints
 
 __all__ = ["Evidence", "evidence_of"]
@@ -74,7 +73,7 @@ class Evidence:
         return result
 
 
-def evidence_of(walk: sparse.csr_matrix, known: Constraints, *, accuracy: float = ACCURACY) -> Evidence:
+def evidence_of(walk: sparse.csr_matrix, known: Constraints, *, accuracy: float = EXACT_SPREAD) -> Evidence:
     """Carry pairs along a random walk.
 
     Parameters

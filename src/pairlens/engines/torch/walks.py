@@ -1,0 +1,75 @@
+"""The random walk over near rows of a tensor, kept on its device."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pairlens.engines import interface
+from pairlens.engines.local.walks import NEGLIGIBLE, spread_over
+from pairlens.engines.torch.device import torch
+from pairlens.engines.torch.neighbors import row_step
+from pairlens.engines.torch.rows import TensorRows
+from pairlens.engines.torch.selection import chunks
+from pairlens.engines.types import Float64, IntArray
+
+Tensor = Any
+
+
+@dataclass(frozen=True)
+class TensorNearGraph:
+    """See :class:`pairlens.engines.types.NearGraph`; `back` is the transpose of the walk, both are CSR tensors."""
+
+    indices: IntArray
+    walk: Tensor
+    back: Tensor
+    accuracy: float
+    weights: None = None
+
+    def spread(self, rows: TensorRows, a: float) -> TensorRows:
+        return TensorRows(spread_over(self.walk, rows.tensor, a, accuracy=self.accuracy))
+
+    def spread_back(self, weights: Float64, a: float) -> Float64:
+        start = torch.from_numpy(weights).to(self.back.device)
+        return np.asarray(spread_over(self.back, start, a, accuracy=self.accuracy).cpu().numpy())
+
+
+@interface.near_walk.register(TensorRows)
+def near_walk(X: TensorRows, nearest: IntArray, scale: Float64, *, accuracy: float) -> TensorNearGraph:
+    n, k = nearest.shape
+    device = X.tensor.device
+    local_scale = torch.from_numpy(np.ascontiguousarray(scale)).to(device)
+    source = torch.arange(n, device=device).repeat_interleave(k)
+    target = X.place(nearest).reshape(-1)
+    keys = torch.unique(torch.minimum(source, target) * n + torch.maximum(source, target))
+    left, right = keys // n, keys % n
+    squared = torch.empty(len(keys), dtype=torch.float64, device=device)
+    for part in chunks(len(keys), row_step(X.tensor, X.shape[1])):
+        difference = X.tensor[left[part]].double() - X.tensor[right[part]]
+        squared[part] = difference.square_().sum(dim=1)
+    local = local_scale[left] * local_scale[right]
+    # Rows that repeat seven times have scale 0: full weight to each other, none to all others.
+    weight = torch.where(local > 0, torch.exp(-squared / torch.where(local > 0, local, 1.0)), (squared == 0).double())
+    weight[weight < NEGLIGIBLE] = 0.0
+    degree = torch.zeros(n, dtype=torch.float64, device=device)
+    degree.index_add_(0, left, weight).index_add_(0, right, weight)
+    # A row whose weights all vanish walks to itself.
+    alone = torch.nonzero(degree == 0).reshape(-1)
+    degree[alone] = 1.0
+    row = torch.cat([left, right, alone])
+    column = torch.cat([right, left, alone])
+    value = torch.cat([weight, weight, torch.ones(len(alone), dtype=torch.float64, device=device)])
+    order = torch.argsort(row * n + column)
+    row, column, value = row[order], column[order], value[order]
+    start = torch.zeros(n + 1, dtype=torch.int64, device=device)
+    start[1:] = torch.cumsum(torch.bincount(row, minlength=n), dim=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
+        forth, back = (
+            torch.sparse_csr_tensor(start, column, value / degree[end], size=(n, n), check_invariants=False)
+            for end in (row, column)
+        )
+    return TensorNearGraph(nearest, forth, back, accuracy)
