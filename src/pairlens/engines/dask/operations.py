@@ -23,6 +23,7 @@ from pairlens.engines.local import rows as local_rows
 from pairlens.engines.local import scatter
 from pairlens.engines.local.rows import evenly_spaced, row_blocks
 from pairlens.engines.local.scatter import rebuilding_graph, solve_local
+from pairlens.engines.local.walks import near_walk
 from pairlens.engines.types import Float64, FloatArray, Graph, IntArray, Kernel, Placement, Rows
 from pairlens.exceptions import ApproximationWarning
 
@@ -313,6 +314,11 @@ def combine_rows(X: DaskRows, coefficients: FloatArray) -> Float64:
 def symmetric_eigen(_X: DaskRows, A: Float64) -> tuple[Float64, Float64]:
     """In this process."""
     return local_rows.symmetric_eigen(A, A)
+
+
+# Both ask other operations for the little that they need of the rows: some of them, and lengths of pairs.
+interface.median_gamma.register(DaskRows)(local_rows.median_gamma)
+interface.near_walk.register(DaskRows)(near_walk)
 
 
 @interface.rebuilding_weights.register(DaskRows)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens.engines import interface
+from pairlens.engines.local.rows import median_gamma as local_median_gamma
 from pairlens.engines.local.rows import row_blocks
 from pairlens.engines.local.rows import symmetric_eigen as local_eigen
 from pairlens.engines.local.scatter import PORTION_BYTES, rebuilding_graph
@@ -295,6 +296,10 @@ def device_eigen(A: Float64, device: Any) -> tuple[Float64, Float64]:
     """Eigenvalues, largest first, and eigenvectors of a symmetric matrix, by a solver on the device in float64."""
     values, vectors = torch.linalg.eigh(torch.from_numpy(np.ascontiguousarray(A)).to(device))
     return _numpy(values.flip(0)), _numpy(vectors.flip(1))
+
+
+# It asks for some of the rows in memory.
+interface.median_gamma.register(TensorRows)(local_median_gamma)
 
 
 @interface.rebuilding_weights.register(TensorRows)
