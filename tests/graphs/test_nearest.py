@@ -148,6 +148,25 @@ def test_new_rows_find_their_nearest(rows):
     assert recall(nearest_among(X, new, 10, search="approx")[0], true) >= 0.94
 
 
+def test_what_a_row_finds_does_not_depend_on_others_that_come_with_it(rows):
+    X, _ = rows
+    new, _ = mixture(400, seed=1)
+    index = RowIndex.of(X, 10)
+    together = index(new, 10)[0]
+    alone = np.vstack([index(row[None], 10)[0] for row in new])
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_an_index_of_few_rows_is_made_where_many_look(rows, monkeypatch):
+    X, _ = rows
+    new, _ = mixture(50, seed=1)
+    monkeypatch.setattr(module, "RowIndex", None)
+    nearest_among(X.copy(), new, 3, n_queries=len(X))
+    with pytest.raises(AttributeError):
+        nearest_among(X.copy(), new, 3, n_queries=10**6)
+    nearest_among(X.copy(), new, 3, n_queries=10**6, search="exact")
+
+
 def test_the_index_of_training_rows_is_kept_as_long_as_they_are(rows, monkeypatch):
     X, new = rows[0].copy(), rows[0][:5]
     first = nearest_among(X, new, 3, search="approx")[0]

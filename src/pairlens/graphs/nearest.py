@@ -42,6 +42,7 @@ NO_INDEX = 'neighbors="approx" works on NumPy arrays. Give neighbors="exact", or
 """What is wrong with an index of rows that are not in memory."""
 FEWEST_RECALL = 0.95
 """Recall below which an index is given up, and the search is exact."""
+CACHED_BYTES = 1 << 20
 COMPARED = 2e9
 """Pairs of rows that one core compares in a second, times columns: for the estimate of a warning only."""
 
@@ -172,7 +173,8 @@ def _exact(queries: NDArray[Any], rows: NDArray[Any], k: int, *, own: IntArray |
 def _measured(queries: NDArray[Any], rows: NDArray[Any], found: IntArray) -> tuple[IntArray, Float64]:
     """Neighbours in order of their distances, which come from differences in float64, then of their numbers."""
     index, squared = np.empty_like(found), np.empty(found.shape)
-    for part in row_blocks(len(queries), 8 * found.shape[1] * rows.shape[1]):
+    # Blocks that stay in the cache of a core.
+    for part in row_blocks(len(queries), 8 * found.shape[1] * rows.shape[1], CACHED_BYTES):
         difference = queries[part, None, :].astype(np.float64) - rows[found[part]]
         distance = np.einsum("ijk,ijk->ij", difference, difference)
         order = np.lexsort((found[part], distance), axis=1)
@@ -182,7 +184,7 @@ def _measured(queries: NDArray[Any], rows: NDArray[Any], found: IntArray) -> tup
 
 
 def nearest_among(
-    rows: NDArray[Any], queries: NDArray[Any], k: int, *, search: str = "auto", at_once: bool = False
+    rows: NDArray[Any], queries: NDArray[Any], k: int, *, search: str = "auto", n_queries: int | None = None
 ) -> tuple[IntArray, Float64]:
     """The k nearest training rows of each new row, nearest first, and their distances from differences in float64.
 
@@ -195,11 +197,10 @@ def nearest_among(
     k : int
         At most the number of rows.
     search : {"auto", "exact", "approx"}
-    at_once : bool
-        Whether these are all rows that will ever look: then "auto" takes an index of fewer rows too, if many look. What
-        a row finds must not depend on others that come with it, so new rows do without.
+    n_queries : int, optional
+        How many rows will look, today and later, if that is known: "auto" takes an index of fewer rows too, if many
+        look. It is a property of the training rows: what a row finds must not depend on others that come with it.
     """
-    n_queries = len(queries) if at_once else None
     index = _kept_index(rows, k, search) if searches_approximately(rows, search, n_queries=n_queries) else None
     if index is None:
         return _measured(queries, rows, _exact(queries, rows, k))

@@ -245,9 +245,13 @@ class Decoder:
         return made
 
     def _check_complete(self, kind: type, tag: str, state: dict[str, Any]) -> None:
-        """Every field or parameter has to be there; parameters younger than the file are set to their defaults."""
+        """Every field or parameter has to be there; those younger than the file are set to their defaults."""
         if dataclasses.is_dataclass(kind):
-            expected = {field.name for field in dataclasses.fields(kind)}
+            fields = dataclasses.fields(kind)
+            for field in fields:
+                if field.default is not dataclasses.MISSING:
+                    state.setdefault(field.name, field.default)
+            expected = {field.name for field in fields}
         elif hasattr(kind, "get_params"):
             parameters = inspect.signature(kind).parameters
             for added in added_parameters(tag):

@@ -1,7 +1,8 @@
 """The classes that a model file may name: stable tags, where each class lives today, and what earlier files say.
 
 A class that moves gets a new home in `HOMES`, a class that is new a tag; tags never change. An attribute that gets
-another name goes into `RENAMED`, a new parameter of an estimator into `ADDED`: files written before then still load.
+another name goes into `RENAMED`, a new parameter of an estimator into `ADDED`, and a new field of another class has a
+default: files written before then still load.
 """
 
 from __future__ import annotations

@@ -107,6 +107,21 @@ def test_the_sparse_solver_gives_the_dense_diffusion(monkeypatch):
     assert_same_up_to_sign(second_stage.diffusion(Z, graph).values, dense, 1e-5)
 
 
+def test_coordinates_of_new_rows_by_an_index():
+    pytest.importorskip("faiss")
+    rng = np.random.default_rng(0)
+    Z = np.vstack([rng.standard_normal((400, 4)) + 4 * k * np.eye(4)[0] for k in range(4)])
+    new = Z[::7] + 0.1 * rng.standard_normal((len(Z[::7]), 4))
+    stages = [
+        second_stage.SecondStage.of(Z, diffuse=True, search=search, n_queries=10**7) for search in ("exact", "auto")
+    ]
+    exact, nearly = (stage.coordinates(new) for stage in stages)
+    apart = np.abs(exact - nearly).max(axis=1)
+    assert 0 < np.mean(apart > 0) < 0.5
+    assert np.median(apart) < 1e-12
+    np.testing.assert_allclose(stages[1].coordinates(Z[:9]), stages[0].coordinates.values[:9], atol=1e-12)
+
+
 def test_a_graph_of_several_parts(wine):
     rng = np.random.default_rng(1)
     X = np.vstack(

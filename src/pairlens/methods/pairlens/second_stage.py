@@ -38,17 +38,20 @@ class Diffusion:
 
     rows: NDArray[np.float64]
     values: NDArray[np.float64]
+    search: str = "auto"
+    n_queries: int = 0
+    """How the nearest are found, and how many rows look: see :func:`~pairlens.graphs.nearest.nearest_among`."""
 
     def __call__(self, Z: Rows) -> NDArray[np.float64]:
         """Coordinates of rows, in memory."""
-        return self._mean(*nearest_among(self.rows, rows_in_memory(Z), min(NEW_ROW_NEIGHBORS, len(self.rows))))
+        return self._mean(*self._nearest(Z, NEW_ROW_NEIGHBORS))
 
     def as_new(self, Z: Rows) -> NDArray[np.float64]:
         """Coordinates of rows to which one training row each is unknown, if it coincides with them.
 
         So a training row is treated as a new one: it takes the mean of the others.
         """
-        index, distance = nearest_among(self.rows, rows_in_memory(Z), min(NEW_ROW_NEIGHBORS + 1, len(self.rows)))
+        index, distance = self._nearest(Z, NEW_ROW_NEIGHBORS + 1)
         itself = distance[:, :1] ** 2 <= self._rounding
         return self._mean(*(np.where(itself, found[:, 1:], found[:, :-1]) for found in (index, distance)))
 
@@ -57,6 +60,10 @@ class Diffusion:
         near = neighbors[:, :NEW_ROW_NEIGHBORS]
         squared = pair_squared_distances(self.rows, listed_pairs(near))
         return self._mean(near, np.sqrt(squared).reshape(near.shape))
+
+    def _nearest(self, Z: Rows, k: int) -> tuple[IntArray, NDArray[np.float64]]:
+        k = min(k, len(self.rows))
+        return nearest_among(self.rows, rows_in_memory(Z), k, search=self.search, n_queries=self.n_queries)
 
     @property
     def _rounding(self) -> float:
@@ -75,7 +82,7 @@ class Diffusion:
         return np.einsum("ij,ijk->ik", weight, self.values[index])
 
 
-def diffusion(rows: NDArray[np.float64], graph: NearGraph) -> Diffusion:
+def diffusion(rows: NDArray[np.float64], graph: NearGraph, *, search: str = "auto", n_queries: int = 0) -> Diffusion:
     r"""Leading eigenvectors of the random walk after the constant one, column j times :math:`\lambda_j^4`."""
     n = len(rows)
     # The walk D^-1 A has the eigenvalues of the symmetric D^-1/2 A D^-1/2, and its eigenvectors times D^-1/2.
@@ -98,7 +105,7 @@ def diffusion(rows: NDArray[np.float64], graph: NearGraph) -> Diffusion:
             )
         values, vectors = values[::-1], vectors[:, ::-1]
     vectors = (root @ vectors) * np.sqrt(degree.sum())
-    return Diffusion(rows, vectors * np.maximum(values, 0.0) ** DIFFUSION_TIME)
+    return Diffusion(rows, vectors * np.maximum(values, 0.0) ** DIFFUSION_TIME, search, n_queries)
 
 
 @dataclass(frozen=True)
@@ -148,6 +155,7 @@ class SecondStage:
         n_neighbors: int = N_NEIGHBORS,
         spread: float = SPREAD,
         search: str = "auto",
+        n_queries: int = 0,
     ) -> SecondStage:
         """Prepare rows of the first stage: diffusion coordinates, or kernel principal components.
 
@@ -159,14 +167,16 @@ class SecondStage:
         n_neighbors, spread
             Of the graph, and how far pairs spread over it.
         search : {"auto", "exact", "approx"}
-            How its neighbours are found.
+            How its neighbours are found, and those of new rows.
+        n_queries : int
+            How many rows the diffusion coordinates are for, if these rows stand for more.
         """
         if diffuse:
             Z = rows_in_memory(Z)
         graph = near_graph(Z, n_neighbors, search=search)
         coordinates: Diffusion | KernelFeatures
         if diffuse:
-            coordinates = diffusion(Z, graph)
+            coordinates = diffusion(Z, graph, search=search, n_queries=n_queries)
             values, iota = coordinates.values, DIFFUSION_IOTA
         else:
             coordinates = kernel_features(Z, kernel="rbf", gamma="median", rank=KERNEL_RANK, center=True)

@@ -203,7 +203,9 @@ class PairMap(ScaleAware):
         if landmarks is None:
             self._map = self._draw(*self._understand(rows, known, same_rows, rng), former, rng)
         else:
-            near, affinities = self._understand(rows[landmarks], known[landmarks], same_rows, rng)
+            near, affinities = self._understand(
+                rows[landmarks], known[landmarks], same_rows, rng, stand_for=rows.shape[0]
+            )
             drawn = self._draw(near, affinities, None if former is None else former[landmarks], rng)
             self._report("placing all rows")
             V = self._spaces.local(rows)
@@ -243,7 +245,7 @@ class PairMap(ScaleAware):
         return model.standardized_ == self.standardized_ and np.array_equal(plain, model._rows[:, : plain.shape[1]])
 
     def _understand(
-        self, rows: Rows, known: Constraints, same_rows: bool, rng: np.random.Generator
+        self, rows: Rows, known: Constraints, same_rows: bool, rng: np.random.Generator, *, stand_for: int = 0
     ) -> tuple[Float64, sparse.csr_matrix]:
         """Learn the spaces and the probability that two rows belong together.
 
@@ -257,6 +259,7 @@ class PairMap(ScaleAware):
             kernel=enough_pairs(known),
             standardize=self.standardized_,
             search=self.neighbors,
+            stand_for=stand_for,
             former=self.init._spaces if same_rows else None,
         )
 

@@ -67,7 +67,7 @@ def with_placed(
     """
     n, m = len(V), len(landmarks)
     others = np.setdiff1d(np.arange(n), landmarks, assume_unique=True)
-    found, weights = nearest_known(V[others], V[landmarks], search=search, at_once=True)
+    found, weights = nearest_known(V[others], V[landmarks], search=search, n_queries=len(others))
     start = np.empty((n, drawn.shape[1]))
     start[landmarks] = drawn
     start[others] = place(found, weights, drawn, local_scale(drawn))

@@ -27,6 +27,7 @@ NEIGHBORS = 15
 PERPLEXITY = 3.0
 STEPS = 20
 SCALE_NEIGHBOR = 10
+BLOCK_BYTES = 1 << 21
 SAME_ROW = 1e-14
 """Share of the total variance up to which the squared distance of two rows is rounding."""
 
@@ -41,7 +42,7 @@ def local_scale(embedding: Float64) -> float:
 
 
 def nearest_known(
-    V: Float64, known: Float64, *, search: str = "auto", at_once: bool = False
+    V: Float64, known: Float64, *, search: str = "auto", n_queries: int | None = None
 ) -> tuple[IntArray, Float64]:
     """The 15 nearest training rows of each new row, nearest first, and weights of perplexity 3.
 
@@ -50,11 +51,11 @@ def nearest_known(
     Parameters
     ----------
     V, known : arrays of shape (n_new, n_columns) and (n_rows, n_columns)
-    search, at_once
+    search, n_queries
         How they are found: see :func:`~pairlens.graphs.nearest.nearest_among`.
     """
     k = min(NEIGHBORS, len(known))
-    found, distance = nearest_among(known, V, k, search=search, at_once=at_once)
+    found, distance = nearest_among(known, V, k, search=search, n_queries=n_queries)
     squared = distance**2
     weights = perplexity_weights(squared, PERPLEXITY)
     centred = known - known.mean(axis=0)
@@ -81,15 +82,26 @@ def place(found: IntArray, weights: Float64, embedding: Float64, scale: float) -
         h, see :func:`local_scale`.
     """
     result = np.empty((len(found), embedding.shape[1]))
-    narrow = scale**2 if scale > 0 else 1.0
-    for block in row_blocks(len(found), 8 * found.shape[1] ** 2 * embedding.shape[1]):
-        near, w = embedding[found[block]], weights[block]
-        between = near[:, :, None, :] - near[:, None, :, :]
-        agreed = np.einsum("ij,ikj->ik", w, 1 / (1 + np.einsum("ikjd,ikjd->ikj", between, between) / narrow))
-        z = near[np.arange(len(near)), np.argmax(agreed, axis=1)]
+    # The rows come last, so that every operation runs along many of them.
+    columns = np.ascontiguousarray(embedding.T)
+    steep = 1 / scale**2 if scale > 0 else 1.0
+    for block in row_blocks(len(found), 8 * found.shape[1] ** 2, BLOCK_BYTES):
+        near, w = columns[:, found[block].T], np.ascontiguousarray(weights[block].T)
+        agreed = np.stack([np.einsum("jn,jn->n", w, _closeness(near, place, steep)) for place in near.swapaxes(0, 1)])
+        z = np.take_along_axis(near, np.argmax(agreed, axis=0)[None, None, :], axis=1)[:, 0]
         for _ in range(STEPS):
-            offset = near - z[:, None, :]
-            pull = w / (1 + np.einsum("ijd,ijd->ij", offset, offset) / narrow)
-            z = np.einsum("ij,ijd->id", pull, near) / pull.sum(axis=1)[:, None]
-        result[block] = z
+            pull = w * _closeness(near, z, steep)
+            z = np.einsum("jn,djn->dn", pull, near) / pull.sum(axis=0)
+        result[block] = z.T
     return result
+
+
+def _closeness(near: Float64, place: Float64, steep: float) -> Float64:
+    """c = 1 / (1 + steep d²) of places, whose axes are columns, neighbours and rows, to one place a row."""
+    squared = np.ones(near.shape[1:])
+    for column, centre in zip(near, place):
+        offset = column - centre
+        offset *= offset
+        offset *= steep
+        squared += offset
+    return np.reciprocal(squared, out=squared)

@@ -173,6 +173,8 @@ class Prepared:
         None where no probability is asked for.
     search : {"auto", "exact", "approx"}
         How neighbours are found.
+    stand_for : int
+        Number of rows of which these are landmarks, or 0.
     """
 
     raw: RawSpace
@@ -181,6 +183,7 @@ class Prepared:
     first: FirstStage | None
     rival: Rival | None
     search: str
+    stand_for: int
 
     @classmethod
     def of(
@@ -191,6 +194,7 @@ class Prepared:
         kernel: bool,
         standardize: bool = True,
         search: str = "auto",
+        stand_for: int = 0,
         former: Spaces | None = None,
     ) -> Prepared:
         """Prepare rows in float64.
@@ -204,6 +208,8 @@ class Prepared:
             Whether a probability will be asked for.
         standardize : bool
         search : {"auto", "exact", "approx"}
+        stand_for : int
+            Number of rows of which these are landmarks, if they are.
         former : Spaces, optional
             Of a former map of the same rows: kernel features are taken from there.
         """
@@ -212,7 +218,7 @@ class Prepared:
         first = FirstStage.of(space.rows, search=search) if space.dim else None
         features = None if former is None or former.learned is None else former.learned.kernel
         rival = Rival.of(raw.standardiser(X), 2, features=features) if kernel and space.dim else None
-        return cls(raw, raw(X), space, first, rival, search)
+        return cls(raw, raw(X), space, first, rival, search, stand_for)
 
     def learn(self, known: Constraints, seed: int) -> tuple[Spaces, Seen]:
         """The spaces that these pairs teach, and the rows in them."""
@@ -222,9 +228,8 @@ class Prepared:
         fit = self.first.fit(known, random_state=seed)
         directions = fit.directions(LINEAR_COLUMNS)[1]
         linear = self.first.problem.rows @ directions
-        second, lens = SecondStage.of(linear, diffuse=True, search=self.search).fit(
-            known, strength=fit.strength, n_components=2
-        )
+        stage = SecondStage.of(linear, diffuse=True, search=self.search, n_queries=self.stand_for)
+        second, lens = stage.fit(known, strength=fit.strength, n_components=2)
         kernel, turned = nothing, np.zeros((0, 2))
         if self.rival is not None:
             turned = self.rival.directions(known)
