@@ -304,6 +304,10 @@ class Job:
 def run_job(job: Job) -> list[Record]:
     """Score the methods on one split with one draw of pairs."""
     warnings.simplefilter("ignore")
+    # Memory is measured after a collection. What is there by now, such as the modules of numba, stays, so no collection
+    # need look at it: that would take longer than most fits.
+    gc.collect()
+    gc.freeze()
     train, y_train, test, y_test, pairs = job.prepare()
     k = int(y_test.max()) + 1
     sizes = {"2": 2, "5": 5, "k-1": min(k - 1, 10)}
@@ -358,15 +362,6 @@ def _enter(modules: list[str]) -> None:
         importlib.import_module(module)
 
 
-def _start(modules: list[str]) -> None:
-    """Make a worker ready: take the entries of other modules."""
-    _enter(modules)
-    # Memory is measured after a collection. What is imported by now stays, so no collection need look at it: 60 ms each
-    # time otherwise, longer than most fits.
-    gc.collect()
-    gc.freeze()
-
-
 def read(store: Store, profile: Profile, sets: Iterable[str]) -> dict[Job, list[Record]]:
     """All jobs, with the records that are stored of each."""
     jobs = (
@@ -392,7 +387,7 @@ def run(
         if wanted := tuple((method, dim) for method in methods for dim in DIMS if (method, dim) not in done):
             todo.append(replace(job, wanted=wanted, known=known))
     with progress(len(todo)) as shown:
-        for job, error in work(todo, store, jobs=jobs, prepare=partial(_start, modules)):
+        for job, error in work(todo, store, jobs=jobs, prepare=partial(_enter, modules)):
             if error is not None:
                 raise RuntimeError(f"{job.key} failed:\n{error}")
             shown.done(job.key)
