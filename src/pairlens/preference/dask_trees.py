@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens.engines import IntArray, project
-from pairlens.engines.dask import Block, DaskRows, project_chunk, take_chunk, task
+from pairlens.engines import IntArray, map_rows, project
+from pairlens.engines.dask import DaskRows, take_chunk, task
 from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Floats, Pairs
 from pairlens.preference.ranking import accuracy, embedded_ranking
@@ -99,10 +99,9 @@ class TrainingRows:
         """Make the matrices anew when they are asked for: parts of them are lost."""
         self._matrices.clear()
 
-    def view(self, mean: Floats, linear: Floats, trees: Trees | None = None) -> Floats:
-        """The embedding of the rows, fetched: a few numbers for each."""
-        lazy: Any = project(self.rows, mean, linear) if trees is None else lazy_view(self.rows, mean, linear, trees)
-        return np.asarray(lazy.compute(), dtype=np.float64)
+    def view(self, mean: Floats, linear: Floats) -> Floats:
+        """A linear view of the rows, fetched: a few numbers for each."""
+        return np.asarray(project(self.rows, mean, linear).compute(), dtype=np.float64)
 
 
 class ClusterBoosting:
@@ -130,9 +129,8 @@ class ClusterBoosting:
         if count == 0:
             return []
         curve = self._train(Gradient(self.objective, self._start), count)
-        nothing = np.zeros((self.linear.shape[0], self.rows.rows.shape[1]))
-        trees = self.rows.view(np.zeros(nothing.shape[1]), nothing, self.finished())
-        self.Z = self._start + trees
+        added = map_rows(self.rows.rows, self.finished().predict, self._start.shape[1]).compute()
+        self.Z = self._start + np.asarray(added, dtype=np.float64)
         return [loss for loss, _ in curve]
 
     def held_out(self, other: Pairs) -> Iterator[float]:
@@ -258,17 +256,3 @@ def _recorder(token: str) -> Any:
 def taken_record(token: str) -> list[tuple[float, float]]:
     """Objective and held-out accuracy before each tree of a training; forgotten here."""
     return _records.pop(token)
-
-
-def lazy_view(X: DaskRows, mean: NDArray[Any], linear: NDArray[Any], trees: Trees) -> Any:
-    """The view of a dask array, not computed yet: linear part and trees."""
-    return X.array.map_blocks(
-        view_chunk, mean, linear, trees, chunks=(X.array.chunks[0], (len(linear),)), meta=np.empty((0, 0), X.dtype)
-    )
-
-
-def view_chunk(block: Block, mean: NDArray[Any], linear: NDArray[Any], trees: Trees) -> NDArray[Any]:
-    """The view of a chunk."""
-    # XGBoost refuses arrays that begin at odd addresses, as those that came over the network may.
-    rows = block if block.ctypes.data % block.itemsize == 0 else block.copy()
-    return np.asarray(project_chunk(rows, mean, linear) + trees.predict(rows), dtype=block.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial, singledispatchmethod
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
-from pairlens.engines import Rows, checked_rows, column_means, fitting_threads, is_dask, take_rows
+from pairlens.engines import Rows, checked_rows, column_means, fitting_threads, is_dask, map_rows, project, take_rows
 from pairlens.engines.dask import DaskRows
 from pairlens.exceptions import MissingExtraError
 from pairlens.preference._base import MarginTransformer
@@ -187,7 +188,7 @@ class GBWSDR(MarginTransformer):
     def _learn(self, rows: Rows, known: Preferences, rng: np.random.Generator) -> None:
         space, directions = self._start(rows, known)
         self.loss_curve_: list[float] = []
-        self.backend_ = "xgboost" if isinstance(rows, DaskRows) else self._choose_backend(len(known.rows))
+        self.backend_ = self._choose_backend(rows, len(known.rows))
         if known.n_pairs == 0:
             self._warn_no_preferences()
             if hasattr(self, "ranking_"):
@@ -196,9 +197,7 @@ class GBWSDR(MarginTransformer):
             self._trees: Trees = SklearnTrees(None, len(directions), self._options(0))
             self.n_estimators_ = 0
             return
-        objective, boosting = (self._on_cluster if isinstance(rows, DaskRows) else self._in_memory)(
-            rows, known, space, directions, rng
-        )
+        objective, boosting = self._prepare(rows, known, space, directions, rng)
         with fitting_threads(len(known.rows) * rows.shape[1] * len(directions)):
             count = self._search(objective, boosting, rng) if self.n_estimators == "early" else int(self.n_estimators)
             final = boosting(objective)
@@ -209,9 +208,10 @@ class GBWSDR(MarginTransformer):
         self.components_ = space.lift(final.linear.T).astype(rows.dtype)
         self._trees = final.finished()
 
-    def _in_memory(
+    @singledispatchmethod
+    def _prepare(
         self, rows: Rows, known: Preferences, space: RowSpace, directions: Floats, rng: np.random.Generator
-    ) -> tuple[Objective, Callable[[Objective], _Boosting]]:
+    ) -> tuple[Objective, Callable[[Objective], _Boosting | ClusterBoosting]]:
         """The objective over the rows in preferences, and how trees grow for it or for a part of it."""
         objective, used = self._objective(rows, known, float(self.C), rng)
         inside = rows[used].astype(np.float64)
@@ -225,7 +225,8 @@ class GBWSDR(MarginTransformer):
 
         return objective, boosting
 
-    def _on_cluster(
+    @_prepare.register(DaskRows)
+    def _prepare_on_cluster(
         self, rows: DaskRows, known: Preferences, space: RowSpace, directions: Floats, rng: np.random.Generator
     ) -> tuple[Objective, Callable[[Objective], ClusterBoosting]]:
         """The same for rows of a dask array, which stay where they are."""
@@ -265,15 +266,21 @@ class GBWSDR(MarginTransformer):
     def _options(self, seed: int) -> TreeOptions:
         return TreeOptions(self.max_depth, float(self.learning_rate), self.min_samples_leaf, self.n_jobs, seed)
 
-    def _choose_backend(self, n_rows: int) -> str:
+    @singledispatchmethod
+    def _choose_backend(self, rows: Rows, n_used: int) -> str:
+        """The library that grows the trees, for this number of rows in preferences."""
         if self.backend != "auto":
             return self.backend
-        if n_rows < XGBOOST_ROWS:
+        if n_used < XGBOOST_ROWS:
             return "sklearn"
         try:
             require("xgboost", extra="boost", purpose="GBWSDR")
         except MissingExtraError:
             return "sklearn"
+        return "xgboost"
+
+    @_choose_backend.register(DaskRows)
+    def _choose_on_cluster(self, rows: DaskRows, n_used: int) -> str:
         return "xgboost"
 
     def _linear_view(self, objective: Objective, rows: Floats, directions: Floats) -> Floats:
@@ -316,17 +323,19 @@ class GBWSDR(MarginTransformer):
         """
         check_is_fitted(self)
         rows: Rows = self._read(X, fitting=False)
-        if isinstance(rows, DaskRows):
-            from pairlens.preference.dask_trees import lazy_view
-
-            view: NDArray[Any] = lazy_view(rows, self.mean_, self.components_, self._trees)
-            return view
-        linear = (rows - self.mean_) @ self.components_.T
-        return np.asarray(linear + self._trees.predict(rows), dtype=rows.dtype)
+        view: NDArray[Any] = map_rows(
+            rows, partial(_boosted_view, self.mean_, self.components_, self._trees), self._n_features_out
+        )
+        return view
 
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
+
+
+def _boosted_view(mean: NDArray[Any], linear: NDArray[Any], trees: Trees, rows: NDArray[Any]) -> NDArray[Any]:
+    """The linear view of rows in memory, and what the trees add."""
+    return np.asarray(project(rows, mean, linear) + trees.predict(rows))
 
 
 @dataclass

@@ -131,5 +131,7 @@ class XGBoostTrees:
 
     def _sum(self, X: Floats, first: int) -> Floats:
         xgboost = require("xgboost", extra="boost", purpose='GBWSDR(backend="xgboost")')
+        # It refuses arrays that begin at odd addresses, as those that came over the network may.
+        X = X if X.ctypes.data % X.itemsize == 0 else X.copy()
         margins = self._booster.predict(xgboost.DMatrix(X), output_margin=True, iteration_range=(first, self._count))
         return margins.reshape(len(X), self.n_outputs).astype(np.float64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import singledispatchmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
 from pairlens.engines import Rows, checked_rows, fitting_threads, project
+from pairlens.engines.torch import TensorRows
 from pairlens.judging.views import LinearView
 from pairlens.preference._arrays import as_numpy, is_tensor, like
 from pairlens.preference._base import C_PATH, MarginTransformer
@@ -197,20 +199,27 @@ class WSDR(LinearView, MarginTransformer):
             self.disagreement_ = solution.disagreement
         self.components_ = space.lift(L.T).astype(rows.dtype)
 
+    @singledispatchmethod
     def _problem(
         self, rows: Rows, space: RowSpace, known: Preferences, rng: np.random.Generator
     ) -> tuple[Rows, Objective]:
         """The rows that occur in preferences, in the coordinates of the problem, and the objective."""
-        if not hasattr(rows, "tensor"):
-            objective, used = self._objective(rows, known, 1.0, rng)
-            return space.rows[used].astype(np.float64), objective
+        objective, used = self._objective(rows, known, 1.0, rng)
+        return space.rows[used].astype(np.float64), objective
+
+    @_problem.register(TensorRows)
+    def _problem_on_device(
+        self, rows: TensorRows, space: RowSpace, known: Preferences, rng: np.random.Generator
+    ) -> tuple[Rows, Objective]:
+        """The same on the device of a tensor."""
         from pairlens.preference import torch_pairs as device
 
         X = rows.tensor
         ends = like(X, known.pairs)
         used, local = ends.unique(return_inverse=True)
         shifts = self._shifts(known.n_pairs, rng)
-        inside = space.rows.tensor if hasattr(space.rows, "tensor") else like(X[:0].double(), space.rows)
+        # The coordinates of wide rows, which are few, come as an array.
+        inside = space.rows.tensor if isinstance(space.rows, TensorRows) else like(X[:0].double(), space.rows)
         pairs: Any = device.TorchPairs.of(local.view(ends.shape), len(used), like(X[:0].double(), known.weight))
         width: Any = self.sigma * device.largest_differences(X, ends)
         objective = Objective(

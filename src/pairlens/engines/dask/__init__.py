@@ -3,7 +3,7 @@
 Each operation of :mod:`pairlens.engines.interface` is a pass over the chunks, or over pairs of chunks.
 """
 
-from pairlens.engines.dask.operations import equal_pairs, of_pairs, project_chunk
+from pairlens.engines.dask.operations import equal_pairs, of_pairs
 from pairlens.engines.dask.projected import DaskProjectedRows
 from pairlens.engines.dask.rows import Block, DaskRows, compute, take_chunk, task, tree
 
@@ -14,7 +14,6 @@ __all__ = [
     "compute",
     "equal_pairs",
     "of_pairs",
-    "project_chunk",
     "take_chunk",
     "task",
     "tree",
