@@ -1,7 +1,10 @@
-"""The one module that knows which private names of scikit-learn we use, and where its versions keep them."""
+"""What we use of scikit-learn that is private there, from where its versions keep it, and its seeds as generators."""
+
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -15,6 +18,7 @@ __all__ = [
     "Options",
     "StrOptions",
     "TransformerMixin",
+    "as_generator",
     "check_feature_names_in",
     "check_is_fitted",
     "fit_context",
@@ -25,3 +29,11 @@ fit_context = _fit_context
 
 DTYPES = [np.float64, np.float32]
 """The types that rows keep; others become the first."""
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """A Generator from all that scikit-learn takes as random_state, or a Generator itself."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    seeds = check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
+    return np.random.default_rng(seeds)

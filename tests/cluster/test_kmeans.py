@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from pairlens.cluster.exchange import exchange_pass, move_costs
 from pairlens.cluster.lloyd import exchanged, lloyd, mixed_centers, weighted_kmeans
-from pairlens.cluster.points import WeightedPoints
-from pairlens.cluster.seeding import greedy_seeds
+from pairlens.cluster.points import WeightedPoints, greedy_seeds
 
 
 def cost(rows, weight, labels):

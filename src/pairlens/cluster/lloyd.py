@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from pairlens.cluster.exchange import exchange_pass
-from pairlens.cluster.points import TIE, WeightedPoints, squared_distances
-from pairlens.cluster.seeding import greedy_seeds
+from pairlens.cluster.points import TIE, WeightedPoints, greedy_seeds, squared_distances
 
 Float64 = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -3,38 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import ClusterMixin
 
-from pairlens._deprecation import DEPRECATED, NOT_GIVEN, RenamedAttribute, former_parameter
-from pairlens._random import as_generator
-from pairlens._sklearn import (
-    BaseEstimator,
-    Interval,
-    StrOptions,
-    check_is_fitted,
-    fit_context,
-)
+from pairlens._deprecation import DEPRECATED
+from pairlens._sklearn import Interval, as_generator, check_is_fitted
 from pairlens._warnings import warn_user
 from pairlens.cluster.lloyd import assign, weighted_kmeans
 from pairlens.cluster.points import WeightedPoints
-from pairlens.engines import Rows, checked_rows, column_means, group_means
+from pairlens.engines import IntArray, Rows, checked_rows, column_means, group_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.kernels.features import ANCHORS, kernel_features
-from pairlens.kernels.nullspace import delta_to_gamma, feature_null_space, gamma_to_delta, resolved_gamma
+from pairlens.kernels.nullspace import MustLinkKernel, feature_null_space
 from pairlens.supervision import Constraints
-from pairlens.supervision.combined import combine
 
 LARGE_RANK = 500
 """Kernel features that are kept where not all rows are anchors."""
 
 
-class SKKMeans(ClusterMixin, BaseEstimator):
+class SKKMeans(ClusterMixin, MustLinkKernel):
     r"""Semi-supervised kernel k-means.
 
     K-means with the projected kernel :math:`\hat K` of :class:`~pairlens.KernelNullSpace`: clusters that minimise
@@ -52,19 +44,12 @@ class SKKMeans(ClusterMixin, BaseEstimator):
     ----------
     n_clusters : int, default=8
         Number of clusters, at most the number of rows.
-    gamma : float or "median", default="median"
-        Of the kernel; that of an RBF kernel is :math:`\exp(-\gamma d^2)`. "median" is :math:`1 / 2 m^2`, with m the
-        median distance of up to 1,000 rows.
     n_init : int, default=10
         Runs from different seeds. If there are two or more, runs from mixtures of their results follow.
     max_iter : int, default=300
         Most iterations of a run, passes over single rows included.
-    kernel : str or callable, default="rbf"
-        A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
     random_state : int, RandomState, Generator or None, default=None
         Makes the seeds repeatable.
-    delta : float or "median", optional
-        Former name: :math:`\gamma = 1 / 2 \delta^2`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -74,10 +59,6 @@ class SKKMeans(ClusterMixin, BaseEstimator):
         Sum of the squared distances of the rows to the centre of their cluster in the projected kernel space.
     n_iter_ : int
         Iterations of the best run.
-    gamma_ : float
-        The value used.
-    n_features_in_ : int
-        Number of features seen in fit.
 
     See Also
     --------
@@ -111,18 +92,12 @@ class SKKMeans(ClusterMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MustLinkKernel._parameter_constraints,
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
-        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"}), NOT_GIVEN],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "kernel": [str, callable],
         "random_state": ["random_state", np.random.Generator],
     }
-    __metadata_request__fit: ClassVar = {"constraints": True}
-
-    delta_ = RenamedAttribute("gamma_", gamma_to_delta, deprecated=True)
-    gamma_: Any = RenamedAttribute("delta_", delta_to_gamma, deprecated=False)
 
     def __init__(
         self,
@@ -143,30 +118,11 @@ class SKKMeans(ClusterMixin, BaseEstimator):
         self.kernel = kernel
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
-        """Find the clusters.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            All rows, those about which nothing is known too.
-        y : array-like of shape (n_samples,), optional
-            Labels, -1 or missing where unknown. Rows with the same label are must-linked.
-        constraints : Constraints, optional
-            Pairs of rows that belong together. Adds to what `y` says.
-
-        Returns
-        -------
-        self : object
-        """
-        rows = checked_rows(self, X, fitting=True, least=1)
+    def _learn(self, rows: Rows, chunklets: IntArray) -> None:
+        """Find the clusters in kernel features without what must-linked rows differ in."""
         n = rows.shape[0]
         if self.n_clusters > n:
             raise ValueError(f"n_clusters={self.n_clusters} must be at most the number of rows, {n}.")
-        chunklets = combine(y, constraints, n).chunklets()
-        delta = former_parameter(self, "delta", "gamma", "gamma = 1 / (2 delta^2)")
-        self.gamma_ = resolved_gamma(rows, self.gamma, delta)
         # Differences of rows are what this kernel sees; far from the origin they would lose digits.
         centred = self.kernel == "rbf" and not sparse.issparse(rows)
         self._shift = column_means(rows).astype(rows.dtype) if centred else None
@@ -181,9 +137,8 @@ class SKKMeans(ClusterMixin, BaseEstimator):
         self._basis, residual = feature_null_space(features, chunklets)
         self._project(features)
         self._cluster(features, chunklets, residual)
-        return self
 
-    def _cluster(self, features: NDArray[np.float64], chunklets: NDArray[np.int64], residual: float) -> None:
+    def _cluster(self, features: NDArray[np.float64], chunklets: IntArray, residual: float) -> None:
         """Cluster the points: the groups of must-linked rows, and the other rows."""
         linked = np.flatnonzero(chunklets >= 0)
         free = np.flatnonzero(chunklets < 0)
@@ -257,8 +212,3 @@ class SKKMeans(ClusterMixin, BaseEstimator):
     def _project(self, features: NDArray[np.float64]) -> None:
         """Take away, in place, what must-linked rows differ in."""
         features -= (features @ self._basis) @ self._basis.T
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

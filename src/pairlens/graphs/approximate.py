@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens._random import as_generator
+from pairlens._sklearn import as_generator
 from pairlens.engines import (
     LocalProjectedRows,
     ProjectedNeighbors,

@@ -17,18 +17,25 @@ that share no row this is the W of the paper, halved.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import helmert
 
+from pairlens._deprecation import NOT_GIVEN, RenamedAttribute, former_parameter
+from pairlens._docs import complete_docstring
+from pairlens._sklearn import BaseEstimator, Interval, StrOptions, fit_context
 from pairlens._warnings import warn_user
 from pairlens.engines import (
     IntArray,
     Kernel,
     Rows,
+    checked_rows,
     evenly_spaced,
     kernel_matrix,
     median_gamma,
@@ -37,6 +44,8 @@ from pairlens.engines import (
 )
 from pairlens.exceptions import ApproximationWarning
 from pairlens.spectral.eigen import range_basis
+from pairlens.supervision import Constraints
+from pairlens.supervision.combined import combine
 
 MAX_LINKED = 2000
 """Rows in must-links up to which the null space is exact; of more, this many are used, spread over the chunklets."""
@@ -231,3 +240,73 @@ def projected_kernel(X: Rows, Y: Rows, space: NullSpace, F_Y: NDArray[np.float64
         similarity = kernel_matrix(left, right, space.kernel, space.gamma)
         result[block] = similarity - space.coordinates(X[block]) @ F_Y.T
     return result
+
+
+class MustLinkKernel(BaseEstimator, ABC):
+    r"""Base of the estimators that work with a kernel in the null space of must-links.
+
+    Parameters
+    ----------
+    gamma : float or "median", default="median"
+        Of the kernel; that of an RBF kernel is :math:`\exp(-\gamma d^2)`. "median" is :math:`1 / 2 m^2`, with m the
+        median distance of up to 1,000 rows.
+    kernel : str or callable, default="rbf"
+        A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
+    delta : float or "median", optional
+        Former name: :math:`\gamma = 1 / 2 \delta^2`. It still works, with a FutureWarning.
+
+    Attributes
+    ----------
+    gamma_ : float
+        The value used.
+    """
+
+    gamma: float | str
+    kernel: Kernel
+    delta: float | str
+
+    __metadata_request__fit: ClassVar = {"constraints": True}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "kernel": [str, callable],
+        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"}), NOT_GIVEN],
+    }
+    delta_ = RenamedAttribute("gamma_", gamma_to_delta, deprecated=True)
+    gamma_: Any = RenamedAttribute("delta_", delta_to_gamma, deprecated=False)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        complete_docstring(cls)
+
+    @abstractmethod
+    def _learn(self, rows: Rows, chunklets: IntArray) -> None:
+        """Learn from checked rows, with the kernel of width `gamma_`, and the groups of rows that must-links join."""
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
+        """Learn from rows, and from which of them belong together.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            All rows, those about which nothing is known too.
+        y : array-like of shape (n_samples,), optional
+            Labels, -1 or missing where unknown. Rows with the same label are must-linked.
+        constraints : Constraints, optional
+            Pairs of rows that belong together. Adds to what `y` says.
+
+        Returns
+        -------
+        self : object
+        """
+        rows = checked_rows(self, X, fitting=True, least=1)
+        known = combine(y, constraints, rows.shape[0])
+        delta = former_parameter(self, "delta", "gamma", "gamma = 1 / (2 delta^2)")
+        self.gamma_ = resolved_gamma(rows, self.gamma, delta)
+        self._learn(rows, known.chunklets())
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

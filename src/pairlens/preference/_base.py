@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._docs import complete_docstring
-from pairlens._random import as_generator
 from pairlens._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
     StrOptions,
     TransformerMixin,
+    as_generator,
     check_is_fitted,
     fit_context,
 )

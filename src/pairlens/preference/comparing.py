@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pairlens._random import as_generator
-from pairlens._sklearn import Interval, fit_context
+from pairlens._sklearn import Interval, as_generator, fit_context
 from pairlens.engines import Rows
 from pairlens.preference.embedded import squared_lengths
 from pairlens.preference.metric import MetricLearner

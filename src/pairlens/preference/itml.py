@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pairlens._random import as_generator
-from pairlens._sklearn import Interval, fit_context
+from pairlens._sklearn import Interval, as_generator, fit_context
 from pairlens.engines import Rows, pair_squared_distances
 from pairlens.preference.embedded import BoundedPairs
 from pairlens.preference.metric import MetricLearner, PairScored, log_det_penalty

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_consistent_length
 
-from pairlens._random import as_generator
-from pairlens._sklearn import Interval, fit_context
+from pairlens._sklearn import Interval, as_generator, fit_context
 from pairlens.preference.embedded import KernelRegression
 from pairlens.preference.metric import MetricLearner
 

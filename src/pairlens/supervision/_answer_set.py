@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens._random import as_generator
+from pairlens._sklearn import as_generator
 from pairlens.supervision._pairs import IntArray, as_n_samples, as_rows, check_count, check_fits, freeze
 from pairlens.supervision._sampling import check_fraction, draw_distinct
 

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._random import as_generator
-from pairlens.supervision._conflicts import OnConflict, check_policy, counted, raise_or_warn
-from pairlens.supervision._cycles import find_cycles
+from pairlens._sklearn import as_generator
+from pairlens.supervision._conflicts import OnConflict, check_policy, counted, find_cycles, raise_or_warn
 from pairlens.supervision._entries import name_rows, read_rows, read_weights
 from pairlens.supervision._inputs import PairsLike
 from pairlens.supervision._pairs import (

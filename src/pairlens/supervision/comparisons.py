@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pairlens._random import as_generator
+from pairlens._sklearn import as_generator
 from pairlens.supervision._comparisons import Comparisons
 from pairlens.supervision._conflicts import OnConflict
 from pairlens.supervision._drawing import (

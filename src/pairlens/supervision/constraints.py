@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pairlens._random import as_generator
+from pairlens._sklearn import as_generator
 from pairlens._warnings import warn_user
 from pairlens.exceptions import ConflictWarning
 from pairlens.supervision._algebra import close_cannot, close_must

@@ -7,10 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._random import as_generator
+from pairlens._sklearn import as_generator
 from pairlens.exceptions import AnswerError
-from pairlens.supervision._conflicts import OnConflict, check_policy, counted, raise_or_warn
-from pairlens.supervision._cycles import find_cycles
+from pairlens.supervision._conflicts import OnConflict, check_policy, counted, find_cycles, raise_or_warn
 from pairlens.supervision._entries import KIND_COLUMNS, name_rows, read_kinds, read_rows, read_weights
 from pairlens.supervision._inputs import PairsLike
 from pairlens.supervision._pairs import (

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from pairlens._optional import require
-from pairlens._random import as_generator
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted
+from pairlens._sklearn import Interval, StrOptions, as_generator, check_is_fitted
 from pairlens._warnings import warn_user
 from pairlens.engines import (
     ROUGH_SPREAD,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens._random import as_generator
+from pairlens._sklearn import as_generator
 from pairlens.engines import Rows
 from pairlens.methods.pairmap.affinities import tsne_affinities
 from pairlens.methods.pairmap.landmarks import chosen_landmarks, with_placed
