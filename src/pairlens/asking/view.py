@@ -13,7 +13,8 @@ from scipy import sparse
 
 from pairlens.engines import Rows, threads_for
 from pairlens.exceptions import SupervisionWarning
-from pairlens.methods.pairlens import FirstStage, exact_means, principal_rows
+from pairlens.methods.pairlens import FirstStage
+from pairlens.spectral.rowspace import exact_means, principal_rows
 from pairlens.supervision import Constraints
 from pairlens.tables.scaled import Scaled, ScaledRows
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens.engines import row_blocks
+from pairlens.engines import evenly_spaced, row_blocks
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -88,8 +88,7 @@ class RowIndex:
         size = size if size > 0 else 1.0
         rows = _scaled(X, centre, size)
         search, n_cells = _coded(rows)
-        n_sample = min(len(rows), max(RECALL_SAMPLE, RECALL_NEIGHBORS // k))
-        sample = np.unique(np.linspace(0, len(rows) - 1, n_sample).astype(np.int64))
+        sample = evenly_spaced(len(rows), max(RECALL_SAMPLE, RECALL_NEIGHBORS // k))
         effort = _least_effort(rows, sample, k, search, n_cells, wanted)
         return cls(rows, centre, size, *effort, search)
 
@@ -124,7 +123,7 @@ def _coded(rows: Float32) -> tuple[Callable[[Float32, int, int, int], tuple[Floa
     codes.cp.max_points_per_centroid = TRAINING_ROWS
     codes.implem = ROW_BY_ROW
     index = codes if width == f else faiss.IndexPreTransform(faiss.PCAMatrix(f, width), codes)
-    index.train(rows[np.unique(np.linspace(0, n - 1, min(n, TRAINING_ROWS * n_cells)).astype(np.int64))])
+    index.train(rows[evenly_spaced(n, TRAINING_ROWS * n_cells)])
     index.add(rows)
     refined = faiss.IndexRefineFlat(index, faiss.swig_ptr(rows))
 

@@ -35,7 +35,7 @@ HOMES = {
     "pair-probability": "pairlens.judging.probability.PairProbability",
     "pair-table": "pairlens.supervision._pairs.PairTable",
     "second-stage": "pairlens.methods.pairlens.second_stage.SecondView",
-    "standardiser": "pairlens.methods.pairlens.coordinates.Standardiser",
+    "standardiser": "pairlens.spectral.rowspace.Standardiser",
     "text-column": "pairlens.tables.columns.TextColumn",
     "tree-options": "pairlens.preference.trees.TreeOptions",
     "trees-of-sklearn": "pairlens.preference.trees.SklearnTrees",

@@ -2,7 +2,8 @@
 
 - :class:`PairTransformer`: the contract with scikit-learn: input, supervision, routing, score;
 - :class:`SpectralPairTransformer`: two scatters and an eigenproblem, what to do where they determine too little;
-- :class:`LinearPairTransformer`: directions that are weights of the features, for rows wherever they are.
+- :class:`LinearPairTransformer`: directions that are weights of the features, for rows wherever they are;
+- :class:`ScaleAware`: whether the features are z-scored first.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pairlens._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
+    StrOptions,
     TransformerMixin,
     check_is_fitted,
     fit_context,
@@ -45,6 +47,7 @@ from pairlens.spectral.rowspace import RowSpace, check_variation, row_space
 from pairlens.spectral.scatters import unsupervised
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
+from pairlens.tables.scaled import Scaled
 
 
 class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -163,6 +166,34 @@ class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class ScaleAware(PairTransformer):
+    """A method with the parameter `standardize`, which looks at X as it was given to `fit`.
+
+    Parameters
+    ----------
+    standardize : bool or "auto", default="auto"
+        Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
+        keeps. Choose False for features on one scale of their own, such as principal components.
+
+    Attributes
+    ----------
+    standardized_ : bool
+        Whether the features were z-scored.
+    """
+
+    _scale_constraints: ClassVar[dict[str, list[Any]]] = {"standardize": ["boolean", StrOptions({"auto"})]}
+    standardize: bool | str
+    standardized_: bool
+    _of_encoder: bool
+    """Whether the rows come from a TableEncoder."""
+
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
+        if fitting:
+            self._of_encoder = isinstance(X, Scaled)
+            self.standardized_ = not self._of_encoder if self.standardize == "auto" else bool(self.standardize)
+        return super()._read(X, fitting=fitting)
 
 
 class SpectralPairTransformer(PairProbabilities, PairTransformer):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pairlens._sklearn import Interval, fit_context
+from pairlens.engines import evenly_spaced
 from pairlens.preference.embedded import LargeMarginNeighbours
 from pairlens.preference.lmca import target_neighbours
 from pairlens.preference.metric import MetricLearner, PairScored
@@ -116,7 +117,7 @@ class LMNN(PairScored):
         rows = self._read(X, fitting=True)
         codes = class_codes(combine(y, constraints, rows.shape[0]))
         used = np.flatnonzero(codes >= 0)
-        used = used[np.linspace(0, len(used) - 1, min(len(used), self.max_samples)).astype(np.int64)]
+        used = used[evenly_spaced(len(used), self.max_samples)]
         targets = target_neighbours(rows[used], codes[used], self.n_neighbors)
         objective = None
         if len(np.unique(codes[used])) >= 2 and len(targets):

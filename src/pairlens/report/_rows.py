@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pairlens._markup import Markup, count, plain, tag
-from pairlens.engines import IntArray
+from pairlens.engines import IntArray, evenly_spaced
 from pairlens.report import _sections as sections
 from pairlens.report._points import Names
 
@@ -134,7 +134,7 @@ def _first_then_even(first: IntArray, n: int, most: int) -> list[int]:
     others = np.setdiff1d(np.arange(n), first)
     room = min(most - len(chosen), len(others))
     if room > 0:
-        chosen += others[np.unique(np.linspace(0, len(others) - 1, room).astype(np.int64))].tolist()
+        chosen += others[evenly_spaced(len(others), room)].tolist()
     return [int(place) for place in chosen]
 
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from pairlens._sklearn import check_is_fitted
-from pairlens.engines import Rows, column_means, row_blocks, take_rows
+from pairlens.engines import Rows, column_means, evenly_spaced, row_blocks, take_rows
 from pairlens.methods.pairmap.estimator import PairMap
 from pairlens.methods.pairmap.plain import plain_map
 
@@ -195,7 +195,7 @@ def _linear_weights(fitted: FittedView) -> NDArray[np.float64] | None:
     weight = np.atleast_2d(np.asarray(components, dtype=np.float64))
     if weight.shape != (fitted.Z.shape[1], fitted.rows.shape[1]):
         return None
-    chosen = np.unique(np.linspace(0, len(fitted.Z) - 1, CHECKED_ROWS).astype(int))
+    chosen = evenly_spaced(len(fitted.Z), CHECKED_ROWS)
     Z = fitted.Z[chosen]
     guess = take_rows(fitted.rows, chosen) @ weight.T
     # Directions see differences of rows: what the origin is does not matter.

@@ -9,6 +9,8 @@ problem, and a method does not see which one was taken:
   :math:`(X - m)' U \Lambda^{-1/2}` is never formed, and sparse rows stay sparse;
 - more than :data:`EXACT_LIMIT` of both: the span of :data:`LANDMARKS` rows, those in pairs first. This one is an
   approximation and says so.
+
+Methods that z-score the features first are solved in their leading principal components (:func:`principal_rows`).
 """
 
 from __future__ import annotations
@@ -24,14 +26,19 @@ from pairlens.engines import (
     FloatArray,
     IntArray,
     Rows,
+    along,
     centred_product,
+    column_deviations,
+    column_means,
     combine_rows,
+    evenly_spaced,
+    rescaled,
     row_blocks,
     varying_columns,
     weighted_scatter,
 )
 from pairlens.exceptions import ApproximationWarning
-from pairlens.spectral.eigen import range_basis
+from pairlens.spectral.eigen import range_basis, symmetric
 
 EXACT_LIMIT = 5000
 """Largest eigenproblem that is solved exactly: f x f or rows x rows, whichever is smaller."""
@@ -41,6 +48,10 @@ LANDMARKS = 1000
 
 GRAM_TOLERANCE = 1e-13
 """Eigenvalues of the Gram matrix up to this share of the largest are rounding (singular values: 3e-7)."""
+
+KEPT_VARIANCE = 0.99
+LEAST_COORDINATES = 10
+"""Principal components that are kept however little of the variance they hold."""
 
 
 class Basis(Protocol):
@@ -173,7 +184,7 @@ def check_variation(n_directions: int) -> None:
 
 def _landmark_space(rows: Rows, mean: NDArray[np.float64], anchors: IntArray) -> RowSpace:
     n, f = rows.shape
-    others = np.setdiff1d(np.linspace(0, n - 1, LANDMARKS).astype(np.int64), anchors)
+    others = np.setdiff1d(evenly_spaced(n, LANDMARKS), anchors)
     chosen = np.sort(np.concatenate([anchors[:EXACT_LIMIT], others[: max(0, LANDMARKS - len(anchors))]]))
     warn_user(
         f"X has {n} rows and {f} features, both more than {EXACT_LIMIT}: the method is solved in the span of "
@@ -189,3 +200,86 @@ def _dual_basis(anchors: Rows, centre: NDArray[np.float64]) -> tuple[_Dual, NDAr
     values, vectors = range_basis((gram + gram.T) / 2, GRAM_TOLERANCE)
     root = np.sqrt(values)
     return _Dual(anchors, centre, vectors / root), vectors * root
+
+
+@dataclass(frozen=True)
+class _StandardisedBasis:
+    """Leading principal components of z-scored rows, scaled by one number, as a basis of a row space."""
+
+    space: RowSpace
+    scale: NDArray[np.float64]
+    vectors: NDArray[np.float64]
+    size: float
+
+    def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Directions in principal components as components in the raw features."""
+        return self.space.lift(self.vectors @ (directions / self.size)) / self.scale
+
+
+@dataclass(frozen=True)
+class Standardiser:
+    """z-scores by the mean and the deviations of training rows; sparse rows keep their zeros and are only scaled.
+
+    That is enough for what depends on differences of rows, which all the uses here do.
+    """
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, X: Rows, mean: NDArray[np.float64], *, standardize: bool = True) -> Standardiser:
+        return cls(mean, column_scale(X, mean, standardize))
+
+    def __call__(self, X: Rows) -> Rows:
+        return rescaled(X, offset=self.mean, scale=self.scale)
+
+
+def exact_means(X: Rows) -> NDArray[np.float64]:
+    """Means of the columns to the accuracy of float64; those of float32 rows are accurate to 1e-6 at first."""
+    mean = column_means(X)
+    if isinstance(X, np.ndarray) and X.dtype == np.float32:
+        mean = mean + column_means(X - mean)
+    return mean
+
+
+def column_scale(X: Rows, mean: NDArray[np.float64], standardize: bool) -> NDArray[np.float64]:
+    """What columns are divided by: their deviations, or 1 where their scale is kept; constant ones become zero."""
+    deviation = column_deviations(X, mean)
+    deviation = np.where(deviation > 1e-10 * np.maximum(np.abs(mean), 1e-300), deviation, np.inf)
+    return deviation if standardize else np.where(np.isfinite(deviation), 1.0, np.inf)
+
+
+def principal_rows(
+    X: Rows,
+    mean: NDArray[np.float64],
+    *,
+    standardize: bool = True,
+    at_least: int = LEAST_COORDINATES,
+    anchors: NDArray[np.int64] | None = None,
+) -> RowSpace:
+    """Rows, z-scored, in the principal components that hold 99 % of their variance, scaled to total variance 1.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+    mean : array of shape (n_features,)
+        Of the columns: :func:`exact_means`.
+    standardize : bool
+        Whether to z-score them; otherwise the columns count with the scale that they have.
+    at_least : int
+        Number of components that are kept however little of the variance they hold.
+    anchors : int array, optional
+        Rows that the components must span where not all can: those in pairs.
+    """
+    scale = column_scale(X, mean, standardize)
+    space = row_space(rescaled(X, scale=scale), mean / scale, anchors=anchors)
+    values, vectors = symmetric(space.total_scatter())
+    values = np.maximum(values, 0.0)
+    share = np.cumsum(values) / max(values.sum(), np.finfo(float).tiny)
+    enough = int(np.searchsorted(share, KEPT_VARIANCE - 1e-12)) + 1
+    usable = int(np.count_nonzero(values > 1e-12 * values.max(initial=0.0)))
+    kept = min(max(enough, at_least), usable)
+    basis = vectors[:, :kept]
+    size = float(np.sqrt(values[:kept].sum() / X.shape[0])) if kept else 1.0
+    principal = rescaled(along(space.rows, basis, origin=space.offset), scale=size)
+    return RowSpace(principal, np.zeros(kept), _basis=_StandardisedBasis(space, scale, basis, size))

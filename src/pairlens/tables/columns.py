@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens.engines import evenly_spaced
 from pairlens.tables.cells import has_decimal_comma, read_dates, read_numbers, read_words
 from pairlens.tables.roles import MAX_CATEGORIES, Role
 
@@ -111,7 +112,7 @@ class ColumnBlock:
 def _evenly(column: Any, count: int) -> Any:
     if len(column) <= count:
         return column
-    return column.iloc[np.unique(np.linspace(0, len(column) - 1, count).astype(np.int64))]
+    return column.iloc[evenly_spaced(len(column), count)]
 
 
 def _holds_numbers(column: Any) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
+from pairlens.engines import evenly_spaced
 from pairlens.tables.cells import is_missing, read_dates, read_numbers, read_words
 
 __all__ = ["MAX_CATEGORIES", "ColumnSummary", "Role", "role_of"]
@@ -99,7 +100,7 @@ def role_of(column: Any, name: str | None) -> tuple[Role, str]:
     if missing.all():
         return Role.constant, "empty"
     if len(column) > LOOKED_AT:
-        chosen = np.unique(np.linspace(0, len(column) - 1, LOOKED_AT).astype(np.int64))
+        chosen = evenly_spaced(len(column), LOOKED_AT)
         if (~missing[chosen]).any():
             column, missing = column.iloc[chosen], missing[chosen]
     present = column[~missing]

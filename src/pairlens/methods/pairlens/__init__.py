@@ -1,12 +1,11 @@
 """PairLens, this library's own method for few and noisy pairs, and the stages that it is composed of.
 
-Rows become principal components of their z-scores (:mod:`~pairlens.methods.pairlens.coordinates`); a pair problem
+Rows become principal components of their z-scores (:func:`~pairlens.spectral.rowspace.principal_rows`); a pair problem
 (:mod:`~pairlens.methods.pairlens.problem`) is solved there (:class:`FirstStage`), and once more in non-linear
 coordinates of its result (:class:`SecondStage`); a :class:`Rival` is judged on the same folds. A stage is prepared from
 rows alone, so that it can be solved for many sets of pairs.
 """
 
-from pairlens.methods.pairlens.coordinates import ScaleAware, Standardiser, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FirstFit, FirstStage
 from pairlens.methods.pairlens.guard import Rival
 from pairlens.methods.pairlens.lens import PairLens
@@ -22,10 +21,6 @@ __all__ = [
     "PairLens",
     "PairProblem",
     "Rival",
-    "ScaleAware",
     "SecondStage",
     "SecondView",
-    "Standardiser",
-    "exact_means",
-    "principal_rows",
 ]

@@ -33,7 +33,7 @@ class FirstStage:
     Attributes
     ----------
     problem : PairProblem
-        The rows in the coordinates of :func:`~pairlens.methods.pairlens.coordinates.principal_rows`.
+        The rows in the coordinates of :func:`~pairlens.spectral.rowspace.principal_rows`.
     nearest : int array of shape (n, n_neighbors)
         The nearest rows of each row there.
 
@@ -41,7 +41,8 @@ class FirstStage:
     --------
     >>> from sklearn.datasets import load_wine
     >>> from pairlens import Constraints
-    >>> from pairlens.methods.pairlens import FirstStage, exact_means, principal_rows
+    >>> from pairlens.methods.pairlens import FirstStage
+    >>> from pairlens.spectral.rowspace import exact_means, principal_rows
     >>> X, y = load_wine(return_X_y=True)
     >>> stage = FirstStage.of(principal_rows(X, exact_means(X)).rows)
     >>> few, more = (Constraints.from_labels(y, n_pairs=n, random_state=0) for n in (20, 200))

@@ -17,14 +17,14 @@ from pairlens.graphs.nearest import SEARCHES, searches_approximately
 from pairlens.judging import HeldOutDistances, PairFolds
 from pairlens.judging.held_out import measured_distances
 from pairlens.judging.probability import JudgedByHeldOutPairs, in_memory
+from pairlens.methods.base import ScaleAware
 from pairlens.methods.bwdr import WBDR
 from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
-from pairlens.methods.pairlens.coordinates import ScaleAware, Standardiser, exact_means, principal_rows
 from pairlens.methods.pairlens.first_stage import FirstFit, FirstStage
 from pairlens.methods.pairlens.guard import FEWEST_FOR_GUARD, GUARD_FOLDS, LinearRival, Rival
 from pairlens.methods.pairlens.linear import LARGEST_AUTO
 from pairlens.methods.pairlens.second_stage import SecondStage, SecondView
-from pairlens.spectral.rowspace import check_variation
+from pairlens.spectral.rowspace import Standardiser, check_variation, exact_means, principal_rows
 from pairlens.supervision import Constraints
 
 FIRST_STAGE_COLUMNS = 15

@@ -14,11 +14,10 @@ from pairlens.engines import Placement, Rows, project
 from pairlens.exceptions import ConflictWarning
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.judging.probability import JudgedByHeldOutPairs, in_memory
-from pairlens.methods.base import LinearPairTransformer
-from pairlens.methods.pairlens.coordinates import LEAST_COORDINATES, ScaleAware, exact_means, principal_rows
+from pairlens.methods.base import LinearPairTransformer, ScaleAware
 from pairlens.methods.pairlens.first_stage import FEWEST_FOR_FOLDS, FirstStage
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import LEAST_COORDINATES, RowSpace, exact_means, principal_rows
 from pairlens.supervision import Constraints, Triplets
 
 LARGEST_AUTO = 15

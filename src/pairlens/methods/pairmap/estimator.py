@@ -28,8 +28,7 @@ from pairlens.graphs.nearest import SEARCHES, near_graph, nearest_rows
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.judging.probability import FEWEST_OF_A_KIND, checked_rate
 from pairlens.judging.views import check_paired
-from pairlens.methods.base import PairTransformer
-from pairlens.methods.pairlens import ScaleAware
+from pairlens.methods.base import PairTransformer, ScaleAware
 from pairlens.methods.pairmap.affinities import attracted, joined, long_range, random_partners, tsne_affinities
 from pairlens.methods.pairmap.evidence import Evidence, evidence_of
 from pairlens.methods.pairmap.landmarks import LANDMARKS, chosen_landmarks, with_placed

@@ -21,11 +21,8 @@ from pairlens.methods.pairlens import (
     Rival,
     SecondStage,
     SecondView,
-    Standardiser,
-    exact_means,
-    principal_rows,
 )
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import RowSpace, Standardiser, exact_means, principal_rows
 from pairlens.supervision import Constraints
 
 if TYPE_CHECKING:
