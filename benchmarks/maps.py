@@ -5,6 +5,7 @@
     python -m benchmarks.league --maps --sets wine seeds --only-print
 
 Writes docs/maps.md and its picture. Results are kept as they come, and a run that was stopped goes on where it was.
+Small sets come first, so that a run that was stopped has many whole sets; `--sets` with these makes a page of them.
 
 Protocol. Rows and classes as in the league: at most 300 rows to fit and 200 to test (600 and 400 in the full league),
 one stratified split, z-scores by training statistics. The answers are R m: m random pairs of training rows; or G g: g
@@ -31,7 +32,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks.league import DOCS, ROOT, Job, labelled_sets
+from benchmarks.league import DOCS, ROOT, Job, labelled_sets, load
 from benchmarks.maps_table import Cell, MapScores, filled_page, tables
 from pairlens import Constraints, PairLens, PairMap
 from pairlens.experiments import Store, work
@@ -221,6 +222,7 @@ def run(
     """Compute what is missing, and give all cells."""
     store = Store(ROOT / "results" / f"maps-{rows}")
     store.clean()
+    sets = sorted(sets, key=lambda name: load(name, rows)[0].size)
     tasks = [MapTask(name, method, setting, rows) for name in sets for method, setting in wanted(settings, methods)]
     missing = store.unfinished(tasks)
     todo = [task for task in tasks if task in missing or task.method in again]
@@ -241,7 +243,8 @@ def main(options: Any) -> None:
     for cell in cells:
         if cell.error:
             print(f"{cell.method} on {cell.set}, {cell.setting}: {cell.error}", file=sys.stderr)
-    command = 'make league ARGS="--maps' + (' --full"' if options.full else '"')
+    chosen = (" --full" if options.full else "") + (" --sets ..." if options.sets else "")
+    command = f'make league ARGS="--maps{chosen}"'
     text = tables(MapScores.of(cells, methods, [str(setting) for setting in SETTINGS]), command)
     print(text)
     if options.only_print:
