@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pairlens import Constraints, PairMap
+from pairlens import Constraints, PairMap, load, save
 from pairlens.exceptions import ConflictWarning, MissingExtraError, SupervisionWarning
 from pairlens.methods.pairmap.layout import align
 
@@ -290,10 +290,17 @@ def test_align_undoes_a_turn_a_mirror_and_a_shift():
     np.testing.assert_allclose(align(Z @ turn + [3, -4], Z), Z, atol=1e-12)
 
 
-def test_pickle_and_pipeline_and_frames(fitted, wine):
+def test_pickles_and_files_keep_what_is_computed_on_demand(fitted, wine, tmp_path):
+    X, _, _ = wine
+    save(fitted, tmp_path / "map.pairlens")
+    for again in pickle.loads(pickle.dumps(fitted)), load(tmp_path / "map.pairlens"):
+        np.testing.assert_array_equal(again.transform(X + 0.1), fitted.transform(X + 0.1))
+        np.testing.assert_array_equal(again.suspicious_pairs().suspicion, fitted.suspicious_pairs().suspicion)
+        assert again.mistakes_ == fitted.mistakes_
+
+
+def test_pipeline_and_frames(wine):
     X, _, pairs = wine
-    again = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(again.transform(X + 0.1), fitted.transform(X + 0.1))
     with sklearn.config_context(enable_metadata_routing=True):
         pipe = make_pipeline(StandardScaler(), PairMap(**FAST)).fit(X, constraints=pairs)
     assert pipe[-1].long_range_ > 0

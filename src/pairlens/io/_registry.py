@@ -24,6 +24,7 @@ HOMES = {
     "held-out-pairs": "pairlens.judging.held_out.HeldOutDistances",
     "kernel-features": "pairlens.kernels.features.KernelFeatures",
     "map-evidence": "pairlens.methods.pairmap.evidence.Evidence",
+    "map-held-out-pairs": "pairlens.methods.pairmap.probability.HeldOutPairs",
     "map-judgement": "pairlens.methods.pairmap.probability.Judgement",
     "map-lens-spaces": "pairlens.methods.pairmap.spaces.LensSpaces",
     "map-raw-space": "pairlens.methods.pairmap.spaces.RawSpace",

@@ -65,7 +65,7 @@ def suspicion_of(
     weight: NDArray[np.float64],
     fold: IntArray,
     penalty: float = MISTAKES_PENALTY,
-) -> tuple[NDArray[np.float64], float]:
+) -> NDArray[np.float64]:
     """How probable it is that each answer is wrong, by models fitted to the answers of other folds.
 
     Parameters
@@ -82,8 +82,6 @@ def suspicion_of(
     Returns
     -------
     wrong : array of shape (n_pairs,)
-    mistakes : float
-        Estimated share of wrong answers.
     """
     probable = fit_with_mistakes(distances, same, weight, penalty=penalty)[1]
     wrong = np.zeros(len(distances))
@@ -92,7 +90,12 @@ def suspicion_of(
         models = fit_with_mistakes(distances[~inside], same[~inside], weight[~inside], penalty=penalty)[0]
         for share, chance, truth in zip(MISTAKES, probable, models):
             wrong[inside] += chance * probability_wrong(truth(distances[inside]), same[inside], float(share))
-    return wrong, float(probable @ MISTAKES)
+    return wrong
+
+
+def share_of_mistakes(distances: NDArray[np.float64], same: NDArray[np.bool_], weight: NDArray[np.float64]) -> float:
+    """Estimated share of wrong answers. Parameters as :func:`suspicion_of`."""
+    return float(fit_with_mistakes(distances, same, weight)[1] @ MISTAKES)
 
 
 def suspicious_pairs(held_out: HeldOutDistances, n_dims: int | None = None) -> SuspiciousPairs:
@@ -111,7 +114,7 @@ def suspicious_pairs(held_out: HeldOutDistances, n_dims: int | None = None) -> S
     same = np.repeat([True, False], [len(held_out.must), len(held_out.cannot)])
     fold = np.random.default_rng(0).permutation(len(same)) % FOLDS
     columns, weight = np.sqrt(distance_columns(squared)), pair_weights(held_out.known)
-    wrong = suspicion_of(columns, same, weight, fold, ONE_VIEW_PENALTY)[0]
+    wrong = suspicion_of(columns, same, weight, fold, ONE_VIEW_PENALTY)
     pairs = np.concatenate([held_out.known.must_link, held_out.known.cannot_link])
     order = np.argsort(-wrong, kind="stable")
     return SuspiciousPairs(pairs[order], np.where(same, 1, -1)[order], wrong[order])

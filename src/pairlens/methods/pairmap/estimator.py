@@ -281,13 +281,12 @@ class PairMap(ScaleAware):
         self._report("judging held-out pairs")
         self._judgement: Judgement | None = judged(known, measure, rng)
         self._prior = (known.n_must_link + 1) / (known.n_pairs + 2)
-        self.auc_ = self.auc_error_ = self.mistakes_ = float("nan")
+        self.auc_ = self.auc_error_ = float("nan")
         far = None
         if self._judgement is not None:
-            together, same = self._judgement.together, self._judgement.same
+            same, together = self._judgement.together()
             self.auc_ = auc(-together[same], -together[~same])
             self.auc_error_ = auc_standard_error(self.auc_, int(same.sum()), int((~same).sum()))
-            self.mistakes_ = self._judgement.mistakes
             partners = random_partners(rows.shape[0], rng)
             distances = _measured(seen, self._evidence, partners)
             self._judgement = self._judgement.of_random_pairs(distances)
@@ -410,16 +409,23 @@ class PairMap(ScaleAware):
                 f"suspicious_pairs needs at least {FEWEST_OF_A_KIND} must-links and {FEWEST_OF_A_KIND} cannot-links in "
                 "fit: with fewer, none can be held out and judged by the others."
             )
-        order = np.argsort(-self._judgement.wrong, kind="stable")
-        link = np.where(self._judgement.same, 1, -1)
-        pairs = np.asarray(self._judgement.pairs, dtype=np.int64)
+        found, same, wrong = self._judgement.suspicion()
+        order = np.argsort(-wrong, kind="stable")
+        link = np.where(same, 1, -1)
+        pairs = np.asarray(found, dtype=np.int64)
         if self._landmarks is not None:
             pairs = self._landmarks[pairs].astype(np.int64)
         sample = getattr(self, "_sample", None)
         if sample is not None:
             # Of a large dask array some rows are learned from: their numbers there are meant.
             pairs = sample[pairs]
-        return SuspiciousPairs(pairs[order], link[order], self._judgement.wrong[order])
+        return SuspiciousPairs(pairs[order], link[order], wrong[order])
+
+    @property
+    def mistakes_(self) -> float:
+        """Estimated share of wrong answers; computed when it is asked for, for a map does not need it."""
+        check_is_fitted(self)
+        return float("nan") if self._judgement is None else self._judgement.mistakes()
 
     @property
     def _n_features_out(self) -> int:

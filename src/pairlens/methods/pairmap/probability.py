@@ -21,7 +21,7 @@ from pairlens.engines import IntArray
 from pairlens.judging import PairFolds
 from pairlens.judging.calibration import PairModel, base_rate, fit_moderated_model, fit_pair_model
 from pairlens.judging.probability import FEWEST_OF_A_KIND
-from pairlens.judging.suspicion import suspicion_of
+from pairlens.judging.suspicion import share_of_mistakes, suspicion_of
 from pairlens.supervision import Constraints
 
 __all__ = ["HeldOutPairs", "Judgement", "drawn_folds", "enough_pairs", "judged", "pair_distances"]
@@ -76,6 +76,13 @@ class HeldOutPairs:
     distances: Float64
     fold: IntArray
 
+    def once(self, values: Float64) -> tuple[IntArray, NDArray[np.bool_], Float64]:
+        """Every pair once, its answer, and the mean of its values."""
+        # Two answers about one pair may contradict each other: both are listed.
+        said = np.column_stack([self.pairs, self.same])
+        _, first, back, times = np.unique(said, axis=0, return_index=True, return_inverse=True, return_counts=True)
+        return self.pairs[first], self.same[first], np.bincount(back.ravel(), values) / times
+
 
 @dataclass(frozen=True)
 class Judgement:
@@ -94,11 +101,8 @@ class Judgement:
         Share of must-links among the answers.
     effective : float
         Number of answers that the held-out pairs count as.
-    pairs, same, together, wrong : arrays
-        Every pair once: its answer, the probability that it belongs together and the probability that the answer is
-        wrong, both by models fitted without it.
-    mistakes : float
-        Estimated share of wrong answers.
+    held_out : HeldOutPairs
+        With weights that add up to at most `effective`.
     """
 
     model: PairModel
@@ -106,16 +110,33 @@ class Judgement:
     answers: PairModel
     answered: float
     effective: float
-    pairs: IntArray
-    same: NDArray[np.bool_]
-    together: Float64
-    wrong: Float64
-    mistakes: float
+    held_out: HeldOutPairs
 
     def pair_proba(self, distances: Float64, rate: float | None) -> Float64:
         """Probabilities of pairs, at the base rate of the answers or at another one."""
         model = self.answers if rate is None else self.answers.at_base_rate(self.answered, rate)
         return model(distances[:, OF_NEW_ROWS])
+
+    def together(self) -> tuple[NDArray[np.bool_], Float64]:
+        """The answer of every pair, and the probability that it belongs together by a model fitted without it."""
+        held_out = self.held_out
+        together = np.empty(len(held_out.pairs))
+        for number in range(FOLDS):
+            inside = held_out.fold == number
+            # Not only the spaces: the probability too comes from other pairs than those it is of.
+            part = held_out.distances[~inside], held_out.same[~inside], held_out.weight[~inside]
+            together[inside] = fit_pair_model(*part)(held_out.distances[inside])
+        _, same, together = held_out.once(together)
+        return same, together
+
+    def suspicion(self) -> tuple[IntArray, NDArray[np.bool_], Float64]:
+        """Every pair, its answer, and the probability that the answer is wrong by models fitted without it."""
+        held_out = self.held_out
+        return held_out.once(suspicion_of(held_out.distances, held_out.same, held_out.weight, held_out.fold))
+
+    def mistakes(self) -> float:
+        """Estimated share of wrong answers."""
+        return share_of_mistakes(self.held_out.distances, self.held_out.same, self.held_out.weight)
 
     def of_random_pairs(self, distances: Float64) -> Judgement:
         """The same with the model at the base rate that the distances of random pairs of rows suggest."""
@@ -151,33 +172,17 @@ def judged(
     if not enough_pairs(known):
         return None
     held_out = held_out_pairs(known, measure, rng)
-    count = len(held_out.pairs)
-    if count < FEWEST_HELD_OUT:
+    if len(held_out.pairs) < FEWEST_HELD_OUT:
         return None
     # A pair that follows from others counts once: by its weight, or by the limit of two answers a row, never by both.
     effective = min(known.must_link_total + known.cannot_link_total, 2.0 * len(known.rows))
     weight = held_out.weight * min(1.0, effective / float(held_out.weight.sum()))
     share = float(np.average(held_out.same, weights=weight))
-    wrong, mistakes = suspicion_of(held_out.distances, held_out.same, weight, held_out.fold)
-    together = np.empty(count)
-    for number in range(FOLDS):
-        inside = held_out.fold == number
-        # Not only the spaces: the probability too comes from other pairs than those it is of.
-        part = held_out.distances[~inside], held_out.same[~inside], weight[~inside]
-        together[inside] = fit_pair_model(*part)(held_out.distances[inside])
-    # Two answers about one pair may contradict each other: both are listed.
-    said = np.column_stack([held_out.pairs, held_out.same])
-    _, first, back, times = np.unique(said, axis=0, return_index=True, return_inverse=True, return_counts=True)
-    back = back.ravel()
     return Judgement(
         model=fit_pair_model(held_out.distances, held_out.same, weight),
         share=share,
         answers=fit_moderated_model(held_out.distances[:, OF_NEW_ROWS], held_out.same, weight),
         answered=share,
         effective=effective,
-        pairs=held_out.pairs[first],
-        same=held_out.same[first],
-        together=np.bincount(back, together) / times,
-        wrong=np.bincount(back, wrong) / times,
-        mistakes=mistakes,
+        held_out=replace(held_out, weight=weight),
     )
