@@ -29,7 +29,7 @@ Points = NDArray[np.float64]
 
 MOST_FOR_LAYOUT = 20_000
 """Rows up to which a map takes seconds; beyond, the linear view is shown."""
-LAID_OUT = 3000
+LAID_OUT = 2500
 """Rows that are laid out; of more, the others are placed among them."""
 FEWEST_PREFERENCES = 5
 FEWEST_TO_BEGIN = 10
