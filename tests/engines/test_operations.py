@@ -8,6 +8,7 @@ from scipy import sparse
 
 from pairlens import engines
 from pairlens.engines import config_context, engine_rows
+from pairlens.kernels.features import KernelFeatures
 
 da = pytest.importorskip("dask.array", reason="the Dask engine needs pairlens[dask]")
 torch = pytest.importorskip("torch", reason="the torch engine needs pairlens[gpu]")
@@ -126,30 +127,28 @@ def test_rebuilding(X, rows_of):
     )
 
 
-@pytest.mark.parametrize("offset", [None, np.array([1.0, -2.0, 0.5])])
-def test_kernel_features(X, rows_of, offset):
+def test_kernel_features(X, rows_of):
     rng = np.random.default_rng(0)
     anchors, combination, gamma = X[rng.choice(N, 20)], rng.standard_normal((20, 3)), engines.median_gamma(X)
     rows = rows_of(X)
     assert engines.median_gamma(rows) == gamma
     squared = ((X[:, None] - anchors) ** 2).sum(axis=2)
     assert gamma == pytest.approx(1 / np.median(((X[:, None] - X) ** 2).sum(axis=2)[np.triu_indices(N, 1)]))
-    expected = np.exp(-gamma * squared) @ combination - (0.0 if offset is None else offset)
+    offset = np.array([1.0, -2.0, 0.5])
+    expected = np.exp(-gamma * squared) @ combination - offset
     for given in (X, rows):
-        found = engines.kernel_product(given, anchors, combination, offset=offset, gamma=gamma)
+        found = engines.kernel_product(given, KernelFeatures(anchors, combination, offset, "rbf", gamma))
         np.testing.assert_allclose(engines.rows_in_memory(found), expected, atol=1e-12)
 
 
 def test_other_kernels_are_for_rows_in_memory(X):
-    combination = np.eye(2)
     for kernel in ("linear", lambda left, right: left @ right):
+        features = KernelFeatures(X[:2], np.eye(2), np.zeros(2), kernel, None)
         for rows in (X, on_dask(X)):
-            found = engines.kernel_product(rows, X[:2], combination, kernel=kernel, gamma=None)
+            found = engines.kernel_product(rows, features)
             np.testing.assert_allclose(engines.rows_in_memory(found), X @ X[:2].T)
-    with pytest.raises(ValueError, match=r"kernel='linear' is not computed on a device; give X.cpu\(\)"):
-        engines.kernel_product(
-            engine_rows(torch.from_numpy(X), fitting=True), X[:2], combination, kernel="linear", gamma=None
-        )
+        with pytest.raises(ValueError, match=r"kernel=.* is not computed on a device; give X.cpu\(\)"):
+            engines.kernel_product(engine_rows(torch.from_numpy(X), fitting=True), features)
 
 
 def test_walks_over_near_rows(X, rows_of):

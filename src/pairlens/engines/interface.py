@@ -30,7 +30,7 @@ from pairlens.engines.types import (
     FloatArray,
     Graph,
     IntArray,
-    Kernel,
+    KernelMap,
     NearGraph,
     Neighbors,
     Placement,
@@ -198,26 +198,8 @@ def symmetric_eigen(X: Rows, A: Float64) -> tuple[Float64, Float64]:
 
 
 @operation
-def kernel_product(
-    X: Rows,
-    anchors: Rows,
-    combination: Float64,
-    *,
-    offset: Float64 | None = None,
-    kernel: Kernel = "rbf",
-    gamma: float | None,
-) -> Rows:
-    """Combinations of the kernel at few rows in memory, ``K(X, anchors) @ combination - offset``, as rows in float64.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or EngineRows of shape (n, n_features)
-    anchors : array or CSR matrix of shape (n_anchors, n_features)
-    combination : array of shape (n_anchors, n_columns)
-    offset : array of shape (n_columns,), optional
-    kernel, gamma
-        As for :func:`sklearn.metrics.pairwise.pairwise_kernels`; of rows in a tensor "rbf" alone.
-    """
+def kernel_product(X: Rows, features: KernelMap) -> Rows:
+    """The features that a kernel map gives rows, as rows in float64."""
     raise NotImplementedError
 
 

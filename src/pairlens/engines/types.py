@@ -129,6 +129,29 @@ class Span(Protocol):
         """Coordinates F, of shape (n, rank), of rows in memory."""
 
 
+class KernelMap(Protocol):
+    """Features of rows that are combinations of a kernel at few rows: ``K(X, anchors) @ combination - offset``.
+
+    :class:`~pairlens.kernels.features.KernelFeatures` is one. The kernel is one of
+    :func:`sklearn.metrics.pairwise.pairwise_kernels`; of rows in a tensor "rbf" alone.
+    """
+
+    @property
+    def anchors(self) -> Rows: ...
+
+    @property
+    def combination(self) -> Float64: ...
+
+    @property
+    def offset(self) -> Float64: ...
+
+    @property
+    def kernel(self) -> Kernel: ...
+
+    @property
+    def gamma(self) -> float | None: ...
+
+
 class ProjectedRows(Protocol):
     r"""Rows with the input distance d and the distance :math:`\hat d` that is left outside of a :class:`Span`."""
 

@@ -34,9 +34,7 @@ class KernelFeatures:
 
     def __call__(self, X: Rows) -> Rows:
         """Features of rows: an array, or rows on the device of a tensor."""
-        return kernel_product(
-            X, self.anchors, self.combination, offset=self.offset, kernel=self.kernel, gamma=self.gamma
-        )
+        return kernel_product(X, self)
 
 
 def kernel_features(

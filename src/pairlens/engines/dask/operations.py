@@ -24,7 +24,7 @@ from pairlens.engines.local import scatter
 from pairlens.engines.local.rows import evenly_spaced, row_blocks
 from pairlens.engines.local.scatter import rebuilding_graph, solve_local
 from pairlens.engines.local.walks import near_walk
-from pairlens.engines.types import Float64, FloatArray, Graph, IntArray, Kernel, Placement, Rows
+from pairlens.engines.types import Float64, FloatArray, Graph, IntArray, KernelMap, Placement, Rows
 from pairlens.exceptions import ApproximationWarning
 
 MOST_MEETINGS = 20_000
@@ -128,18 +128,9 @@ def rescaled(X: DaskRows, *, offset: Float64 | None = None, scale: Float64 | flo
 
 
 @interface.kernel_product.register(DaskRows)
-def kernel_product(
-    X: DaskRows,
-    anchors: Block,
-    combination: Float64,
-    *,
-    offset: Float64 | None = None,
-    kernel: Kernel = "rbf",
-    gamma: float | None,
-) -> DaskRows:
-    how: dict[str, Any] = {"offset": offset, "kernel": kernel, "gamma": gamma}
-    width, dtype = combination.shape[1], np.dtype(np.float64)
-    return DaskRows(_mapped(X, local_rows.kernel_product, width, anchors, combination, dtype=dtype, **how))
+def kernel_product(X: DaskRows, features: KernelMap) -> DaskRows:
+    width = features.combination.shape[1]
+    return DaskRows(_mapped(X, local_rows.kernel_product, width, features, dtype=np.dtype(np.float64)))
 
 
 @interface.unit_variance.register(DaskRows)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from pairlens.engines import interface
-from pairlens.engines.types import Float64, FloatArray, IntArray, Kernel, Placement, Rows
+from pairlens.engines.types import Float64, FloatArray, IntArray, Kernel, KernelMap, Placement, Rows
 
 MEDIAN_ROWS = 1000
 """Rows that the median distance is taken of."""
@@ -192,19 +192,12 @@ def symmetric_eigen(_X: Rows, A: Float64) -> tuple[Float64, Float64]:
 
 
 @interface.kernel_product.register(object)
-def kernel_product(
-    X: Rows,
-    anchors: Rows,
-    combination: Float64,
-    *,
-    offset: Float64 | None = None,
-    kernel: Kernel = "rbf",
-    gamma: float | None,
-) -> Rows:
+def kernel_product(X: Rows, features: KernelMap) -> Rows:
+    anchors, combination = features.anchors, features.combination
     result = np.empty((X.shape[0], combination.shape[1]))
     for block in row_blocks(X.shape[0], 8 * anchors.shape[0]):
-        product = kernel_matrix(X[block], anchors, kernel, gamma) @ combination
-        result[block] = product if offset is None else product - offset
+        similarity = kernel_matrix(X[block], anchors, features.kernel, features.gamma)
+        result[block] = similarity @ combination - features.offset
     return result
 
 

@@ -26,7 +26,7 @@ from pairlens.engines.torch.device import product_precision, torch, working_byte
 from pairlens.engines.torch.neighbors import torch_neighbors
 from pairlens.engines.torch.rows import TensorGraph, TensorRows
 from pairlens.engines.torch.selection import chunks
-from pairlens.engines.types import Float64, FloatArray, Graph, IntArray, Kernel, Neighbors, Placement, Rows
+from pairlens.engines.types import Float64, FloatArray, Graph, IntArray, KernelMap, Neighbors, Placement, Rows
 
 Tensor = Any
 
@@ -136,26 +136,20 @@ def unit_variance(X: TensorRows) -> tuple[TensorRows, Float64, float]:
 
 
 @interface.kernel_product.register(TensorRows)
-def kernel_product(
-    X: TensorRows,
-    anchors: FloatArray,
-    combination: Float64,
-    *,
-    offset: Float64 | None = None,
-    kernel: Kernel = "rbf",
-    gamma: float | None,
-) -> TensorRows:
-    if kernel != "rbf" or gamma is None:
-        raise ValueError(f"kernel={kernel!r} is not computed on a device; give X.cpu().numpy().")
+def kernel_product(X: TensorRows, features: KernelMap) -> TensorRows:
+    if features.kernel != "rbf" or features.gamma is None:
+        raise ValueError(f"kernel={features.kernel!r} is not computed on a device; give X.cpu().numpy().")
     values = X.tensor.double()
-    points, weights = _on_device(X, np.asarray(anchors, dtype=np.float64)), _on_device(X, combination)
-    shift = _on_device(X, np.zeros(combination.shape[1]) if offset is None else offset)
-    squares = points.square().sum(dim=1)
+    anchors, combination, offset = (
+        _on_device(X, np.asarray(part, dtype=np.float64))
+        for part in (features.anchors, features.combination, features.offset)
+    )
+    squares = anchors.square().sum(dim=1)
     result = torch.empty((len(values), combination.shape[1]), dtype=torch.float64, device=values.device)
-    for part in chunks(len(values), max(256, working_bytes(values.device) // (32 * len(points)))):
+    for part in chunks(len(values), max(256, working_bytes(values.device) // (32 * len(anchors)))):
         rows = values[part]
-        squared = torch.addmm(squares, rows, points.T, alpha=-2).add_(rows.square().sum(dim=1, keepdim=True))
-        result[part] = squared.clamp_(min=0).mul_(-gamma).exp_() @ weights - shift
+        squared = torch.addmm(squares, rows, anchors.T, alpha=-2).add_(rows.square().sum(dim=1, keepdim=True))
+        result[part] = squared.clamp_(min=0).mul_(-features.gamma).exp_() @ combination - offset
     return TensorRows(result)
 
 
