@@ -12,7 +12,7 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -21,16 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from pairlens import Constraints, PairMap, load, save
 from pairlens.exceptions import ConflictWarning, MissingExtraError, SupervisionWarning
 from pairlens.methods.pairmap.layout import align
+from tests.methods.cases import FAST, quiet
 
 pytest.importorskip("openTSNE", reason="pip install 'pairlens[map]'")
-quiet = pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
-FAST = {"n_iter": 60, "early_exaggeration_iter": 30, "random_state": 0}
-
-
-@pytest.fixture(scope="module")
-def wine():
-    X, y = load_wine(return_X_y=True)
-    return X, y, Constraints.from_labels(y, n_pairs=100, random_state=0)
 
 
 @pytest.fixture(scope="module")

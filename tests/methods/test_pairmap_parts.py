@@ -20,21 +20,10 @@ from pairlens.methods.pairmap.affinities import long_range, neighbor_affinities,
 from pairlens.methods.pairmap.evidence import evidence_of
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
 from pairlens.methods.pairmap.probability import drawn_folds
+from tests.methods.cases import FAST, lists
 from tests.oracles import pairmap as oracle
 
 pytest.importorskip("openTSNE", reason="pip install 'pairlens[map]'")
-quiet = pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
-FAST = {"n_iter": 60, "early_exaggeration_iter": 30, "random_state": 0}
-
-
-@pytest.fixture(scope="module")
-def wine():
-    X, y = load_wine(return_X_y=True)
-    return X, y, Constraints.from_labels(y, n_pairs=100, random_state=0)
-
-
-def lists(known):
-    return known.must_link.tolist(), known.cannot_link.tolist()
 
 
 def unit_spaces(X, known, seed):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from pairlens import LinearPairLens, PairLens
+from tests.methods.cases import lists
 
 LENSES = [LinearPairLens, PairLens]
-quiet = pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
 
 
 def assert_same_up_to_sign(found, expected, tolerance=1e-6):
@@ -16,10 +15,6 @@ def assert_same_up_to_sign(found, expected, tolerance=1e-6):
     signs = np.sign(np.sum(found * expected, axis=0))
     np.testing.assert_allclose(found * signs, expected, atol=tolerance * np.abs(expected).max())
     return signs
-
-
-def lists(pairs):
-    return pairs.must_link.tolist(), pairs.cannot_link.tolist()
 
 
 def oracle_folds(pairs, n_splits, random_state):

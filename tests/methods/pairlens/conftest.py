@@ -4,15 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_wine
-
-from pairlens import Constraints
-
-
-@pytest.fixture(scope="module")
-def wine():
-    X, y = load_wine(return_X_y=True)
-    return X, y, Constraints.from_labels(y, n_pairs=100, random_state=0)
 
 
 @pytest.fixture(scope="module")

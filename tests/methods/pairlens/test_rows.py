@@ -10,7 +10,8 @@ from sklearn.base import clone
 from pairlens import Constraints, LinearPairLens, PairLens
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods.pairlens import lens as lens_module
-from tests.methods.pairlens.cases import LENSES, assert_same_up_to_sign, lists, quiet
+from tests.methods.cases import lists, quiet
+from tests.methods.pairlens.cases import LENSES, assert_same_up_to_sign
 from tests.oracles import pairlens as oracle
 from tests.oracles import subspace_angle
 

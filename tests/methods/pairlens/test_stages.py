@@ -13,7 +13,8 @@ from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.nearest import near_graph
 from pairlens.judging import auc_standard_error
 from pairlens.methods.pairlens import PairProblem, second_stage
-from tests.methods.pairlens.cases import LENSES, assert_same_up_to_sign, lists, oracle_folds, quiet, real_part
+from tests.methods.cases import lists, quiet
+from tests.methods.pairlens.cases import LENSES, assert_same_up_to_sign, oracle_folds, real_part
 from tests.oracles import pairlens as oracle
 from tests.oracles import subspace_angle
 

@@ -11,7 +11,8 @@ from pairlens import Constraints, LinearPairLens, PairLens
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import HeldOutDistances, auc_standard_error, held_out, suspicious_pairs
 from pairlens.judging.calibration import MISTAKES, fit_with_mistakes
-from tests.methods.pairlens.cases import LENSES, lists, oracle_folds
+from tests.methods.cases import lists
+from tests.methods.pairlens.cases import LENSES, oracle_folds
 from tests.oracles import pairlens as oracle
 from tests.oracles import subspace_angle
 
