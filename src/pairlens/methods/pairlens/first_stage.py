@@ -41,8 +41,7 @@ class FirstStage:
     --------
     >>> from sklearn.datasets import load_wine
     >>> from pairlens import Constraints
-    >>> from pairlens.methods.pairlens import FirstStage
-    >>> from pairlens.spectral.rowspace import exact_means, principal_rows
+    >>> from pairlens.methods.pairlens import FirstStage, exact_means, principal_rows
     >>> X, y = load_wine(return_X_y=True)
     >>> stage = FirstStage.of(principal_rows(X, exact_means(X)).rows)
     >>> few, more = (Constraints.from_labels(y, n_pairs=n, random_state=0) for n in (20, 200))
