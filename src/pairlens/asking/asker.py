@@ -128,10 +128,10 @@ class Asker(Session[State, FitJob, View]):
             raise ValueError(f"screen='placement' places rows, so strategy={strategy!r} must be 'place'.")
         self._lens = Lens(X) if lens is None else lens
         self._strategy, self._screens = strategy, screen == "placement"
-        self.views: dict[str, View] = {}
         self._looks: dict[str, Look] = {}
         super().__init__(
             self._lens.n_rows,
+            self._lens.fit,
             refit_every=refit_every,
             random_state=random_state,
             audit=audit,
@@ -250,12 +250,6 @@ class Asker(Session[State, FitJob, View]):
             warnings.simplefilter("ignore", ConflictWarning)
             constraints = state.constraints(self.n_rows)
         return FitJob(self._key(constraints), constraints, state.n_entries, self.seed_)
-
-    def _view_of(self, job: FitJob) -> View | None:
-        return self.views.get(job.key)
-
-    def _fit(self, job: FitJob) -> View:
-        return self._lens.fit(job)
 
     def _remember(self, view: View) -> None:
         self._keep(Look.at(self._lens, view, self.seed_))

@@ -134,9 +134,9 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
             raise ValueError(f"strategy={strategy!r} must be 'uncertain' or 'random'.")
         self._lens = RankLens(X) if lens is None else lens
         self._strategy = strategy
-        self.views: dict[str, Ranking] = {}
         super().__init__(
             self._lens.n_rows,
+            self._lens.fit,
             refit_every=refit_every,
             random_state=random_state,
             audit=audit,
@@ -214,26 +214,11 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
                 state.audits.append((before, bool(guess * verdict > 0)))
             state.votes.setdefault((i, j), []).append(verdict)
 
-    def _kept(self, state: _State) -> _State:
-        return state.copy()
-
-    def _restored(self, state: _State) -> _State:
-        return state.copy()
-
     def _job(self, state: _State) -> RankJob:
         pairs = np.array(list(state.votes), dtype=np.int64).reshape(-1, 2)
         weight = np.array([float(len(votes)) for votes in state.votes.values()])
         share = np.array([0.5 + sum(votes) / (2 * len(votes)) for votes in state.votes.values()])
         return RankJob(fingerprint(pairs, share, weight), pairs, share, weight, state.n_entries)
-
-    def _view_of(self, job: RankJob) -> Ranking | None:
-        return self.views.get(job.key)
-
-    def _fit(self, job: RankJob) -> Ranking:
-        return self._lens.fit(job)
-
-    def _remember(self, view: Ranking) -> None:
-        self.views[view.key] = view
 
     def _refit(self, state: _State, view: Ranking) -> None:
         probes = self._probes()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -70,6 +71,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
     def __init__(
         self,
         n_rows: int,
+        fit: Callable[[JobT], ViewT],
         *,
         refit_every: int,
         random_state: Any,
@@ -86,7 +88,8 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
                 raise ValueError(f"{name}={share!r} must be a share of the questions, in [0, 1).")
         if fits not in ("inline", "elsewhere"):
             raise ValueError(f"fits={fits!r} must be 'inline' or 'elsewhere'.")
-        self.n_rows = n_rows
+        self.n_rows, self._fit = n_rows, fit
+        self.views: dict[str, ViewT] = {}
         self.seed_ = _seed(random_state)
         self._refit_every, self._inline = int(refit_every), fits == "inline"
         self._audit, self._repeat, self._overlap = audit, repeat, overlap
@@ -110,28 +113,8 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         """Take one more answer in."""
 
     @abstractmethod
-    def _kept(self, state: StateT) -> StateT:
-        """A copy of a state for later, small."""
-
-    @abstractmethod
-    def _restored(self, state: StateT) -> StateT:
-        """A copy of a kept state to go on with."""
-
-    @abstractmethod
     def _job(self, state: StateT) -> JobT:
         """The fit that a state asks for."""
-
-    @abstractmethod
-    def _view_of(self, job: JobT) -> ViewT | None:
-        """The view of a job if it is known already."""
-
-    @abstractmethod
-    def _fit(self, job: JobT) -> ViewT:
-        """Fit here and now."""
-
-    @abstractmethod
-    def _remember(self, view: ViewT) -> None:
-        """Keep a view, so that undo and replay need not fit it again."""
 
     @abstractmethod
     def _refit(self, state: StateT, view: ViewT) -> None:
@@ -148,6 +131,20 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
     @abstractmethod
     def learning_curve(self) -> list[CurvePoint]:
         """The learning curve over the audited questions alone, each judged before it was learned from."""
+
+    # What it may say otherwise
+
+    def _kept(self, state: StateT) -> StateT:
+        """A copy of a state for later, small."""
+        return state.copy()
+
+    def _restored(self, state: StateT) -> StateT:
+        """A copy of a kept state to go on with."""
+        return state.copy()
+
+    def _remember(self, view: ViewT) -> None:
+        """Keep a view, so that undo and replay need not fit it again."""
+        self.views[view.key] = view
 
     # Asking
 
@@ -350,7 +347,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         n = self._state.n_entries
         if self._due is None and n - self._state.refit_at >= max(self._refit_every, n // SLOWING):
             job = self._job(self._state)
-            view = self._view_of(job)
+            view = self.views.get(job.key)
             if view is None and self._inline:
                 view = self._fit(job)
                 self._remember(view)
