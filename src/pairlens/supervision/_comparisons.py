@@ -13,17 +13,15 @@ from pairlens.supervision._entries import name_rows, read_rows, read_weights
 from pairlens.supervision._inputs import PairsLike
 from pairlens.supervision._pairs import (
     AnswerTable,
-    FloatArray,
     IntArray,
     as_n_samples,
     check_count,
     contains,
     decode,
-    distinct,
     from_keys,
 )
 from pairlens.supervision._tables import Source
-from pairlens.supervision._tabular import Reading, TabularAnswers
+from pairlens.supervision._tabular import Reading, SingleTable
 from pairlens.supervision._tuples import (
     merge_tuples,
     parse_tuples,
@@ -34,14 +32,11 @@ from pairlens.supervision._tuples import (
 from pairlens.supervision.constraints import Constraints
 
 
-class Comparisons(TabularAnswers):
+class Comparisons(SingleTable):
     """What :class:`Triplets` and :class:`Quadruplets` share: each says that one pair of rows is closer than another."""
 
-    __slots__ = ("_table",)
-    _table: AnswerTable
+    __slots__ = ()
 
-    _WHAT: ClassVar[str]
-    """What one of them is called."""
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]]
     """Columns that cannot name the same row."""
 
@@ -102,30 +97,6 @@ class Comparisons(TabularAnswers):
     def farther(self) -> IntArray:
         """The pair of each comparison that is said to be less alike, shape (n, 2), smaller row first."""
         return decode(self._ends(self._table.members)[1])
-
-    @property
-    def weight(self) -> FloatArray:
-        """The weight of each comparison."""
-        return self._table.weights
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights."""
-        return float(self.weight.sum())
-
-    @property
-    def rows(self) -> IntArray:
-        """The rows that occur in a comparison, sorted."""
-        return distinct(self._table.members)
-
-    def _tables(self) -> tuple[AnswerTable, ...]:
-        return (self._table,)
-
-    def _with(self, *tables: Any) -> Self:
-        return self._derived(_table=tables[0], _n_samples=self._n_samples)
-
-    def _resized(self, n_samples: int | None) -> Self:
-        return self._derived(_table=self._table, _n_samples=n_samples)
 
     def _turned(self, tables: tuple[Any, ...], chosen: list[NDArray[np.bool_]]) -> tuple[AnswerTable, ...]:
         kept, moved = tables[0].select(~chosen[0]), tables[0].select(chosen[0])
@@ -278,21 +249,3 @@ class Comparisons(TabularAnswers):
         table = source.table(names, how.weight)
         members, size = read_rows(table, names, how.ids, how.n_samples, distinct=cls._DISTINCT)
         return cls(members, size, weight=read_weights(table, how.weight), on_conflict=how.on_conflict)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        mine, theirs = self._table, other._table
-        return (
-            self._n_samples == other._n_samples
-            and np.array_equal(mine.members, theirs.members)
-            and np.array_equal(mine.weights, theirs.weights)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self._n_samples, self._table.size))
-
-    def __repr__(self) -> str:
-        count = self._table.size
-        shown = f"{count} {self._WHAT}{'' if count == 1 else 's'}"
-        return f"{type(self).__name__}({shown} over {self._described_rows()})"

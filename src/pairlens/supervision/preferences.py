@@ -22,7 +22,6 @@ from pairlens.supervision._pairs import (
     check_not_too_many,
     combine,
     contains,
-    distinct,
     encode,
     from_keys,
     parse_pairs,
@@ -30,11 +29,11 @@ from pairlens.supervision._pairs import (
 )
 from pairlens.supervision._sampling import draw_distinct
 from pairlens.supervision._tables import Source
-from pairlens.supervision._tabular import Reading, TabularAnswers
+from pairlens.supervision._tabular import Reading, SingleTable
 from pairlens.supervision.labels import factorise, one_per_row
 
 
-class Preferences(TabularAnswers):
+class Preferences(SingleTable):
     """Pairs of rows of which the first is better than the second.
 
     Immutable. The order of the pairs does not matter; a pair that is given more than once is kept once, and its
@@ -71,9 +70,10 @@ class Preferences(TabularAnswers):
     array([[1, 0]])
     """
 
-    __slots__ = ("_table",)
+    __slots__ = ()
     _COLUMNS: ClassVar[tuple[str, ...]] = ("better", "worse")
     _TABLES: ClassVar[tuple[str, ...]] = ("pairs",)
+    _WHAT: ClassVar[str] = "pair"
     _table: PairTable
 
     def __init__(
@@ -88,18 +88,9 @@ class Preferences(TabularAnswers):
         table = parse_pairs(pairs, weight, name="pairs", weight_name="weight", n_samples=size, ordered=True)
         self._fill(_table=_settle(table, on_conflict), _n_samples=size)
 
-    def _tables(self) -> tuple[PairTable, ...]:
-        return (self._table,)
-
-    def _with(self, *tables: PairTable) -> Self:
-        return self._derived(_table=tables[0], _n_samples=self._n_samples)
-
     def _turned(self, tables: tuple[PairTable, ...], chosen: list[NDArray[np.bool_]]) -> tuple[PairTable, ...]:
         kept, moved = tables[0].select(~chosen[0]), tables[0].select(chosen[0])
         return (combine([kept, from_keys(_reversed(moved), moved.weight)], weight_name="weight"),)
-
-    def _resized(self, n_samples: int | None) -> Self:
-        return self._derived(_table=self._table, _n_samples=n_samples)
 
     @classmethod
     def from_scores(
@@ -171,24 +162,9 @@ class Preferences(TabularAnswers):
         return self._table.pairs
 
     @property
-    def weight(self) -> FloatArray:
-        """The weight of each pair."""
-        return self._table.weights
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights."""
-        return self._table.total
-
-    @property
     def n_pairs(self) -> int:
         """Number of distinct pairs."""
         return self._table.size
-
-    @property
-    def rows(self) -> IntArray:
-        """The rows that occur in a pair, sorted."""
-        return distinct(self._table.pairs)
 
     def _take(self, rows: IntArray) -> Self:
         table = take_rows(self._table, rows, self._require_n_samples(), weight_name="weight", ordered=True)
@@ -264,22 +240,6 @@ class Preferences(TabularAnswers):
             table = source.table(ends, how.weight)
         pairs, size = read_rows(table, ends, how.ids, how.n_samples)
         return cls(pairs, size, weight=read_weights(table, how.weight), on_conflict=how.on_conflict)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Preferences):
-            return NotImplemented
-        return (
-            self._n_samples == other._n_samples
-            and np.array_equal(self.pairs, other.pairs)
-            and np.array_equal(self.weight, other.weight)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self._n_samples, self.n_pairs))
-
-    def __repr__(self) -> str:
-        pairs = "1 pair" if self.n_pairs == 1 else f"{self.n_pairs} pairs"
-        return f"{type(self).__name__}({pairs} over {self._described_rows()})"
 
 
 def _reversed(table: PairTable) -> IntArray:
