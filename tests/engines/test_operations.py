@@ -166,8 +166,10 @@ def test_walks_over_near_rows(X, rows_of):
     np.testing.assert_allclose(here.weights.toarray(), weight, atol=1e-12)
     walk = weight / weight.sum(axis=1, keepdims=True)
     inverse = 0.4 * np.linalg.inv(np.eye(N) - 0.6 * walk)
+    listed = np.repeat(X, 5, axis=0) - X[nearest.ravel()]
     for graph, given in ((here, X), (there, rows)):
         np.testing.assert_array_equal(graph.indices, nearest)
+        np.testing.assert_allclose(graph.listed_scatter(given), listed.T @ listed)
         np.testing.assert_allclose(engines.rows_in_memory(graph.spread(given, 0.6)), inverse @ X, atol=1e-9)
         np.testing.assert_allclose(graph.spread_back(X[:, 0].copy(), 0.6), inverse.T @ X[:, 0], atol=1e-9)
 

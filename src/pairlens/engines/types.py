@@ -199,6 +199,9 @@ class NearGraph(Protocol):
     def accuracy(self) -> float:
         """To which relative accuracy it is worth while to follow the walk."""
 
+    def listed_scatter(self, rows: Rows) -> Float64:
+        """Scatter of the differences between each row and those that it lists."""
+
     def spread(self, rows: Rows, a: float) -> Rows:
         r"""The rows, spread over the walk: :math:`(1 - a)(I - a P)^{-1} X`."""
 

@@ -82,12 +82,6 @@ def nearest_rows(X: Rows, k: int, *, search: str = "auto") -> tuple[IntArray, Fl
     return found.nearest, found.nearest_distance
 
 
-def listed_pairs(nearest: IntArray) -> IntArray:
-    """Each row with every row that it lists, of shape (n * k, 2); `nearest` has the lists, of shape (n, k)."""
-    n, k = nearest.shape
-    return np.column_stack([np.repeat(np.arange(n), k), nearest.ravel()])
-
-
 def near_graph(
     rows: Rows,
     n_neighbors: int,

@@ -15,7 +15,7 @@ from pairlens.engines.local.rows import (
     row_blocks,
     threads_for,
 )
-from pairlens.engines.local.walks import EXACT_SPREAD, ROUGH_SPREAD, spread_over
+from pairlens.engines.local.walks import EXACT_SPREAD, ROUGH_SPREAD, listed_pairs, spread_over
 
 __all__ = [
     "EXACT_SPREAD",
@@ -27,6 +27,7 @@ __all__ = [
     "evenly_spaced",
     "fitting_threads",
     "kernel_matrix",
+    "listed_pairs",
     "merge_moments",
     "neighbors",
     "one_blas_thread",

@@ -29,6 +29,9 @@ class LocalNearGraph:
     back: sparse.csr_matrix
     accuracy: float
 
+    def listed_scatter(self, rows: Rows) -> Float64:
+        return interface.pair_scatter(rows, listed_pairs(self.indices))
+
     def spread(self, rows: Rows, a: float) -> Rows:
         return spread_over(self.walk, interface.rows_in_memory(rows), a, accuracy=self.accuracy)
 
@@ -36,12 +39,19 @@ class LocalNearGraph:
         return np.asarray(spread_over(self.back, weights, a, accuracy=self.accuracy))
 
 
+def listed_pairs(nearest: IntArray) -> IntArray:
+    """Each row with every row that it lists, of shape (n * k, 2); `nearest` has the lists, of shape (n, k)."""
+    n, k = nearest.shape
+    return np.column_stack([np.repeat(np.arange(n), k), nearest.ravel()])
+
+
 @interface.near_walk.register(object)
 def near_walk(X: Rows, nearest: IntArray, scale: Float64, *, accuracy: float) -> LocalNearGraph:
     """Of rows that are elsewhere the distances alone are asked for."""
-    n, k = nearest.shape
-    source, target = np.repeat(np.arange(n), k), nearest.ravel()
-    squared = interface.pair_squared_distances(X, np.column_stack([source, target]))
+    n = len(nearest)
+    pairs = listed_pairs(nearest)
+    source, target = pairs.T
+    squared = interface.pair_squared_distances(X, pairs)
     local = scale[source] * scale[target]
     # Rows that repeat seven times have scale 0: full weight to each other, none to all others.
     weight = np.where(local > 0, np.exp(-squared / np.where(local > 0, local, 1.0)), squared == 0)

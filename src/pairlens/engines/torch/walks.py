@@ -12,7 +12,7 @@ from pairlens.engines import interface
 from pairlens.engines.local.walks import NEGLIGIBLE, spread_over
 from pairlens.engines.torch.device import torch
 from pairlens.engines.torch.neighbors import row_step
-from pairlens.engines.torch.rows import TensorRows
+from pairlens.engines.torch.rows import TensorGraph, TensorRows
 from pairlens.engines.torch.selection import chunks
 from pairlens.engines.types import Float64, IntArray
 
@@ -21,13 +21,20 @@ Tensor = Any
 
 @dataclass(frozen=True)
 class TensorNearGraph:
-    """See :class:`pairlens.engines.types.NearGraph`; `back` is the transpose of the walk, both are CSR tensors."""
+    """See :class:`pairlens.engines.types.NearGraph`.
+
+    `listed` joins each row with those that it lists, and `back` is the transpose of the walk, all on the device.
+    """
 
     indices: IntArray
+    listed: TensorGraph
     walk: Tensor
     back: Tensor
     accuracy: float
     weights: None = None
+
+    def listed_scatter(self, rows: TensorRows) -> Float64:
+        return interface.graph_scatter(rows, self.listed)
 
     def spread(self, rows: TensorRows, a: float) -> TensorRows:
         return TensorRows(spread_over(self.walk, rows.tensor, a, accuracy=self.accuracy))
@@ -72,4 +79,5 @@ def near_walk(X: TensorRows, nearest: IntArray, scale: Float64, *, accuracy: flo
             torch.sparse_csr_tensor(start, column, value / degree[end], size=(n, n), check_invariants=False)
             for end in (row, column)
         )
-    return TensorNearGraph(nearest, forth, back, accuracy)
+    listed = TensorGraph(source, target, torch.ones(n * k, dtype=torch.float64, device=device))
+    return TensorNearGraph(nearest, listed, forth, back, accuracy)

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray, NearGraph, Rows, along, pair_scatter, take_rows, unit_variance, weighted_scatter
-from pairlens.graphs.nearest import listed_pairs
+from pairlens.engines import IntArray, NearGraph, Rows, along, take_rows, unit_variance, weighted_scatter
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.supervision import Constraints
 
@@ -75,7 +74,7 @@ class PairProblem:
             Share of the identity in the local prior.
         """
         Y, mean, size = unit_variance(rows)
-        local = iota * np.eye(Y.shape[1]) + (1 - iota) * to_trace(pair_scatter(Y, listed_pairs(graph.indices)))
+        local = iota * np.eye(Y.shape[1]) + (1 - iota) * to_trace(graph.listed_scatter(Y))
         total = to_trace(weighted_scatter(Y, offset=np.zeros(Y.shape[1])))
         return cls(Y, mean, size, graph, spread, graph.spread(Y, spread), local, total)
 

@@ -10,8 +10,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from pairlens.engines import IntArray, NearGraph, Rows, one_blas_thread, pair_squared_distances, project, rows_in_memory
-from pairlens.graphs.nearest import listed_pairs, near_graph, nearest_among
+from pairlens.engines import (
+    IntArray,
+    NearGraph,
+    Rows,
+    listed_pairs,
+    one_blas_thread,
+    pair_squared_distances,
+    project,
+    rows_in_memory,
+)
+from pairlens.graphs.nearest import near_graph, nearest_among
 from pairlens.kernels.features import KernelFeatures, kernel_features
 from pairlens.methods.pairlens.first_stage import N_NEIGHBORS, SPREAD
 from pairlens.methods.pairlens.problem import PairProblem
