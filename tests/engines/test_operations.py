@@ -151,13 +151,16 @@ def test_other_kernels_are_for_rows_in_memory(X):
             engines.kernel_product(engine_rows(torch.from_numpy(X), fitting=True), features)
 
 
-def test_walks_over_near_rows(X, rows_of):
+@pytest.mark.parametrize("given", [True, False])
+def test_walks_over_near_rows(X, rows_of, given):
     """The last rows repeat: those of scale 0 walk to their duplicates alone."""
     X[-9:] = X[0]
     found = engines.neighbors(X, n_nearest=8)
     nearest, scale = found.nearest[:, :5], found.nearest_distance[:, 6]
     rows = rows_of(X)
-    here, there = (engines.near_walk(given, nearest, scale, accuracy=1e-12) for given in (X, rows))
+    known = (found.nearest, found.nearest_distance)
+    here = engines.near_walk(X, 5, scale_neighbor=7, accuracy=1e-12, found=known)
+    there = engines.near_walk(rows, 5, scale_neighbor=7, accuracy=1e-12, found=known if given else None)
     weight = np.zeros((N, N))
     for row in range(N):
         for other in nearest[row]:
@@ -167,10 +170,10 @@ def test_walks_over_near_rows(X, rows_of):
     walk = weight / weight.sum(axis=1, keepdims=True)
     inverse = 0.4 * np.linalg.inv(np.eye(N) - 0.6 * walk)
     listed = np.repeat(X, 5, axis=0) - X[nearest.ravel()]
-    for graph, given in ((here, X), (there, rows)):
+    for graph, own in ((here, X), (there, rows)):
         np.testing.assert_array_equal(graph.indices, nearest)
-        np.testing.assert_allclose(graph.listed_scatter(given), listed.T @ listed)
-        np.testing.assert_allclose(engines.rows_in_memory(graph.spread(given, 0.6)), inverse @ X, atol=1e-9)
+        np.testing.assert_allclose(graph.listed_scatter(own), listed.T @ listed)
+        np.testing.assert_allclose(engines.rows_in_memory(graph.spread(own, 0.6)), inverse @ X, atol=1e-9)
         np.testing.assert_allclose(graph.spread_back(X[:, 0].copy(), 0.6), inverse.T @ X[:, 0], atol=1e-9)
 
 

@@ -338,18 +338,23 @@ def neighbors(X: Rows, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: 
 
 
 @operation
-def near_walk(X: Rows, nearest: IntArray, scale: Float64, *, accuracy: float) -> NearGraph:
-    r"""The graph of near rows with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, and the random walk over it.
+def near_walk(
+    X: Rows, k: int, *, scale_neighbor: int, accuracy: float, found: tuple[IntArray, Float64] | None = None
+) -> NearGraph:
+    r"""The graph of the k nearest rows with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, and the random walk over it.
 
     Parameters
     ----------
     X : array or EngineRows of shape (n, n_features)
-    nearest : int array of shape (n, k)
-        Near rows of each row.
-    scale : array of shape (n,)
-        The s. Rows of scale 0 have full weight to their duplicates and none to others.
+    k : int
+    scale_neighbor : int
+        The neighbour whose distance is the s of a row, counted from 1. Rows of scale 0 have full weight to their
+        duplicates and none to others.
     accuracy : float
         To which relative accuracy the walk will be followed.
+    found : tuple of arrays, optional
+        The nearest rows of each row, nearest first, and their distances, where they are known; otherwise they are
+        searched exactly.
     """
     raise NotImplementedError
 

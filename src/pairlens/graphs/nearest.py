@@ -103,9 +103,11 @@ def near_graph(
     n = rows.shape[0]
     k = min(n_neighbors, n - 1)
     scaling = min(SCALE_NEIGHBOR, n - 1)
-    nearest, distance = nearest_rows(rows, max(k, scaling), search=search) if found is None else found
-    accuracy = ROUGH_SPREAD if searches_approximately(rows, search) else EXACT_SPREAD
-    return near_walk(rows, nearest[:, :k], distance[:, scaling - 1], accuracy=accuracy)
+    approximate = searches_approximately(rows, search)
+    if found is None and approximate:
+        found = nearest_rows(rows, max(k, scaling), search=search)
+    accuracy = ROUGH_SPREAD if approximate else EXACT_SPREAD
+    return near_walk(rows, k, scale_neighbor=scaling, accuracy=accuracy, found=found)
 
 
 def _index_of(rows: NDArray[Any], k: int, search: str) -> RowIndex | None:

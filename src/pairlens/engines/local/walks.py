@@ -46,8 +46,16 @@ def listed_pairs(nearest: IntArray) -> IntArray:
 
 
 @interface.near_walk.register(object)
-def near_walk(X: Rows, nearest: IntArray, scale: Float64, *, accuracy: float) -> LocalNearGraph:
+def near_walk(
+    X: Rows, k: int, *, scale_neighbor: int, accuracy: float, found: tuple[IntArray, Float64] | None = None
+) -> LocalNearGraph:
     """Of rows that are elsewhere the distances alone are asked for."""
+    if found is None:
+        searched = interface.neighbors(X, n_nearest=max(k, scale_neighbor))
+        assert searched.nearest is not None
+        assert searched.nearest_distance is not None
+        found = searched.nearest, searched.nearest_distance
+    nearest, scale = found[0][:, :k], found[1][:, scale_neighbor - 1]
     n = len(nearest)
     pairs = listed_pairs(nearest)
     source, target = pairs.T

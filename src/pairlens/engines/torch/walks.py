@@ -11,7 +11,7 @@ import numpy as np
 from pairlens.engines import interface
 from pairlens.engines.local.walks import NEGLIGIBLE, spread_over
 from pairlens.engines.torch.device import torch
-from pairlens.engines.torch.neighbors import row_step
+from pairlens.engines.torch.neighbors import row_step, torch_neighbors
 from pairlens.engines.torch.rows import TensorGraph, TensorRows
 from pairlens.engines.torch.selection import chunks
 from pairlens.engines.types import Float64, IntArray
@@ -26,12 +26,16 @@ class TensorNearGraph:
     `listed` joins each row with those that it lists, and `back` is the transpose of the walk, all on the device.
     """
 
-    indices: IntArray
     listed: TensorGraph
     walk: Tensor
     back: Tensor
     accuracy: float
     weights: None = None
+
+    @property
+    def indices(self) -> IntArray:
+        n = self.walk.shape[0]
+        return np.asarray(self.listed.right.reshape(n, -1).cpu().numpy())
 
     def listed_scatter(self, rows: TensorRows) -> Float64:
         return interface.graph_scatter(rows, self.listed)
@@ -45,19 +49,28 @@ class TensorNearGraph:
 
 
 @interface.near_walk.register(TensorRows)
-def near_walk(X: TensorRows, nearest: IntArray, scale: Float64, *, accuracy: float) -> TensorNearGraph:
-    n, k = nearest.shape
-    device = X.tensor.device
-    local_scale = torch.from_numpy(np.ascontiguousarray(scale)).to(device)
+def near_walk(
+    X: TensorRows, k: int, *, scale_neighbor: int, accuracy: float, found: tuple[IntArray, Float64] | None = None
+) -> TensorNearGraph:
+    """What is searched here never leaves the device."""
+    nearest: Tensor
+    distance: Tensor
+    if found is None:
+        searched = torch_neighbors(X.tensor, n_nearest=max(k, scale_neighbor))
+        nearest, distance = searched.nearest, searched.nearest_distance
+    else:
+        nearest, distance = X.place(found[0]), torch.from_numpy(found[1]).to(X.tensor.device)
+    n, device = X.shape[0], X.tensor.device
+    target = nearest[:, :k].reshape(-1)
     source = torch.arange(n, device=device).repeat_interleave(k)
-    target = X.place(nearest).reshape(-1)
+    scale = distance[:, scale_neighbor - 1]
     keys = torch.unique(torch.minimum(source, target) * n + torch.maximum(source, target))
     left, right = keys // n, keys % n
     squared = torch.empty(len(keys), dtype=torch.float64, device=device)
     for part in chunks(len(keys), row_step(X.tensor, X.shape[1])):
         difference = X.tensor[left[part]].double() - X.tensor[right[part]]
         squared[part] = difference.square_().sum(dim=1)
-    local = local_scale[left] * local_scale[right]
+    local = scale[left] * scale[right]
     # Rows that repeat seven times have scale 0: full weight to each other, none to all others.
     weight = torch.where(local > 0, torch.exp(-squared / torch.where(local > 0, local, 1.0)), (squared == 0).double())
     weight[weight < NEGLIGIBLE] = 0.0
@@ -80,4 +93,4 @@ def near_walk(X: TensorRows, nearest: IntArray, scale: Float64, *, accuracy: flo
             for end in (row, column)
         )
     listed = TensorGraph(source, target, torch.ones(n * k, dtype=torch.float64, device=device))
-    return TensorNearGraph(nearest, listed, forth, back, accuracy)
+    return TensorNearGraph(listed, forth, back, accuracy)

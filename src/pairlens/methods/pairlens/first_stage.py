@@ -34,8 +34,6 @@ class FirstStage:
     ----------
     problem : PairProblem
         The rows in the coordinates of :func:`~pairlens.spectral.rowspace.principal_rows`.
-    nearest : int array of shape (n, n_neighbors)
-        The nearest rows of each row there.
 
     Examples
     --------
@@ -50,7 +48,11 @@ class FirstStage:
     """
 
     problem: PairProblem
-    nearest: IntArray
+
+    @property
+    def nearest(self) -> IntArray:
+        """The nearest rows of each row there, of shape (n, n_neighbors)."""
+        return self.problem.graph.indices
 
     @classmethod
     def of(
@@ -63,7 +65,7 @@ class FirstStage:
     ) -> FirstStage:
         """Prepare rows in principal components; `search` is the parameter `neighbors` of the methods."""
         graph = near_graph(rows, n_neighbors, search=search)
-        return cls(PairProblem.of(rows, graph, spread=spread, iota=IOTA), graph.indices)
+        return cls(PairProblem.of(rows, graph, spread=spread, iota=IOTA))
 
     def columns(self, known: Constraints, strength: float, k: int) -> Rows:
         """The rows in the k leading directions for these pairs, with a prior of the given strength, where they are."""
