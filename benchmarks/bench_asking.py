@@ -256,13 +256,21 @@ def simulate(tasks: list[Task], path: Path, *, only_print: bool = False, jobs: i
     done = stored(path) if only_print else run_all(tasks, path, jobs)
     # A split of a set counts when all of its runs are there.
     unfinished = {(task.view, task.name, task.split) for task in tasks if task.key not in done}
-    results = {}
+    results, parts = {}, {}
     for view in dict.fromkeys(task.view for task in tasks):
         finished = [task for task in tasks if task.view == view and (view, task.name, task.split) not in unfinished]
         if finished:
-            records = [(task.name, task.noise, task.strategy, done[task.key]) for task in finished]
-            results[view] = Results.of(records, POINTS[view])
-    write_page(results, docs)
+            results[view] = _results(finished, done)
+        if view == "lens":
+            splits = sorted({task.split for task in finished})
+            parts = {split: _results([task for task in finished if task.split == split], done) for split in splits}
+    write_page(results, parts, docs)
+
+
+def _results(tasks: list[Task], done: dict[str, dict[str, Any]]) -> Results:
+    """The results of finished runs of one view."""
+    records = [(task.name, task.noise, task.strategy, done[task.key]) for task in tasks]
+    return Results.of(records, POINTS[tasks[0].view])
 
 
 def main(quick: bool = False) -> None:  # noqa: ARG001

@@ -69,8 +69,11 @@ def test_the_page_and_its_picture(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     (tmp_path / "pictures").mkdir()
     results = asking_page.Results.of(RECORDS, POINTS)
-    asking_page.write_page({"lens": results, "map": asking_page.Results.of(MAPPED, MAP_POINTS)}, tmp_path)
+    views = {"lens": results, "map": asking_page.Results.of(MAPPED, MAP_POINTS)}
+    asking_page.write_page(views, {0: results, 7: results}, tmp_path)
     text = (tmp_path / "asking.md").read_text()
+    assert "| 7 | 2 | +0.250 (0.000) | +0.250 (0.000) |" in text
+    assert "at 120 questions (reached) and at 200 (reached)" in text
     assert "gains +0.250 of area with clean answers" in text
     assert "{" not in text
     assert (tmp_path / "pictures" / "asking.png").stat().st_size > 1000
