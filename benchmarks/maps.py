@@ -1,7 +1,7 @@
 """The league of maps: how good is the picture, with and without answers?
 
-    python -m benchmarks.league --maps             # some sets, at most 500 rows: a quarter of an hour of one core
-    python -m benchmarks.league --maps --full      # every labelled set, at most 1000 rows
+    python -m benchmarks.league --maps             # every labelled set, at most 500 rows: 25 minutes of one core
+    python -m benchmarks.league --maps --full      # the same, at most 1000 rows
     python -m benchmarks.league --maps --sets wine seeds --only-print
 
 Writes docs/maps.md and its picture. Results are kept as they come, and a run that was stopped goes on where it was.
@@ -65,10 +65,6 @@ class Setting:
 NOTHING = Setting("R", 0)
 ANSWERED = (("R", 60), ("R", 200), ("G", 3), ("G", 10))
 SETTINGS = (NOTHING, *(Setting(kind, count, wrong) for kind, count in ANSWERED for wrong in (0.0, 0.1, 0.2)))
-QUICK_SETS = (
-    *("balance", "breast", "glass", "ionosphere", "iris", "mfeat_zer", "pendigits", "seeds", "segmentation_test"),
-    *("vehicle", "wdbc", "wine"),
-)
 
 
 def answers(setting: Setting, y: Codes, name: str) -> Constraints:
@@ -236,7 +232,7 @@ def run(
 
 def main(options: Any) -> None:
     """Run a profile, and write the page and its picture."""
-    sets = labelled_sets(options.sets or (() if options.full else QUICK_SETS))
+    sets = labelled_sets(options.sets)
     methods = options.methods or list(METHODS)
     rows = FULL_ROWS if options.full else QUICK_ROWS
     cells = run(sets, methods, rows=rows, jobs=options.jobs, again=options.again)
