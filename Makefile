@@ -61,7 +61,9 @@ test-oldest test-newest: test-%: .venv-%/.test
 	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e ".[test]"
 	@touch $@
 
+# This spelling of torch alone selects the small CPU build.
 coverage: $(VENV)/.test
+	$(PIP) torch==2.13.0
 	$(PIP) -e ".[ci,dask,ann,io,datasets]"
 	$(TEST_ENV) $(BIN)/python -m pytest -n auto -q --cov --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
 
