@@ -32,7 +32,7 @@ class Placement(Enum):
     DEVICE = "device"
     """On one machine: in memory, or in a tensor on any device."""
     ANYWHERE = "anywhere"
-    """On any number of machines: the method touches its rows by the operations of this module only."""
+    """On any number of machines: the method touches its rows by the operations of the engines only."""
     ANYWHERE_SEARCHED = "anywhere, searched"
     """The same, and all rows are compared with all: above the setting `exact_rows`, landmarks represent the rows of a
     dask array."""
@@ -176,7 +176,7 @@ class ProjectedRows(Protocol):
 
         Rows whose squared projected distances agree to about 1e-9 (less, if all are small because the kernel is wide)
         come in the order of their input distance, then of their index; input distances are compared as in
-        :func:`neighbors`. `block_bytes` bounds the working memory; the result does not depend on it.
+        :func:`~pairlens.engines.neighbors`. `block_bytes` bounds the working memory; the result does not depend on it.
         """
 
 

@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn import get_config
 
 from pairlens.engines import (
+    Float64,
     FloatArray,
     Graph,
     IntArray,
@@ -32,7 +33,6 @@ from pairlens.engines.torch import TensorGraph, TorchProjectedRows, torch
 from pairlens.graphs.approximate import approximate_neighbors
 from pairlens.graphs.nearest import NO_INDEX, nearest_rows
 
-Float64 = NDArray[np.float64]
 Join = Literal["or", "and"]
 
 EXACT_ROWS = 100_000
@@ -96,7 +96,7 @@ def default_theta(X: Rows) -> float:
     return mean_norm(X) ** 2
 
 
-def heat(X: Rows, edges: IntArray, theta: float | None = None) -> NDArray[np.float64]:
+def heat(X: Rows, edges: IntArray, theta: float | None = None) -> Float64:
     r"""Heat weights :math:`\exp(-\|x_i - x_j\|^2 / \theta)` of edges.
 
     `theta` is :func:`default_theta` unless given; if that is 0, all rows are equal and all weights 1.

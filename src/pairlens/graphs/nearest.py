@@ -19,6 +19,7 @@ from pairlens.engines import (
     EXACT_SPREAD,
     ROUGH_SPREAD,
     EngineRows,
+    Float64,
     IntArray,
     NearGraph,
     Rows,
@@ -28,8 +29,6 @@ from pairlens.engines import (
 )
 from pairlens.exceptions import ApproximationWarning, MissingExtraError
 from pairlens.graphs.index import RowIndex
-
-Float64 = NDArray[np.float64]
 
 EXACT_ROWS = 25_000
 """Rows in memory up to which neighbors="auto" means "exact"."""
@@ -87,13 +86,13 @@ def near_graph(
     n_neighbors: int,
     *,
     search: str = "auto",
-    found: tuple[IntArray, NDArray[np.float64]] | None = None,
+    found: tuple[IntArray, Float64] | None = None,
 ) -> NearGraph:
     r"""Nearest neighbours with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, :math:`s_i` the distance to the 7th.
 
     Parameters
     ----------
-    rows : array of shape (n, p), or TensorRows
+    rows : array or rows of an engine, of shape (n, p)
     n_neighbors : int
     search : {"auto", "exact", "approx"}
         As the parameter `neighbors` of the methods.
