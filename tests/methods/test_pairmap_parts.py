@@ -19,7 +19,7 @@ from pairlens.methods.pairmap import landmarks
 from pairlens.methods.pairmap.affinities import long_range, neighbor_affinities, perplexity_weights, random_partners
 from pairlens.methods.pairmap.evidence import evidence_of
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
-from pairlens.methods.pairmap.probability import drawn_folds
+from pairlens.methods.pairmap.probability import HeldOutPairs, drawn_folds
 from tests.methods.cases import FAST, lists
 from tests.oracles import pairmap as oracle
 
@@ -199,6 +199,19 @@ def test_folds_over_rows_where_pairs_imply_one_another():
         assert len(inside) in (6, 7)
         for pairs in (rest.must_link, rest.cannot_link):
             assert np.isin(pairs, inside).any(axis=1).all()
+
+
+def test_a_pair_held_out_twice_counts_once_by_its_mean_and_contradictions_stay():
+    pairs = np.array([[0, 1], [2, 3], [0, 1], [2, 3]])
+    same = np.array([True, True, True, False])
+    held_out = HeldOutPairs(pairs, same, np.ones(4), np.zeros((4, 5)), np.array([0, 0, 1, 1]))
+    found, answer, values = held_out.once(np.array([0.2, 0.5, 0.6, 0.9]))
+    assert [(*pair, bool(said)) for pair, said in zip(found.tolist(), answer)] == [
+        (0, 1, True),
+        (2, 3, False),
+        (2, 3, True),
+    ]
+    np.testing.assert_allclose(values, [0.4, 0.9, 0.5])
 
 
 def test_landmarks_hold_the_rows_in_pairs_and_place_all_others():
