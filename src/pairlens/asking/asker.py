@@ -14,8 +14,9 @@ from pairlens.asking.groups import Groups
 from pairlens.asking.progress import CurvePoint, StoppingHint, audit_curve, hint
 from pairlens.asking.questions import Entry
 from pairlens.asking.session import Session
-from pairlens.asking.state import N_PROBE, SURE, Floats, Look, State, closeness, reference_distances
+from pairlens.asking.state import N_PROBE, SURE, Look, State, closeness, reference_distances
 from pairlens.asking.view import FitJob, Lens, View, fingerprint
+from pairlens.engines import Float64
 from pairlens.exceptions import ConflictWarning
 from pairlens.supervision import Constraints
 
@@ -164,7 +165,7 @@ class Asker(Session[State, FitJob, View]):
         return self._state.groups.error if self._state.placing else self._state.components()[1]
 
     @property
-    def view_(self) -> Floats:
+    def view_(self) -> Float64:
         """All rows in the current view."""
         assert self._state.look is not None
         return self._state.look.Z

@@ -19,10 +19,10 @@ from pairlens.asking.posterior import (
     pair_weights,
     weigh,
 )
+from pairlens.engines import Float64
 
 __all__ = ["FIRST_ERROR", "Answers", "Groups"]
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FIRST_ERROR = 0.05
@@ -111,7 +111,7 @@ class Groups:
     one the older number remains.
     """
 
-    def __init__(self, Z: Floats) -> None:
+    def __init__(self, Z: Float64) -> None:
         self.numbers: list[int] = []
         self.members: dict[int, list[int]] = {}
         self.where: dict[int, int] = {}
@@ -121,7 +121,7 @@ class Groups:
         self.n_founded = 0
         self._look(Z)
 
-    def _look(self, Z: Floats) -> None:
+    def _look(self, Z: Float64) -> None:
         self.Z = Z
         self.mean, self.var = Z.mean(axis=0), np.maximum(Z.var(axis=0), np.finfo(float).tiny)
         self.sums = GroupSums.of(Z, [self.members[number] for number in self.numbers])
@@ -141,11 +141,11 @@ class Groups:
 
     # One row
 
-    def prior(self, rows: NDArray[np.int64]) -> Floats:
+    def prior(self, rows: NDArray[np.int64]) -> Float64:
         """Probabilities of rows that are not placed, before any answer: the groups, and last "new"."""
         return mixed(log_prior(self.Z[rows], self.sums, self.mean, self.var))
 
-    def posterior(self, row: int, answers: Answers) -> Floats:
+    def posterior(self, row: int, answers: Answers) -> Float64:
         """Probabilities of a row over the groups and "new", the row itself left out."""
         z, sums = self.Z[[row]], self.sums
         if row in self.where:
@@ -210,13 +210,13 @@ class Groups:
 
     # All of them
 
-    def log_odds(self, answers: Answers) -> tuple[Floats, Ints]:
+    def log_odds(self, answers: Answers) -> tuple[Float64, Ints]:
         """Log odds that two groups are one, and the number of "same" between them, for all of them."""
         first, second, same, sure = self._between(answers)
         evidence, n_same = answer_log_odds(len(self), first, second, same, sure, self.error)
         return merge_log_odds(self.sums, self.var, evidence), n_same
 
-    def _between(self, answers: Answers) -> tuple[Ints, Ints, NDArray[np.bool_], Floats]:
+    def _between(self, answers: Answers) -> tuple[Ints, Ints, NDArray[np.bool_], Float64]:
         """Positions of the groups, verdict and confidence of the comparisons of rows of different groups."""
         i, j, same = answers.columns()
         group, sure = self._by_row()
@@ -224,7 +224,7 @@ class Groups:
         i, j = i[apart], j[apart]
         return group[i], group[j], same[apart], sure[i] * sure[j]
 
-    def _by_row(self, rows: Ints | slice = slice(None)) -> tuple[Ints, Floats]:
+    def _by_row(self, rows: Ints | slice = slice(None)) -> tuple[Ints, Float64]:
         """Position of the group of every row, -1 where there is none, and how sure it is; or of some rows."""
         group, sure = np.full(len(self.Z), -1, dtype=np.int64), np.zeros(len(self.Z))
         placed = list(self.where)
@@ -250,7 +250,7 @@ class Groups:
                 self.sums.add(a, self.Z[row])
             self._forget(joined)
 
-    def look_again(self, Z: Floats, answers: Answers) -> None:
+    def look_again(self, Z: Float64, answers: Answers) -> None:
         """Go over to a new view: place every row again, twice, join groups, and estimate the error rate."""
         self._look(Z)
         for _ in range(REPAIRS):
@@ -279,7 +279,7 @@ class Groups:
                 group, sure = self._by_row(rows)
                 start += 1
 
-    def _places(self, rows: Ints, told: _Told, group: Ints, sure: Floats) -> tuple[Ints, Floats]:
+    def _places(self, rows: Ints, told: _Told, group: Ints, sure: Float64) -> tuple[Ints, Float64]:
         """The likeliest groups of a block of rows, and how likely they are, if none before it in the block moves.
 
         A row sees the new confidences of those before it. They are found by repetition: what the first t rows get no

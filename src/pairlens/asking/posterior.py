@@ -19,6 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens.engines import Float64
+
 __all__ = [
     "GroupSums",
     "Pairs",
@@ -31,7 +33,6 @@ __all__ = [
     "weigh",
 ]
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 CAUTION = 0.25
@@ -52,9 +53,9 @@ SHAPE_LIMITS = (-4.0, 2.0)
 class GroupSums:
     """Number of rows, sum and sum of squares of each group, a group per line; or a stack of such tables."""
 
-    count: Floats
-    total: Floats
-    square: Floats
+    count: Float64
+    total: Float64
+    square: Float64
 
     @classmethod
     def empty(cls, dim: int) -> GroupSums:
@@ -62,7 +63,7 @@ class GroupSums:
         return cls(np.zeros(0), np.zeros((0, dim)), np.zeros((0, dim)))
 
     @classmethod
-    def of(cls, Z: Floats, members: Sequence[Sequence[int]]) -> GroupSums:
+    def of(cls, Z: Float64, members: Sequence[Sequence[int]]) -> GroupSums:
         """The sums of groups of rows."""
         sums = cls.empty(Z.shape[1])
         for rows in members:
@@ -86,35 +87,35 @@ class GroupSums:
         self.total = np.delete(self.total, group, axis=0)
         self.square = np.delete(self.square, group, axis=0)
 
-    def add(self, group: int, z: Floats, sign: float = 1.0) -> None:
+    def add(self, group: int, z: Float64, sign: float = 1.0) -> None:
         """Add a row to a group, or take it out with sign -1."""
         self.count[group] += sign
         self.total[group] += sign * z
         self.square[group] += sign * z**2
 
-    def without(self, Z: Floats, group: Ints) -> GroupSums:
+    def without(self, Z: Float64, group: Ints) -> GroupSums:
         """A table for each row of Z, without that row in the group that it is in."""
         out = group[:, None] == np.arange(len(self.count))
         rows = np.where(out[..., None], Z[:, None, :], 0.0)
         return GroupSums(self.count - out, self.total - rows, self.square - rows**2)
 
-    def mean(self) -> Floats:
+    def mean(self) -> Float64:
         """Means of the groups."""
         return self.total / np.maximum(self.count, 1.0)[..., None]
 
-    def within(self, var: Floats) -> Floats:
+    def within(self, var: Float64) -> Float64:
         """Variance within groups, a column each: its prior is half the mean variance of the columns."""
         squares = np.maximum(self.square - self.total**2 / np.maximum(self.count, 1.0)[..., None], 0.0).sum(axis=-2)
         freedom = np.maximum(self.count - 1, 0.0).sum(axis=-1, keepdims=True)
         return np.asarray((PRIOR_ROWS * var.mean() / 2 + squares) / (PRIOR_ROWS + freedom))
 
 
-def _log_normal(difference: Floats, variance: Floats) -> Floats:
+def _log_normal(difference: Float64, variance: Float64) -> Float64:
     """Log density of independent normal columns, summed over the last axis."""
     return np.asarray(-0.5 * (np.log(2 * np.pi * variance) + difference**2 / variance).sum(axis=-1))
 
 
-def log_prior(Z: Floats, sums: GroupSums, mean: Floats, var: Floats) -> Floats:
+def log_prior(Z: Float64, sums: GroupSums, mean: Float64, var: Float64) -> Float64:
     """Unnormalised log probabilities of each row: the groups, empty ones impossible, and last "new".
 
     Parameters
@@ -136,7 +137,7 @@ def log_prior(Z: Floats, sums: GroupSums, mean: Floats, var: Floats) -> Floats:
     return np.column_stack([of_groups, of_new])
 
 
-def mixed(log_p: Floats) -> Floats:
+def mixed(log_p: Float64) -> Float64:
     """Probabilities from their unnormalised logarithms, 2 % of them uniform over what is possible."""
     p = np.exp(log_p - log_p.max(axis=-1, keepdims=True))
     p /= p.sum(axis=-1, keepdims=True)
@@ -144,7 +145,7 @@ def mixed(log_p: Floats) -> Floats:
     return np.asarray((1 - UNIFORM) * p + UNIFORM * possible / possible.sum(axis=-1, keepdims=True))
 
 
-def weigh(p: Floats, row: Ints, group: Ints, same: NDArray[np.bool_], confidence: Floats, error: float) -> Floats:
+def weigh(p: Float64, row: Ints, group: Ints, same: NDArray[np.bool_], confidence: Float64, error: float) -> Float64:
     """Multiply probabilities of rows by what their answers say, and normalise.
 
     Parameters
@@ -172,7 +173,7 @@ def weigh(p: Floats, row: Ints, group: Ints, same: NDArray[np.bool_], confidence
     return np.asarray(weighed / weighed.sum(axis=1, keepdims=True))
 
 
-def choice_value(p: Floats) -> Floats:
+def choice_value(p: Float64) -> Float64:
     """How much placing a row tells for a question: entropy over the groups by the expected number of questions."""
     known = p[:, :-1] / p[:, :-1].sum(axis=1, keepdims=True)
     entropy = -(known * np.log(np.where(known > 0, known, 1.0))).sum(axis=1)
@@ -181,8 +182,8 @@ def choice_value(p: Floats) -> Floats:
 
 
 def answer_log_odds(
-    k: int, first: Ints, second: Ints, same: NDArray[np.bool_], confidence: Floats, error: float
-) -> tuple[Floats, Ints]:
+    k: int, first: Ints, second: Ints, same: NDArray[np.bool_], confidence: Float64, error: float
+) -> tuple[Float64, Ints]:
     """What answers between groups say for "these two are one", and how many of them say "same".
 
     Parameters
@@ -208,7 +209,7 @@ def answer_log_odds(
     return evidence + evidence.T, n_same + n_same.T
 
 
-def merge_log_odds(sums: GroupSums, var: Floats, evidence: Floats) -> Floats:
+def merge_log_odds(sums: GroupSums, var: Float64, evidence: Float64) -> Float64:
     """Log odds that two groups are one, for all of them: the answers between them and where they lie."""
     v = sums.within(var)
     mean = sums.mean()
@@ -225,13 +226,13 @@ class Pairs:
     """Weighted must-links and cannot-links."""
 
     must: Ints
-    must_weight: Floats
+    must_weight: Float64
     cannot: Ints
-    cannot_weight: Floats
+    cannot_weight: Float64
 
 
 def pair_weights(
-    members: list[Ints], confidence: list[Floats], odds: Floats, asked: int, *, most: int = MOST_PAIRS
+    members: list[Ints], confidence: list[Float64], odds: Float64, asked: int, *, most: int = MOST_PAIRS
 ) -> Pairs:
     r"""All pairs that follow from the groups, weighed between what was answered and what follows from it.
 
@@ -266,8 +267,8 @@ def pair_weights(
 
 
 def _pairs_of(
-    blocks: list[tuple[int, int, float]], members: list[Ints], confidence: list[Floats], most: int
-) -> tuple[Ints, Floats, int]:
+    blocks: list[tuple[int, int, float]], members: list[Ints], confidence: list[Float64], most: int
+) -> tuple[Ints, Float64, int]:
     """Pairs of groups, or inside of one, with weights and their number; if there are too many, some of them."""
     size = [
         len(members[a]) * len(members[b]) if a != b else len(members[a]) * (len(members[a]) - 1) // 2
@@ -292,6 +293,6 @@ def _pairs_of(
     return np.concatenate(pairs).astype(np.int64), np.concatenate(weights), total
 
 
-def _to_sum(weight: Floats, total: float) -> Floats:
+def _to_sum(weight: Float64, total: float) -> Float64:
     now = weight.sum()
     return weight * (total / now) if now > 0 else weight

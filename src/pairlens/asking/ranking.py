@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens.asking.view import checked_rows, principal_coordinates
+from pairlens.engines import Float64
 
 __all__ = ["RankJob", "RankLens", "Ranking", "better_chance", "information", "laplace"]
 
-Floats = NDArray[np.float64]
 
 PRIOR_VARIANCE = 4.0
 MOST_COLUMNS = 100
@@ -40,8 +40,8 @@ class RankJob:
 
     key: str
     pairs: NDArray[np.int64]
-    share: Floats
-    weight: Floats
+    share: Float64
+    weight: Float64
     answers: int
 
 
@@ -50,8 +50,8 @@ class Ranking:
     """A learned ranking: the weights of the coordinates and their covariance."""
 
     key: str
-    weights: Floats
-    covariance: Floats
+    weights: Float64
+    covariance: Float64
 
 
 class RankLens:
@@ -76,7 +76,7 @@ class RankLens:
         return Ranking(job.key, *laplace(differences, job.share, job.weight))
 
 
-def laplace(differences: Floats, share: Floats, weight: Floats) -> tuple[Floats, Floats]:
+def laplace(differences: Float64, share: Float64, weight: Float64) -> tuple[Float64, Float64]:
     """Mode and covariance of the weights, by Newton's method.
 
     Parameters
@@ -104,7 +104,7 @@ def laplace(differences: Floats, share: Floats, weight: Floats) -> tuple[Floats,
     return w, np.asarray(np.linalg.inv(curvature))
 
 
-def better_chance(differences: Floats, ranking: Ranking) -> Floats:
+def better_chance(differences: Float64, ranking: Ranking) -> Float64:
     """Chance that the first row of each comparison is better: the mean of a logistic curve over a normal variable.
 
     By MacKay's approximation (The evidence framework applied to classification networks, 1992).
@@ -113,11 +113,11 @@ def better_chance(differences: Floats, ranking: Ranking) -> Floats:
     return np.asarray(1 / (1 + np.exp(-np.clip(mean / np.sqrt(1 + np.pi * variance / 8), -30, 30))))
 
 
-def _variance(differences: Floats, ranking: Ranking) -> Floats:
+def _variance(differences: Float64, ranking: Ranking) -> Float64:
     return np.asarray(np.einsum("ij,ij->i", differences @ ranking.covariance, differences))
 
 
-def information(differences: Floats, ranking: Ranking) -> Floats:
+def information(differences: Float64, ranking: Ranking) -> Float64:
     r"""What the answer to a comparison is expected to tell of w: :math:`\frac12 \log(1 + p (1 - p) s^2)`.
 
     p is the chance that the first is better, s the standard deviation of the difference of the scores.

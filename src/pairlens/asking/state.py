@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
@@ -14,11 +13,11 @@ from pairlens.asking.groups import FIRST_ERROR, Answers, Groups
 from pairlens.asking.progress import Audit
 from pairlens.asking.questions import Entry, Question
 from pairlens.asking.view import Lens, View
+from pairlens.engines import Float64
 from pairlens.supervision import Constraints
 
 __all__ = ["Look", "State"]
 
-Floats = NDArray[np.float64]
 
 SURE, UNLIKELY = 0.9, 0.02
 MOST_ANSWERS = 10
@@ -47,9 +46,9 @@ class Look:
     """
 
     key: str
-    Z: Floats
-    density: Floats
-    reference: Floats
+    Z: Float64
+    density: Float64
+    reference: Float64
 
     @classmethod
     def at(cls, lens: Lens, view: View, seed: int) -> Look:
@@ -63,7 +62,7 @@ class Look:
         return closeness(self.Z, self.reference, i, j)
 
 
-def reference_distances(Z: Floats, seed: int) -> Floats:
+def reference_distances(Z: Float64, seed: int) -> Float64:
     """Squared distances of random pairs of rows."""
     rng = np.random.default_rng([seed, 11])
     i, j = rng.integers(len(Z), size=(2, N_REFERENCE))
@@ -71,7 +70,7 @@ def reference_distances(Z: Floats, seed: int) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", difference, difference)[i != j])
 
 
-def closeness(Z: Floats, reference: Floats, i: int, j: int) -> float:
+def closeness(Z: Float64, reference: Float64, i: int, j: int) -> float:
     """Share of the reference distances that are smaller; ties count half."""
     squared = float(((Z[i] - Z[j]) ** 2).sum())
     left, right = np.searchsorted(reference, squared, "left"), np.searchsorted(reference, squared, "right")

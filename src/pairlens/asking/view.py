@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from pairlens.engines import Rows, threads_for
+from pairlens.engines import Float64, Rows, threads_for
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods.pairlens import FirstStage
 from pairlens.spectral.rowspace import exact_means, principal_rows
@@ -20,7 +20,6 @@ from pairlens.tables.scaled import Scaled, ScaledRows
 
 __all__ = ["FitJob", "Lens", "View", "checked_rows", "fingerprint", "principal_coordinates"]
 
-Floats = NDArray[np.float64]
 
 N_COLUMNS = 10
 
@@ -60,7 +59,7 @@ class View:
     """
 
     key: str
-    directions: Floats
+    directions: Float64
     crowding: NDArray[np.int32] | None = None
 
 
@@ -119,11 +118,11 @@ class Lens:
         # Rows that are all equal have no direction; they look equal in any.
         return View(job.key, directions if directions.shape[1] else np.zeros((len(directions), 1)))
 
-    def look(self, view: View) -> Floats:
+    def look(self, view: View) -> Float64:
         """All rows in a view."""
         return np.asarray(self._stage.problem.rows @ view.directions)
 
-    def sparseness(self, Z: Floats) -> Floats:
+    def sparseness(self, Z: Float64) -> Float64:
         """Mean squared distance of each row to its neighbours, in a view."""
         squared = np.zeros(self.n_rows)
         for near in self.neighbors.T:
@@ -131,7 +130,7 @@ class Lens:
             squared += np.einsum("ij,ij->i", difference, difference)
         return np.asarray(squared / max(self.neighbors.shape[1], 1))
 
-    def crowding(self, Z: Floats) -> NDArray[np.int32]:
+    def crowding(self, Z: Float64) -> NDArray[np.int32]:
         """Rank of each row by how near its neighbours are in a view, 1 in the sparsest place."""
         sparseness = self.sparseness(Z)
         # Ties are decided by the row number, so that the last bits do not choose.
@@ -141,7 +140,7 @@ class Lens:
         return rank
 
 
-def principal_coordinates(rows: Rows) -> Floats:
+def principal_coordinates(rows: Rows) -> Float64:
     """The rows, z-scored unless an encoder set their scale, in the principal components of 99 % of their variance."""
     found = np.asarray(principal_rows(rows, exact_means(rows), standardize=not isinstance(rows, Scaled)).rows)
     return found if found.shape[1] else np.zeros((rows.shape[0], 1))

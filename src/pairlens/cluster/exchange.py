@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.cluster.points import WeightedPoints
+from pairlens.engines import Float64
 
-Float64 = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 

@@ -10,8 +10,8 @@ from scipy.optimize import linear_sum_assignment
 
 from pairlens.cluster.exchange import exchange_pass
 from pairlens.cluster.points import TIE, WeightedPoints, greedy_seeds, squared_distances
+from pairlens.engines import Float64
 
-Float64 = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 PATIENCE = 2

@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Float64 = NDArray[np.float64]
+from pairlens.engines import Float64
 
 TIE = 1e-9
 """Squared distances that agree to this share of the mean squared norm are equal."""

@@ -14,6 +14,7 @@ from scipy import sparse
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 Float64: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.integer[Any]]
+Index: TypeAlias = NDArray[np.int64]
 Rows: TypeAlias = Any
 """A dense array or a CSR matrix of rows, or :class:`EngineRows`."""
 Kernel: TypeAlias = str | Callable[..., Any]
@@ -77,9 +78,9 @@ class Neighbors:
         Their Euclidean distances.
     """
 
-    nearest: NDArray[np.int64] | None
+    nearest: Index | None
     nearest_distance: Float64 | None
-    farthest: NDArray[np.int64] | None
+    farthest: Index | None
     farthest_distance: Float64 | None
 
 

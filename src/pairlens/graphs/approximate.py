@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from pairlens._optional import require
 from pairlens._sklearn import as_generator
 from pairlens.engines import (
+    Index,
     LocalProjectedRows,
     ProjectedNeighbors,
     ProjectedScreen,
@@ -42,7 +43,6 @@ from pairlens.engines import (
 from pairlens.kernels.features import KernelFeatures, kernel_features
 from pairlens.kernels.nullspace import feature_null_space, linked_sample
 
-Index = NDArray[np.int64]
 Float32 = NDArray[np.float32]
 Found = tuple[Index, Index, Float32]
 

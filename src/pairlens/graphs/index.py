@@ -16,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens.engines import evenly_spaced, row_blocks
+from pairlens.engines import Float64, Index, evenly_spaced, row_blocks
 
 Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 WANTED_RECALL = 0.96
 """Share of the true neighbours of a sample of rows that is to be found."""

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
-Float64 = NDArray[np.float64]
+from pairlens.engines import Float64
 
 MISTAKES = np.array([0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3, 0.35, 0.4])
 """Shares of wrong answers that are tried."""

@@ -22,11 +22,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from pairlens._sklearn import check_is_fitted
 from pairlens._warnings import warn_user
+from pairlens.engines import Float64
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging.calibration import PairModel, fit_moderated_model
 from pairlens.judging.held_out import HeldOutDistances, PairFolds, distance_columns, held_out_distances, pair_weights
@@ -35,8 +36,6 @@ from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
 from pairlens.judging.views import check_paired
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
-
-Float64 = NDArray[np.float64]
 
 CALIBRATION_FOLDS = 3
 FEWEST_OF_A_KIND = 3
@@ -226,7 +225,7 @@ class JudgedByHeldOutPairs(PairProbabilities):
             self.auc_ = held_out.auc(min(n_dims, held_out.must.shape[1]))
             self.auc_error_ = held_out.standard_error(self.auc_)
 
-    def _calibrate_by_held_out(self, held_out: HeldOutDistances | None, variance: NDArray[np.float64]) -> None:
+    def _calibrate_by_held_out(self, held_out: HeldOutDistances | None, variance: Float64) -> None:
         """Learn probabilities from pairs that were held out; `variance` is that of each direction of the view."""
         self._probability = None
         if held_out is not None and min(len(held_out.must), len(held_out.cannot)) >= FEWEST_OF_A_KIND:

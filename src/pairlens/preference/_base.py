@@ -21,12 +21,12 @@ from pairlens._sklearn import (
     fit_context,
 )
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows, checked_rows, column_means
+from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging.views import PairView
 from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference.objective import Objective, draw_shifts
-from pairlens.preference.pairs import Floats, Pairs, largest_differences
+from pairlens.preference.pairs import Pairs, largest_differences
 from pairlens.spectral.eigen import generalized
 from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, check_variation, row_space
 from pairlens.supervision import Preferences
@@ -108,7 +108,7 @@ class PreferenceEstimator(BaseEstimator, ABC):
         """Learn from checked rows and all that is known about them, and set the attributes."""
 
     @abstractmethod
-    def decision_function(self, X: ArrayLike) -> Floats:
+    def decision_function(self, X: ArrayLike) -> Float64:
         """Score of each row, higher is better.
 
         Parameters
@@ -197,7 +197,7 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
     """
 
     mean_: NDArray[Any]
-    ranking_: NDArray[np.float64]
+    ranking_: Float64
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -229,7 +229,7 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         if self.angle_loss == "squared" and self.gamma2 < 1:
             raise ValueError(f'angle_loss="squared" needs gamma2 >= 1, got gamma2={self.gamma2}.')
 
-    def _start(self, X: Rows, known: Preferences) -> tuple[RowSpace, Floats]:
+    def _start(self, X: Rows, known: Preferences) -> tuple[RowSpace, Float64]:
         """The coordinates to work in, and the leading principal directions in them (in rows)."""
         mean = column_means(X)
         self.mean_ = mean.astype(X.dtype)

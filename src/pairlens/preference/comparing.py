@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pairlens._sklearn import Interval, as_generator, fit_context
-from pairlens.engines import Rows
+from pairlens.engines import Float64, Rows
 from pairlens.preference.embedded import squared_lengths
 from pairlens.preference.metric import MetricLearner
-from pairlens.preference.pairs import Floats
 from pairlens.supervision import Quadruplets, Triplets
 from pairlens.supervision.combined import over_rows
 from pairlens.supervision.comparisons import Comparisons
@@ -25,7 +24,7 @@ QUADRUPLETS = "Quadruplets([(a, b, c, d), ...], n_samples=len(X))"
 TRIPLETS = "Triplets([(a, near, far), ...], n_samples=len(X))"
 
 
-def comparison_accuracy(Z: Floats, known: Comparisons) -> float:
+def comparison_accuracy(Z: Float64, known: Comparisons) -> float:
     """Share of the weight of comparisons whose closer pair is the closer one in Z; ties count half."""
     near, far = (squared_lengths(Z[pairs[:, 0]] - Z[pairs[:, 1]]) for pairs in (known.closer, known.farther))
     right = np.where(near < far, 1.0, np.where(near == far, 0.5, 0.0))

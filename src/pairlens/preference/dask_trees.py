@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens.engines import IntArray, map_rows, project
+from pairlens.engines import Float64, IntArray, map_rows, project
 from pairlens.engines.dask import DaskRows, take_chunk, task
 from pairlens.preference.objective import Objective
-from pairlens.preference.pairs import Floats, Pairs
+from pairlens.preference.pairs import Pairs
 from pairlens.preference.ranking import accuracy, embedded_ranking
 from pairlens.preference.trees import SklearnTrees, TreeOptions, Trees, XGBoostTrees
 
@@ -99,7 +99,7 @@ class TrainingRows:
         """Make the matrices anew when they are asked for: parts of them are lost."""
         self._matrices.clear()
 
-    def view(self, mean: Floats, linear: Floats) -> Floats:
+    def view(self, mean: Float64, linear: Float64) -> Float64:
         """A linear view of the rows, fetched: a few numbers for each."""
         return np.asarray(project(self.rows, mean, linear).compute(), dtype=np.float64)
 
@@ -119,7 +119,7 @@ class ClusterBoosting:
     options : TreeOptions
     """
 
-    def __init__(self, objective: Objective, rows: TrainingRows, Z: Floats, linear: Floats, options: TreeOptions):
+    def __init__(self, objective: Objective, rows: TrainingRows, Z: Float64, linear: Float64, options: TreeOptions):
         self.objective, self.rows, self.linear, self.options = objective, rows, linear, options
         self.Z = self._start = Z
         self._booster: Any = None
@@ -212,12 +212,12 @@ class Gradient:
         Held-out pairs, of which the accuracy is recorded.
     """
 
-    def __init__(self, objective: Objective, start: Floats, other: Pairs | None = None) -> None:
+    def __init__(self, objective: Objective, start: Float64, other: Pairs | None = None) -> None:
         self.objective, self.start, self.other = objective, start, other
         self.trained = np.zeros(len(start))
         self.trained[np.unique(objective.pairs.rows)] = 1.0
         self.token = uuid4().hex
-        self._weights: Floats | None = None
+        self._weights: Float64 | None = None
 
     @property
     def n_trained(self) -> int:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairlens.engines import IntArray, row_blocks
+from pairlens.engines import Float64, IntArray, row_blocks
 from pairlens.preference.objective import smoothed_hinge
-from pairlens.preference.pairs import Floats, Pairs
+from pairlens.preference.pairs import Pairs
 
 BLOCK_BYTES = 1 << 24
 """Bytes of one block of the distances between rows."""
 
 
-def squared_lengths(Q: Floats) -> Floats:
+def squared_lengths(Q: Float64) -> Float64:
     """The squared length of each row."""
     return np.asarray(np.einsum("ij,ij->i", Q, Q))
 
@@ -35,7 +35,7 @@ class ComparisonMargin:
     c: float
     sigma: float
 
-    def __call__(self, Z: Floats) -> tuple[float, Floats]:
+    def __call__(self, Z: Float64) -> tuple[float, Float64]:
         """Value, and gradient of the shape of Z."""
         weight = self.closer.weight
         near, far = self.closer.differences(Z), self.farther.differences(Z)
@@ -53,7 +53,7 @@ class ComparisonResidual:
     closer: Pairs
     farther: Pairs
 
-    def __call__(self, Z: Floats) -> tuple[float, Floats]:
+    def __call__(self, Z: Float64) -> tuple[float, Float64]:
         """Value, and gradient of the shape of Z."""
         near, far = self.closer.differences(Z), self.farther.differences(Z)
         short, long = np.sqrt(squared_lengths(near)), np.sqrt(squared_lengths(far))
@@ -75,12 +75,12 @@ class BoundedPairs:
     """
 
     pairs: Pairs
-    bound: Floats
-    sign: Floats
-    weight: Floats
+    bound: Float64
+    sign: Float64
+    weight: Float64
     gamma: float
 
-    def __call__(self, Z: Floats) -> tuple[float, Floats]:
+    def __call__(self, Z: Float64) -> tuple[float, Float64]:
         """Value, and gradient of the shape of Z."""
         Q = self.pairs.differences(Z)
         ratio = np.maximum(squared_lengths(Q) / self.bound, np.finfo(np.float64).tiny)
@@ -99,9 +99,9 @@ class KernelRegression:
     Distances are taken block by block, so memory is O(n_rows * block).
     """
 
-    y: Floats
+    y: Float64
 
-    def __call__(self, Z: Floats) -> tuple[float, Floats]:
+    def __call__(self, Z: Float64) -> tuple[float, Float64]:
         """Value, and gradient of the shape of Z."""
         n = len(Z)
         norms = squared_lengths(Z)
@@ -139,7 +139,7 @@ class LargeMarginNeighbours:
     c: float
     sigma: float
 
-    def __call__(self, Z: Floats) -> tuple[float, Floats]:
+    def __call__(self, Z: Float64) -> tuple[float, Float64]:
         """Value, and gradient of the shape of Z."""
         pairs = Pairs.of(self.targets, len(Z))
         Q = pairs.differences(Z)

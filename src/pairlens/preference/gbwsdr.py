@@ -13,13 +13,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
-from pairlens.engines import Rows, checked_rows, column_means, fitting_threads, is_dask, map_rows, project, take_rows
+from pairlens.engines import (
+    Float64,
+    Rows,
+    checked_rows,
+    column_means,
+    fitting_threads,
+    is_dask,
+    map_rows,
+    project,
+    take_rows,
+)
 from pairlens.engines.dask import DaskRows
 from pairlens.exceptions import MissingExtraError
 from pairlens.preference._base import MarginTransformer
 from pairlens.preference.linear import LinearProblem, solve_lbfgs, starting_map
 from pairlens.preference.objective import Objective
-from pairlens.preference.pairs import Floats, Pairs, largest_differences
+from pairlens.preference.pairs import Pairs, largest_differences
 from pairlens.preference.ranking import accuracy, embedded_ranking, folds
 from pairlens.preference.trees import SklearnTrees, TreeOptions, Trees, XGBoostTrees
 from pairlens.spectral.eigen import fix_signs
@@ -210,7 +220,7 @@ class GBWSDR(MarginTransformer):
 
     @singledispatchmethod
     def _prepare(
-        self, rows: Rows, known: Preferences, space: RowSpace, directions: Floats, rng: np.random.Generator
+        self, rows: Rows, known: Preferences, space: RowSpace, directions: Float64, rng: np.random.Generator
     ) -> tuple[Objective, Callable[[Objective], _Boosting | ClusterBoosting]]:
         """The objective over the rows in preferences, and how trees grow for it or for a part of it."""
         objective, used = self._objective(rows, known, float(self.C), rng)
@@ -227,7 +237,7 @@ class GBWSDR(MarginTransformer):
 
     @_prepare.register(DaskRows)
     def _prepare_on_cluster(
-        self, rows: DaskRows, known: Preferences, space: RowSpace, directions: Floats, rng: np.random.Generator
+        self, rows: DaskRows, known: Preferences, space: RowSpace, directions: Float64, rng: np.random.Generator
     ) -> tuple[Objective, Callable[[Objective], ClusterBoosting]]:
         """The same for rows of a dask array, which stay where they are."""
         from pairlens.engines.dask import of_pairs
@@ -283,7 +293,7 @@ class GBWSDR(MarginTransformer):
     def _choose_on_cluster(self, rows: DaskRows, n_used: int) -> str:
         return "xgboost"
 
-    def _linear_view(self, objective: Objective, rows: Floats, directions: Floats) -> Floats:
+    def _linear_view(self, objective: Objective, rows: Float64, directions: Float64) -> Float64:
         linear = fix_signs(starting_map(directions, rows, objective))
         if self.init == "pca":
             return linear
@@ -343,9 +353,9 @@ class _Boosting:
     """Trees that grow down the gradient of an objective, and the view they have reached for all its rows."""
 
     objective: Objective
-    rows: Floats
-    Z: Floats
-    linear: Floats
+    rows: Float64
+    Z: Float64
+    linear: Float64
     backend: str
     options: TreeOptions
 

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pairlens.engines import Rows
+from pairlens.engines import Float64, Rows
 from pairlens.preference._arrays import as_numpy, like, namespace
 from pairlens.preference.objective import Objective
-from pairlens.preference.pairs import Floats
 
 INNER_ITERATIONS = 10
 """Steps in each of the two problems of a round of alternating directions."""
@@ -25,7 +24,7 @@ INNER_ITERATIONS = 10
 BALANCE = 10.0
 """Ratio of disagreement to movement, or the other way round, beyond which the penalty changes."""
 
-Function = Callable[[Floats], tuple[float, Floats]]
+Function = Callable[[Float64], tuple[float, Float64]]
 
 
 @dataclass(frozen=True)
@@ -36,27 +35,27 @@ class LinearProblem:
     objective: Objective
     reg: float
 
-    def __call__(self, L: Floats) -> tuple[float, Floats]:
+    def __call__(self, L: Float64) -> tuple[float, Float64]:
         """Both terms and the ridge."""
         return self._ridge(L, *self.objective(self._embed(L)))
 
-    def distance(self, L: Floats) -> tuple[float, Floats]:
+    def distance(self, L: Float64) -> tuple[float, Float64]:
         """The distance term and the ridge."""
         return self._ridge(L, *self.objective.terms(self._embed(L), angle=False))
 
-    def angle(self, L: Floats) -> tuple[float, Floats]:
+    def angle(self, L: Float64) -> tuple[float, Float64]:
         """The angle term alone."""
         value, gradient = self.objective.terms(self._embed(L), distance=False)
         return value, self._pull(gradient)
 
-    def _embed(self, L: Floats) -> Floats:
+    def _embed(self, L: Float64) -> Float64:
         return self.rows @ like(self.rows, L).T
 
-    def _pull(self, gradient: Floats) -> Floats:
+    def _pull(self, gradient: Float64) -> Float64:
         """The gradient with respect to L from that with respect to the embedding."""
         return as_numpy(self.rows.T @ gradient).T
 
-    def _ridge(self, L: Floats, value: float, gradient: Floats) -> tuple[float, Floats]:
+    def _ridge(self, L: Float64, value: float, gradient: Float64) -> tuple[float, Float64]:
         return value + 0.5 * self.reg * float(np.vdot(L, L)), self._pull(gradient) + self.reg * L
 
 
@@ -68,13 +67,13 @@ class Solution:
     flat there: the size of its gradient times that of L, relative to the objective.
     """
 
-    L: Floats
+    L: Float64
     curve: list[float]
     disagreement: float = 0.0
     slope: float = 0.0
 
 
-def starting_map(directions: Floats, rows: Rows, problem: Objective) -> Floats:
+def starting_map(directions: Float64, rows: Rows, problem: Objective) -> Float64:
     """Principal directions, scaled so that pairs are on average half of the distance margin apart."""
     xp = namespace(rows)
     differences = problem.pairs.differences(rows @ like(rows, directions).T)
@@ -82,11 +81,11 @@ def starting_map(directions: Floats, rows: Rows, problem: Objective) -> Floats:
     return directions * (0.5 * problem.gamma1 / mean) if mean > 0 else directions
 
 
-def minimize(function: Function, start: Floats, max_iter: int, tol: float, *, lowest: float | None = None) -> Solution:
+def minimize(function: Function, start: Float64, max_iter: int, tol: float, *, lowest: float | None = None) -> Solution:
     """Limited-memory BFGS for a function of a matrix, whose entries may have a lower bound."""
     from scipy import optimize
 
-    def flat(x: Floats) -> tuple[float, Floats]:
+    def flat(x: Float64) -> tuple[float, Float64]:
         value, gradient = function(x.reshape(start.shape))
         return value, gradient.ravel()
 
@@ -107,13 +106,13 @@ def minimize(function: Function, start: Floats, max_iter: int, tol: float, *, lo
     return Solution(found.x.reshape(start.shape), curve)
 
 
-def solve_lbfgs(problem: LinearProblem, start: Floats, max_iter: int, tol: float) -> Solution:
+def solve_lbfgs(problem: LinearProblem, start: Float64, max_iter: int, tol: float) -> Solution:
     """Both terms together."""
     found = minimize(problem, start, max_iter, tol)
     return Solution(found.L, [problem(start)[0], *found.curve])
 
 
-def solve_admm(problem: LinearProblem, start: Floats, max_iter: int, tol: float, mu: float) -> Solution:
+def solve_admm(problem: LinearProblem, start: Float64, max_iter: int, tol: float, mu: float) -> Solution:
     r"""Alternating directions: L for the distance term, K for the angle term, :math:`\beta = \lambda / \mu`.
 
     The penalty :math:`\mu` is doubled while the copies are further apart than they move, and halved in the opposite
@@ -140,10 +139,10 @@ def solve_admm(problem: LinearProblem, start: Floats, max_iter: int, tol: float,
     return Solution(K, curve, disagreement, slope)
 
 
-def _near(term: Function, centre: Floats, mu: float) -> Function:
+def _near(term: Function, centre: Float64, mu: float) -> Function:
     """A term plus ``mu / 2 |A - centre|^2``."""
 
-    def function(A: Floats) -> tuple[float, Floats]:
+    def function(A: Float64) -> tuple[float, Float64]:
         value, gradient = term(A)
         offset = A - centre
         return value + 0.5 * mu * float(np.vdot(offset, offset)), gradient + mu * offset

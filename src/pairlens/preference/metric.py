@@ -19,12 +19,12 @@ from pairlens._sklearn import (
     check_is_fitted,
 )
 from pairlens._warnings import warn_fallback
-from pairlens.engines import IntArray, Rows, checked_rows, column_means, fitting_threads, project
+from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means, fitting_threads, project
 from pairlens.judging import pair_auc
 from pairlens.judging.probability import PairProbabilities
 from pairlens.judging.views import LinearView
 from pairlens.preference.linear import minimize
-from pairlens.preference.pairs import Floats, Pairs
+from pairlens.preference.pairs import Pairs
 from pairlens.spectral.eigen import fix_signs, generalized, symmetric
 from pairlens.spectral.rowspace import RowSpace, check_variation, row_space
 from pairlens.spectral.scatters import unsupervised
@@ -42,7 +42,7 @@ __all__ = [
     "summed",
 ]
 
-ValueAndGradient = Callable[[Floats], tuple[float, Floats]]
+ValueAndGradient = Callable[[Float64], tuple[float, Float64]]
 """A function of a matrix that gives its value and its gradient."""
 
 Embedded = tuple[IntArray, ValueAndGradient]
@@ -56,7 +56,7 @@ def summed(parts: Sequence[Embedded]) -> tuple[IntArray, ValueAndGradient | None
     rows = np.unique(np.concatenate([used for used, _ in parts]))
     places = [np.searchsorted(rows, used) for used, _ in parts]
 
-    def function(Z: Floats) -> tuple[float, Floats]:
+    def function(Z: Float64) -> tuple[float, Float64]:
         value, gradient = 0.0, np.zeros_like(Z)
         for place, (_, part) in zip(places, parts):
             more, slope = part(Z[place])
@@ -74,7 +74,7 @@ def comparison_pairs(known: Comparisons) -> tuple[Pairs, Pairs]:
     return Pairs.of(closer, len(rows), weight), Pairs.of(farther, len(rows), weight)
 
 
-def log_det_penalty(L: Floats) -> tuple[float, Floats]:
+def log_det_penalty(L: Float64) -> tuple[float, Float64]:
     r"""LogDet divergence of :math:`M = L'L` from the identity, :math:`\mathrm{tr} M - \log\det M - d`, and gradient."""
     _, log_det = np.linalg.slogdet(L)
     if not np.isfinite(log_det):
@@ -86,8 +86,8 @@ class Coordinates(NamedTuple):
     """The coordinates that a map is learnt in, the scatter of the rows there, and their principal directions."""
 
     space: RowSpace
-    covariance: Floats
-    directions: Floats
+    covariance: Float64
+    directions: Float64
     wanted: int
 
 
@@ -175,7 +175,7 @@ class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
             inside = place.space.rows[used].astype(np.float64)
             start = np.eye(place.space.dim) if whole else L
 
-            def function(L: Floats) -> tuple[float, Floats]:
+            def function(L: Float64) -> tuple[float, Float64]:
                 value, gradient = objective(np.asarray(inside @ L.T))
                 pulled = np.asarray(inside.T @ gradient).T
                 if penalty is None:
@@ -201,7 +201,7 @@ class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         check_variation(directions.shape[1])
         return Coordinates(space, covariance, directions.T, wanted)
 
-    def _keep(self, place: Coordinates, L: Floats, dtype: np.dtype[Any]) -> Self:
+    def _keep(self, place: Coordinates, L: Float64, dtype: np.dtype[Any]) -> Self:
         """Turn the map so that its components are uncorrelated, and keep those of most variance."""
         _, turn = symmetric(L @ place.covariance @ L.T, min(place.wanted, len(L)))
         self.n_iter_ = max(0, len(self.loss_curve_) - 1)
@@ -267,6 +267,6 @@ class PairScored(PairProbabilities, MetricLearner):
         embedded = np.asarray(self.transform(X))
         return pair_auc(embedded, combine(y, constraints, len(embedded)), sample_weight)
 
-    def _keep(self, place: Coordinates, L: Floats, dtype: np.dtype[Any]) -> Self:
+    def _keep(self, place: Coordinates, L: Float64, dtype: np.dtype[Any]) -> Self:
         self._probability = None
         return super()._keep(place, L, dtype)

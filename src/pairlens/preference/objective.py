@@ -30,9 +30,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import IntArray
+from pairlens.engines import Float64, IntArray
 from pairlens.preference._arrays import namespace
-from pairlens.preference.pairs import Floats, Pairs
+from pairlens.preference.pairs import Pairs
 
 COINCIDENT = 1e-9
 """Length of a pair difference below which it has no direction."""
@@ -42,10 +42,10 @@ SMALLEST_WIDTH = 1e-200
 TILE = 256
 """Pairs in one block of combinations: cosines, hinges and slopes of a block stay in the cache together."""
 
-Term = tuple[float, Floats]
+Term = tuple[float, Float64]
 
 
-def smoothed_hinge(t: Floats, width: Floats | float) -> tuple[Floats, Floats]:
+def smoothed_hinge(t: Float64, width: Float64 | float) -> tuple[Float64, Float64]:
     r"""The hinge with a rounded corner, and its slope.
 
     0 for :math:`t \le 0`, :math:`t^2 / 2w` up to the width w, and :math:`t - w / 2` beyond. Width 0 is the plain hinge.
@@ -57,13 +57,13 @@ def smoothed_hinge(t: Floats, width: Floats | float) -> tuple[Floats, Floats]:
     return slope * (t - 0.5 * width * slope), slope
 
 
-def angle_closed(P: Floats, weight: Floats, gamma2: float) -> Term:
+def angle_closed(P: Float64, weight: Float64, gamma2: float) -> Term:
     """The angle term for gamma2 >= 1, and its gradient with respect to the unit vectors P."""
     total = weight @ P
     return gamma2 - float(total @ total), namespace(P).outer(-2 * weight, total)
 
 
-def angle_squared(P: Floats, weight: Floats, gamma2: float) -> Term:
+def angle_squared(P: Float64, weight: Float64, gamma2: float) -> Term:
     """The angle term with the squared hinge for gamma2 >= 1: it needs only the sums of p and of p p'."""
     total = weight @ P
     second = (P * weight[:, None]).T @ P
@@ -71,7 +71,7 @@ def angle_squared(P: Floats, weight: Floats, gamma2: float) -> Term:
     return value, 4 * weight[:, None] * (P @ second - gamma2 * total)
 
 
-def angle_tiled(P: Floats, weight: Floats, gamma2: float, sigma: float, tile: int = TILE) -> Term:
+def angle_tiled(P: Float64, weight: Float64, gamma2: float, sigma: float, tile: int = TILE) -> Term:
     """The angle term for any gamma2, over tiles of the upper triangle of all combinations."""
     value, gradient = 0.0, namespace(P).zeros_like(P)
     for start in range(0, len(P), tile):
@@ -100,7 +100,7 @@ def draw_shifts(n_pairs: int, n_combinations: int, rng: np.random.Generator) -> 
     return rng.permutation(n_pairs), 1 + rng.choice(available, size=steps, replace=False)
 
 
-def angle_sampled(P: Floats, weight: Floats, gamma2: float, sigma: float, shifts: tuple[IntArray, IntArray]) -> Term:
+def angle_sampled(P: Float64, weight: Float64, gamma2: float, sigma: float, shifts: tuple[IntArray, IntArray]) -> Term:
     """An unbiased estimate of the angle term from the combinations that `shifts` names."""
     xp = namespace(P)
     order, steps = shifts
@@ -146,7 +146,7 @@ class Objective:
     """
 
     pairs: Pairs
-    width: Floats
+    width: Float64
     gamma1: float = 1.0
     gamma2: float = 1.0
     C: float = 1.0
@@ -154,7 +154,7 @@ class Objective:
     squared: bool = False
     shifts: tuple[IntArray, IntArray] | None = None
 
-    def __call__(self, Z: Floats) -> Term:
+    def __call__(self, Z: Float64) -> Term:
         """Both terms at the embedding Z of shape (n_rows, d)."""
         return self.terms(Z)
 
@@ -162,7 +162,7 @@ class Objective:
         """The objective of some of the pairs, with combinations of their own."""
         return replace(self, pairs=self.pairs.select(chosen), width=self.width[chosen], shifts=shifts)
 
-    def terms(self, Z: Floats, *, distance: bool = True, angle: bool = True) -> Term:
+    def terms(self, Z: Float64, *, distance: bool = True, angle: bool = True) -> Term:
         """One of the terms, or both."""
         xp = namespace(Z)
         weight = self.pairs.weight
@@ -191,7 +191,7 @@ class Objective:
         turn += along[:, None] * Q
         return value + self.C * loss_angle, self.pairs.gather(turn)
 
-    def _angle(self, P: Floats) -> Term:
+    def _angle(self, P: Float64) -> Term:
         if self.squared:
             return angle_squared(P, self.pairs.weight, self.gamma2)
         if self.shifts is not None:

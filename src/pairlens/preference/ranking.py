@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from pairlens.engines import Rows
+from pairlens.engines import Float64, Rows
 from pairlens.preference._arrays import as_numpy, like, namespace
-from pairlens.preference.pairs import Floats, Pairs
+from pairlens.preference.pairs import Pairs
 
 EMBEDDED_C = 10.0
 """Weight of the errors in the ranking of an embedding, once its coordinates have variance 1 on average."""
@@ -31,12 +31,12 @@ SCORED_PAIRS = 30
 """Pairs of two held-out rows that cross-validation wants to score, over all folds."""
 
 Mask = NDArray[np.bool_]
-Path = Callable[[Mask], Iterator[Callable[[Rows], Floats]]]
+Path = Callable[[Mask], Iterator[Callable[[Rows], Float64]]]
 
 
 def rank_svm(
-    rows: Rows, pairs: Pairs, C: float, *, start: Floats | None = None, tol: float = 1e-6, max_iter: int = 100
-) -> tuple[Floats, int]:
+    rows: Rows, pairs: Pairs, C: float, *, start: Float64 | None = None, tol: float = 1e-6, max_iter: int = 100
+) -> tuple[Float64, int]:
     """The weights w, and the number of Newton steps.
 
     Stops where the gradient is below `tol` times its size at w = 0.
@@ -59,7 +59,7 @@ def rank_svm(
     return w, max_iter
 
 
-def _newton_direction(rows: Rows, pairs: Pairs, curvature: Floats, gradient: Floats) -> Floats:
+def _newton_direction(rows: Rows, pairs: Pairs, curvature: Float64, gradient: Float64) -> Float64:
     """Conjugate gradients for ``(I + D' diag(curvature) D) v = -gradient``, D the differences of the rows."""
     v = namespace(gradient).zeros_like(gradient)
     residual = -gradient
@@ -79,7 +79,7 @@ def _newton_direction(rows: Rows, pairs: Pairs, curvature: Floats, gradient: Flo
     return v
 
 
-def _exact_step(w: Floats, direction: Floats, margin: Floats, change: Floats, weight: Floats) -> float:
+def _exact_step(w: Float64, direction: Float64, margin: Float64, change: Float64, weight: Float64) -> float:
     """The best length along a direction: the objective there is convex and piecewise quadratic in one number."""
     xp = namespace(w)
     length, low, high = 1.0, 0.0, np.inf
@@ -101,7 +101,7 @@ def _exact_step(w: Floats, direction: Floats, margin: Floats, change: Floats, we
     return length
 
 
-def embedded_ranking(Z: Floats, pairs: Pairs, start: Floats | None = None) -> Floats:
+def embedded_ranking(Z: Float64, pairs: Pairs, start: Float64 | None = None) -> Float64:
     """Weights that rank an embedding. One factor for all coordinates makes their mean variance 1 beforehand."""
     scale = float(((Z - Z.mean(axis=0)) ** 2).mean()) ** 0.5
     if scale == 0:
@@ -110,7 +110,7 @@ def embedded_ranking(Z: Floats, pairs: Pairs, start: Floats | None = None) -> Fl
     return rank_svm(Z / scale, pairs, EMBEDDED_C, start=begin, tol=1e-4)[0] / scale
 
 
-def accuracy(scores: Floats, pairs: Pairs) -> float:
+def accuracy(scores: Float64, pairs: Pairs) -> float:
     """Share of the pairs in which the better row scores higher; ties count half."""
     gap = pairs.differences(scores)
     return float(pairs.weight @ (0.5 + 0.5 * namespace(gap).sign(gap)))
@@ -158,7 +158,7 @@ class Selection:
     """The outcome of a search: the position of the best value, and the mean held-out accuracy of each."""
 
     best: int
-    scores: Floats
+    scores: Float64
 
 
 def select(rows: Rows, pairs: Pairs, splits: Sequence[tuple[Mask, Mask]], path: Path) -> Selection:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
-from pairlens.engines import IntArray, Rows, fitting_threads
+from pairlens.engines import Float64, IntArray, Rows, fitting_threads
 from pairlens.preference._base import PreferenceEstimator
-from pairlens.preference.pairs import Floats, Pairs
+from pairlens.preference.pairs import Pairs
 from pairlens.preference.ranking import folds, rank_svm, select
 from pairlens.supervision import Preferences
 
@@ -135,7 +135,7 @@ class RankSVM(PreferenceEstimator):
     def _search(self, rows: Rows, pairs: Pairs, rng: np.random.Generator) -> list[float]:
         """The values of C up to the best one."""
 
-        def path(train: NDArray[np.bool_]) -> Iterator[Callable[[Rows], Floats]]:
+        def path(train: NDArray[np.bool_]) -> Iterator[Callable[[Rows], Float64]]:
             part, weights = pairs.select(train), None
             for C in C_PATH:
                 weights, _ = rank_svm(rows, part, C, start=weights, tol=1e-4, max_iter=self.max_iter)

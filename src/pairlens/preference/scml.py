@@ -9,12 +9,11 @@ import numpy as np
 
 from pairlens._sklearn import Interval
 from pairlens._warnings import warn_fallback
-from pairlens.engines import Rows
+from pairlens.engines import Float64, Rows
 from pairlens.preference.comparing import ComparisonLearner
 from pairlens.preference.linear import minimize
 from pairlens.preference.metric import comparison_pairs
 from pairlens.preference.objective import smoothed_hinge
-from pairlens.preference.pairs import Floats
 from pairlens.spectral.eigen import generalized, symmetric
 from pairlens.supervision import Quadruplets
 
@@ -25,8 +24,8 @@ RIDGE = 1e-3
 
 
 def local_directions(
-    near: Floats, far: Floats, places: Floats, weight: Floats, n_regions: int, n_directions: int, seed: int
-) -> Floats:
+    near: Float64, far: Float64, places: Float64, weight: Float64, n_regions: int, n_directions: int, seed: int
+) -> Float64:
     """Directions in which the far pairs of a region are long and the close ones short, in rows of length 1.
 
     Parameters
@@ -168,7 +167,7 @@ class SCML(ComparisonLearner):
         gain = np.square(near @ directions.T) - np.square(far @ directions.T)
         scale = float(np.abs(gain).mean()) or 1.0
 
-        def function(w: Floats) -> tuple[float, Floats]:
+        def function(w: Float64) -> tuple[float, Float64]:
             loss, slope = smoothed_hinge(1.0 + gain @ w, float(self.sigma))
             return float(closer.weight @ loss + self.beta * w.sum()), (closer.weight * slope) @ gain + self.beta
 

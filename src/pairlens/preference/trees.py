@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pairlens._optional import require
-from pairlens.preference.pairs import Floats
+from pairlens.engines import Float64
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class TreeOptions:
 class Trees(Protocol):
     """A growing sum of trees over rows of X."""
 
-    def grow(self, targets: Floats) -> None:
+    def grow(self, targets: Float64) -> None:
         """Add a tree that is fitted to targets, of shape (n_rows, d), for the rows it was made with."""
 
-    def last(self, X: Floats) -> Floats:
+    def last(self, X: Float64) -> Float64:
         """What the last tree adds to other rows."""
 
-    def predict(self, X: Floats) -> Floats:
+    def predict(self, X: Float64) -> Float64:
         """The whole sum."""
 
     def without_rows(self) -> Trees:
@@ -47,12 +47,12 @@ class Trees(Protocol):
 class SklearnTrees:
     """Trees of scikit-learn."""
 
-    X: Floats | None
+    X: Float64 | None
     n_outputs: int
     options: TreeOptions
     trees: list[Any] = field(default_factory=list)
 
-    def grow(self, targets: Floats) -> None:
+    def grow(self, targets: Float64) -> None:
         """Add a tree."""
         from sklearn.tree import DecisionTreeRegressor
 
@@ -64,11 +64,11 @@ class SklearnTrees:
         )
         self.trees.append(tree.fit(self.X, targets))
 
-    def last(self, X: Floats) -> Floats:
+    def last(self, X: Float64) -> Float64:
         """What the last tree adds."""
         return self.options.learning_rate * self.trees[-1].predict(X).reshape(len(X), self.n_outputs)
 
-    def predict(self, X: Floats) -> Floats:
+    def predict(self, X: Float64) -> Float64:
         """The whole sum."""
         total = np.zeros((len(X), self.n_outputs))
         for tree in self.trees:
@@ -88,7 +88,7 @@ class XGBoostTrees:
     limited too: a leaf can be smaller, the average leaf cannot.
     """
 
-    def __init__(self, X: Floats, n_outputs: int, options: TreeOptions) -> None:
+    def __init__(self, X: Float64, n_outputs: int, options: TreeOptions) -> None:
         xgboost = require("xgboost", extra="boost", purpose='GBWSDR(backend="xgboost")')
         self.n_outputs = n_outputs
         self._rows: Any = xgboost.DMatrix(X, label=np.zeros((len(X), n_outputs)))
@@ -110,16 +110,16 @@ class XGBoostTrees:
         )
         self._count = 0
 
-    def grow(self, targets: Floats) -> None:
+    def grow(self, targets: Float64) -> None:
         """Add a tree."""
         self._booster.boost(self._rows, self._count, grad=-targets, hess=np.ones_like(targets))
         self._count += 1
 
-    def last(self, X: Floats) -> Floats:
+    def last(self, X: Float64) -> Float64:
         """What the last tree adds."""
         return self._sum(X, self._count - 1)
 
-    def predict(self, X: Floats) -> Floats:
+    def predict(self, X: Float64) -> Float64:
         """The whole sum."""
         return self._sum(X, 0) if self._count else np.zeros((len(X), self.n_outputs))
 
@@ -129,7 +129,7 @@ class XGBoostTrees:
         finished._rows = None
         return finished
 
-    def _sum(self, X: Floats, first: int) -> Floats:
+    def _sum(self, X: Float64, first: int) -> Float64:
         xgboost = require("xgboost", extra="boost", purpose='GBWSDR(backend="xgboost")')
         # It refuses arrays that begin at odd addresses, as those that came over the network may.
         X = X if X.ctypes.data % X.itemsize == 0 else X.copy()

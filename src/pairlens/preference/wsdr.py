@@ -14,14 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import Rows, checked_rows, fitting_threads, project
+from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, project
 from pairlens.engines.torch import TensorRows
 from pairlens.judging.views import LinearView
 from pairlens.preference._arrays import as_numpy, is_tensor, like
 from pairlens.preference._base import C_PATH, MarginTransformer
 from pairlens.preference.linear import LinearProblem, Solution, solve_admm, solve_lbfgs, starting_map
 from pairlens.preference.objective import Objective
-from pairlens.preference.pairs import Floats, Pairs
+from pairlens.preference.pairs import Pairs
 from pairlens.preference.ranking import embedded_ranking, folds, select
 from pairlens.spectral.eigen import fix_signs, symmetric
 from pairlens.spectral.rowspace import RowSpace
@@ -236,15 +236,15 @@ class WSDR(LinearView, MarginTransformer):
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         return checked_rows(self, X, fitting=fitting, in_memory=not is_tensor(X))
 
-    def _solve(self, problem: LinearProblem, start: Floats) -> Solution:
+    def _solve(self, problem: LinearProblem, start: Float64) -> Solution:
         if self.solver == "admm":
             return solve_admm(problem, start, self.max_iter, self.tol, self.mu)
         return solve_lbfgs(problem, start, self.max_iter, self.tol)
 
-    def _search(self, rows: Rows, objective: Objective, start: Floats, rng: np.random.Generator) -> Sequence[float]:
+    def _search(self, rows: Rows, objective: Objective, start: Float64, rng: np.random.Generator) -> Sequence[float]:
         """The values of C up to the best one."""
 
-        def path(train: NDArray[np.bool_]) -> Iterator[Callable[[Rows], Floats]]:
+        def path(train: NDArray[np.bool_]) -> Iterator[Callable[[Rows], Float64]]:
             part, L = objective.select(train, self._shifts(int(train.sum()), rng)), start
             for C in C_PATH:
                 L = self._solve(LinearProblem(rows, replace(part, C=C), self.reg), L).L
@@ -255,7 +255,7 @@ class WSDR(LinearView, MarginTransformer):
         self.cv_scores_ = dict(zip(C_PATH, found.scores.tolist()))
         return C_PATH[: found.best + 1]
 
-    def _keep_without_ranking(self, space: RowSpace, directions: Floats, rows: Rows) -> None:
+    def _keep_without_ranking(self, space: RowSpace, directions: Float64, rows: Rows) -> None:
         if hasattr(self, "ranking_"):
             del self.ranking_
         self.components_ = fix_signs(space.lift(directions.T)).astype(rows.dtype)
@@ -288,7 +288,7 @@ class WSDR(LinearView, MarginTransformer):
         return tags
 
 
-def _canonical(L: Floats, space: RowSpace, rows: Rows, pairs: Pairs) -> Floats:
+def _canonical(L: Float64, space: RowSpace, rows: Rows, pairs: Pairs) -> Float64:
     """L turned to uncorrelated components, largest variance first, with the better rows at the higher end.
 
     The objective does not see a rotation of the view, so without this the result would depend on the start.

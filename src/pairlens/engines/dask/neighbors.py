@@ -21,7 +21,7 @@ from pairlens.engines.config import settings
 from pairlens.engines.dask.rows import Block, DaskRows, compute, task, tree
 from pairlens.engines.local.neighbors import DistanceScreen, MeasuredRows, check_counts
 from pairlens.engines.local.selection import Criterion, kth_bound, true_places
-from pairlens.engines.types import Neighbors
+from pairlens.engines.types import Float64, Index, Neighbors
 
 TILE_BYTES = 1 << 24
 CHUNK_ROWS = 8192
@@ -29,8 +29,6 @@ CHUNK_ROWS = 8192
 TOLERABLE = 8
 """Candidates for each place of a list beyond which single precision is not worth its refinements."""
 
-Float64 = NDArray[np.float64]
-Index = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 

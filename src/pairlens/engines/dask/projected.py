@@ -20,9 +20,7 @@ from pairlens.engines.dask.operations import equal_pairs, pair_squared_distances
 from pairlens.engines.dask.rows import Block, DaskRows, compute, task
 from pairlens.engines.local.collapse import Collapsed
 from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen, check_k
-from pairlens.engines.types import Float64, IntArray, ProjectedNeighbors, Span
-
-Index = NDArray[np.int64]
+from pairlens.engines.types import Float64, Index, IntArray, ProjectedNeighbors, Span
 
 
 @interface.projected_rows.register(DaskRows)

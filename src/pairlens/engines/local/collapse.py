@@ -19,9 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pairlens.engines.interface import neighbors, pair_squared_distances
 from pairlens.engines.local.rows import row_blocks
-from pairlens.engines.types import EngineRows, IntArray, Rows
-
-Index = NDArray[np.int64]
+from pairlens.engines.types import EngineRows, Index, IntArray, Rows
 
 # Squared input distances are equal if they agree to this share of the mean squared distance from the mean.
 RESOLUTION = 2.0**-33

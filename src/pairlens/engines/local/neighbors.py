@@ -13,10 +13,7 @@ from scipy.sparse import issparse
 from pairlens.engines import interface
 from pairlens.engines.local.rows import blas_threads
 from pairlens.engines.local.selection import Criterion, Selected, Tile, blocks, crowding, self_join, spread_sample
-from pairlens.engines.types import Neighbors
-
-Float64 = NDArray[np.float64]
-Index = NDArray[np.int64]
+from pairlens.engines.types import Float64, Index, Neighbors
 
 # Squared distances, in units of the rows' mean squared distance from their mean (to the nearest power of four), are
 # equal if they agree to this: far above rounding in float64, far below what tells rows apart.

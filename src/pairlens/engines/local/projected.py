@@ -26,10 +26,8 @@ from pairlens.engines.local.neighbors import (
 )
 from pairlens.engines.local.rows import blas_threads
 from pairlens.engines.local.selection import Criterion, blocks, crowding, self_join, spread_sample
-from pairlens.engines.types import IntArray, ProjectedNeighbors, Rows, Span
+from pairlens.engines.types import Float64, Index, IntArray, ProjectedNeighbors, Rows, Span
 
-Float64 = NDArray[np.float64]
-Index = NDArray[np.int64]
 Tiles = tuple[NDArray[np.floating], NDArray[np.floating]]
 
 # Halved squared projected distances, in units of what is usual for the kernel, are compared to this, above rounding.

@@ -33,10 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines.local.rows import blas_threads, one_blas_thread
+from pairlens.engines.types import Float64, Index
 
 Floats = NDArray[np.floating]
-Float64 = NDArray[np.float64]
-Index = NDArray[np.int64]
 Tile = Callable[[slice], tuple[Floats, Floats]]
 Selected = tuple[Index, Float64]
 Hits = tuple[Index, Index, Float64]

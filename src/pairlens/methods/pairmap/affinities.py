@@ -15,10 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray
+from pairlens.engines import Float64, IntArray
 from pairlens.graphs.edges import weight_matrix
 from pairlens.graphs.nearest import nearest_rows
 
@@ -33,7 +32,6 @@ __all__ = [
     "tsne_affinities",
 ]
 
-Float64 = NDArray[np.float64]
 
 PARTNERS = 40
 STRENGTH = 3.0

@@ -15,6 +15,7 @@ from pairlens._sklearn import Interval, StrOptions, as_generator, check_is_fitte
 from pairlens._warnings import warn_user
 from pairlens.engines import (
     ROUGH_SPREAD,
+    Float64,
     IntArray,
     Placement,
     Rows,
@@ -49,7 +50,6 @@ from pairlens.supervision import Constraints
 
 __all__ = ["PairMap"]
 
-Float64 = NDArray[np.float64]
 
 N_NEIGHBORS = 10
 WARM_SHARE = 0.1

@@ -18,15 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import EXACT_SPREAD, IntArray, row_blocks, spread_over
+from pairlens.engines import EXACT_SPREAD, Float64, IntArray, row_blocks, spread_over
 from pairlens.supervision import Constraints
 
 __all__ = ["Evidence", "evidence_of"]
 
-Float64 = NDArray[np.float64]
 
 WALK_ON = 0.9
 SMOOTHING = 0.1

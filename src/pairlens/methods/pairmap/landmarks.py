@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray
+from pairlens.engines import Float64, IntArray
 from pairlens.methods.pairmap.layout import lay_out
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
 
 __all__ = ["LANDMARKS", "chosen_landmarks", "with_placed"]
 
-Float64 = NDArray[np.float64]
 
 LANDMARKS = 10_000
 """Rows that are laid out unless told otherwise."""

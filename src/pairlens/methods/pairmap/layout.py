@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens._optional import require
+from pairlens.engines import Float64
 from pairlens.methods.pairmap.repulsion import repulsion
 
 __all__ = ["EARLY_ITER", "MOMENTUM", "N_ITER", "Phase", "align", "lay_out", "parted", "phases_of", "principal_start"]
 
-Float64 = NDArray[np.float64]
 
 START = 1e-4
 """Standard deviation of the first column of the start: so small that all rows see each other."""

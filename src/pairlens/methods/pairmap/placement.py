@@ -13,15 +13,13 @@ neighbours are on, and not in the water. A row that coincides with a training ro
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pairlens.engines import IntArray, row_blocks
+from pairlens.engines import Float64, IntArray, row_blocks
 from pairlens.graphs.nearest import nearest_among, prepare_search
 from pairlens.methods.pairmap.affinities import perplexity_weights
 
 __all__ = ["local_scale", "nearest_known", "place", "ready_to_place"]
 
-Float64 = NDArray[np.float64]
 
 NEIGHBORS = 15
 PERPLEXITY = 3.0

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import IntArray
+from pairlens.engines import Float64, IntArray
 from pairlens.judging import PairFolds
 from pairlens.judging.calibration import PairModel, base_rate, fit_moderated_model, fit_pair_model
 from pairlens.judging.probability import FEWEST_OF_A_KIND
@@ -26,7 +26,6 @@ from pairlens.supervision import Constraints
 
 __all__ = ["HeldOutPairs", "Judgement", "drawn_folds", "enough_pairs", "judged", "pair_distances"]
 
-Float64 = NDArray[np.float64]
 
 FOLDS = 3
 FEWEST_HELD_OUT = 5

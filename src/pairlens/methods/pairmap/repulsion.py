@@ -28,9 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
+from pairlens.engines import Float64
+
 __all__ = ["repulsion"]
 
-Float64 = NDArray[np.float64]
 
 FEWEST_ON_GRID, MOST_PAIRED = 500, 4000
 """Rows up to which all pairs are summed: always, and where the grid would have more than half as many nodes a side."""

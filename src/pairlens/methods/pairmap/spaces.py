@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import Rows
+from pairlens.engines import Float64, Rows
 from pairlens.kernels.features import KernelFeatures
 from pairlens.methods.pairlens import (
     FirstStage,
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["LensSpaces", "Prepared", "RawSpace", "Seen", "Spaces", "Unit", "local_metric"]
 
-Float64 = NDArray[np.float64]
 Seen = tuple[Float64, Float64, Float64, Float64]
 """Rows as they are, and in the spaces of LinearPairLens, PairLens and KernelBWDR."""
 
