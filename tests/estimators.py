@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+from functools import cache
 
 import pytest
 import sklearn
@@ -22,6 +23,11 @@ pipelines_route_scores = pytest.mark.skipif(
 
 def all_estimators() -> list[type[BaseEstimator]]:
     """Every public, concrete estimator class defined in any module of pairlens."""
+    return list(_all_estimators())
+
+
+@cache
+def _all_estimators() -> tuple[type[BaseEstimator], ...]:
     found = set()
     for module_info in pkgutil.walk_packages(pairlens.__path__, "pairlens."):
         module = importlib.import_module(module_info.name)
@@ -34,7 +40,7 @@ def all_estimators() -> list[type[BaseEstimator]]:
                 and member.__module__ == module.__name__
             ):
                 found.add(member)
-    return sorted(found, key=lambda cls: cls.__name__)
+    return tuple(sorted(found, key=lambda cls: cls.__name__))
 
 
 def linear_methods() -> list[type[LinearPairTransformer]]:

@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,8 @@ def test_the_pages_name_everything_public():
     assert {page for page in pages if f'"{page}": (' not in in_depth} <= set(listed)
 
 
-def _imports() -> list[tuple[str, str, str]]:
+@cache
+def _imports() -> tuple[tuple[str, str, str], ...]:
     """Importing module, package it belongs to, and imported name, of all imports inside the library.
 
     Those in functions and in TYPE_CHECKING blocks count too, and ``from pairlens import DSP`` as an import of its home.
@@ -140,7 +142,7 @@ def _imports() -> list[tuple[str, str, str]]:
                     home = pairlens._HOMES.get(name.removeprefix("pairlens."))
                     found.append((".".join(parts), parts[0], name if home is None else f"pairlens.{home}"))
     # The package itself only says where its public names are.
-    return [entry for entry in found if entry[0] != "__init__"]
+    return tuple(entry for entry in found if entry[0] != "__init__")
 
 
 FLOORS = [

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.utils import Bunch
 
 import pairlens
 from pairlens.io.models import load, save
@@ -106,14 +108,14 @@ def test_compare(table, shell):
     assert entries["pca"]["dimensions"] == 2
 
 
-def test_pairs_sample_check_and_convert(table, shell):
+def test_pairs_sample_check_and_convert(table, shell, cli):
     drawn = shell("pairs", "sample", "data.csv", "--labels", "class", "--id", "id", "--out", "drawn.csv")
     assert drawn.code == 0, drawn.err
     lines = (table / "drawn.csv").read_text().splitlines()
     assert lines[0] == "a,b,kind"
     assert len(lines) == 61
-    assert shell("pairs", "check", "drawn.csv").code == 0
-    converted = shell("pairs", "convert", "drawn.csv", "--out", "drawn.jsonl")
+    assert cli("pairs", "check", "drawn.csv").code == 0
+    converted = cli("pairs", "convert", "drawn.csv", "--out", "drawn.jsonl")
     assert converted.code == 0, converted.err
     first = json.loads((table / "drawn.jsonl").read_text().splitlines()[0])
     assert [first["a"], first["b"], first["kind"]] == lines[1].split(",")
@@ -143,9 +145,13 @@ def test_reproduce_lists_experiments(shell):
     assert "bwdr" in outcome.out
 
 
-@pytest.mark.slow
-def test_demo(tmp_path, shell):
-    outcome = shell("demo", timeout=1800)
+def test_demo(tmp_path, cli, monkeypatch):
+    """The whole tour, with 30 scans of each digit: what it tells does not depend on how many there are."""
+    digits = load_digits()
+    some = np.sort(np.concatenate([np.flatnonzero(digits.target == digit)[:30] for digit in range(10)]))
+    few = Bunch(data=digits.data[some], target=digits.target[some])
+    monkeypatch.setattr("sklearn.datasets.load_digits", lambda: few)
+    outcome = cli("demo")
     assert outcome.code == 0, outcome.err
     for part in (
         "pairlens pairs sample",

@@ -80,9 +80,9 @@ def _table(name: str, request: pytest.FixtureRequest) -> tuple[np.ndarray, np.nd
         X, y = load_wine(return_X_y=True)
     elif name == "wdbc":
         X, y = load_breast_cancer(return_X_y=True)
-        X, y = X[:220], y[:220]
     else:
         X, y = request.getfixturevalue("real_data")(name)
+    X, y = X[:220], y[:220]
     return StandardScaler().fit_transform(X), y
 
 

@@ -73,12 +73,9 @@ def test_affinities_are_those_of_the_oracle(pairs_of, monkeypatch):
     pi = oracle.base_rate(a - oracle.distances(spaces, s, drawn) @ b, share, effective)
     shift = np.log(pi / (1 - pi)) - np.log(share / (1 - share))
 
-    def together(i, j, errors=0):
-        D = oracle.distances(spaces, s, [(i, j)])
-        odds = a + shift - D[0] @ b - errors * oracle.log_odds_errors(np.array(held_out), weight, a, b, D)[0]
-        return 1 / (1 + np.exp(-odds))
-
-    lowered = {(i, j): together(i, j, errors=1) for i, j in drawn}
+    D = oracle.distances(spaces, s, drawn)
+    odds = a + shift - D @ b - oracle.log_odds_errors(np.array(held_out), weight, a, b, D)
+    lowered = dict(zip(map(tuple, drawn), 1 / (1 + np.exp(-odds))))
     expected, strength = oracle.affinities(oracle.neighbour_affinities(V), lambda i, j: lowered[i, j], drawn, pi)
     assert model.long_range_ == pytest.approx(strength / (1 + strength), abs=1e-8)
     assert strength > 0.1

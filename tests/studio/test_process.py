@@ -9,13 +9,16 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from pairlens.cli.app import run
 from pairlens.studio.replay import History
+from pairlens.studio.run import Studio
 from pairlens.studio.store import Store
 from tests.studio.conftest import Person, truth, write_table
 
@@ -96,27 +99,37 @@ def _answer(person: Person, acknowledged: dict[str, str]) -> None:
         return
 
 
-def failing(*arguments: Any) -> str:
-    """What the command says on its way out, with exit code 2."""
+@pytest.fixture
+def failing(capsys, monkeypatch) -> Callable[..., str]:
+    """What the command, run in this process, says on its way out, with exit code 2."""
+
+    def serve(studio: Studio) -> None:
+        raise AssertionError(f"the studio has started: {studio.urls}")
+
+    monkeypatch.setattr(Studio, "serve", serve)
+
+    def call(*arguments: Any) -> str:
+        assert run(["studio", *map(str, arguments), "--no-browser"]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        return said.err
+
+    return call
+
+
+def test_an_error_ends_the_process(table):
     code = "import sys; from pairlens.cli import main; sys.exit(main())"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "studio", *map(str, arguments), "--no-browser"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    return done.stderr
+    command = [sys.executable, "-c", code, "studio", str(table), "--id", "nothing", "--no-browser"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "has no column 'nothing'" in done.stderr
 
 
-def test_what_it_says_when_it_cannot_start(table, tmp_path):
+def test_what_it_says_when_it_cannot_start(failing, table, tmp_path):
     other = tmp_path / "other.csv"
     write_table(other, seed=5)
     store = tmp_path / "one.db"
     Store(store).close()
-    assert "has no column 'nothing'" in failing(table, "--id", "nothing")
     assert "would let other machines in" in failing(table, "--host", "0.0.0.0")
     assert "is no folder" in failing(table, "--store", tmp_path / "no" / "where.db")
     (tmp_path / "bad.db").write_text("no database " * 400)
@@ -124,7 +137,7 @@ def test_what_it_says_when_it_cannot_start(table, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="chmod")
-def test_a_store_of_another_table(process, table, tmp_path):
+def test_a_store_of_another_table(process, failing, table, tmp_path):
     running = process(table, "--port", "0")
     running.end(signal.SIGINT)
     other = Path(tmp_path, "other.csv")

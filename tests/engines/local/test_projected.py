@@ -48,14 +48,14 @@ def brute(rows: LocalProjectedRows, k: int):
 @pytest.mark.parametrize("kind", ["normal", "outliers", "near duplicates", "duplicates", "grid", "sparse"])
 def test_agrees_with_sorting(kind, delta, dtype):
     rng = np.random.default_rng(0)
-    n = 300
+    n = 200
     X = rng.standard_normal((n, 4))
     if kind == "outliers":
         X[:20] *= 50
     elif kind == "near duplicates":
         X[100:200] = X[:100] + 1e-4 * rng.standard_normal((100, 4))
     elif kind == "duplicates":
-        X = np.repeat(X[:60], 5, axis=0)
+        X = np.repeat(X[:40], 5, axis=0)
     elif kind == "grid":
         X = rng.integers(0, 4, (n, 3)).astype(float)
     elif kind == "sparse":
@@ -63,10 +63,10 @@ def test_agrees_with_sorting(kind, delta, dtype):
     X = X.astype(dtype)
     if kind == "sparse":
         X = sparse.csr_matrix(X)
-    must = [(0, 100), (100, 250), (3, 4), (50, 60), (60, 70), (70, 80), (80, 90), (90, 95), (95, 99)]
+    must = [(0, 100), (100, 150), (3, 4), (50, 60), (60, 70), (70, 80), (80, 90), (90, 95), (95, 99)]
     rows = projected(X, must, delta)
     near, far, largest = brute(rows, 5)
-    for block_bytes in (None, 200_000):
+    for block_bytes in (None, 100_000):
         found = rows.neighbors(5, block_bytes=block_bytes)
         np.testing.assert_array_equal(found.farthest, far)
         assert found.largest_projected == pytest.approx(largest, rel=1e-7)

@@ -218,17 +218,19 @@ def test_without_the_guard_no_question_is_asked(shells, wine):
 def test_auto_takes_the_fewest_directions_within_one_standard_error(wine):
     X, _, pairs = wine
     model = LinearPairLens("auto", random_state=0).fit(X, constraints=pairs)
+    folds = []
+    for held_must, held_cannot in oracle_folds(pairs, 5, 0):
+        kept = [
+            [p for i, p in enumerate(full) if i not in out] for full, out in zip(lists(pairs), (held_must, held_cannot))
+        ]
+        view = oracle.linear(X, *kept, 13, prior=model.prior_strength_).embedding
+        folds.append((view, pairs.must_link[held_must], pairs.cannot_link[held_cannot]))
     scores = []
     for d in range(1, 14):
         must, cannot = [], []
-        for held_must, held_cannot in oracle_folds(pairs, 5, 0):
-            kept = [
-                [p for i, p in enumerate(full) if i not in out]
-                for full, out in zip(lists(pairs), (held_must, held_cannot))
-            ]
-            Z = oracle.linear(X, *kept, 13, prior=model.prior_strength_).embedding[:, :d]
-            must.extend(oracle.pair_distances(Z, pairs.must_link[held_must]))
-            cannot.extend(oracle.pair_distances(Z, pairs.cannot_link[held_cannot]))
+        for view, held_must, held_cannot in folds:
+            must.extend(oracle.pair_distances(view[:, :d], held_must))
+            cannot.extend(oracle.pair_distances(view[:, :d], held_cannot))
         scores.append(oracle.pair_auc(np.array(must), np.array(cannot)))
     margin = auc_standard_error(0.5, pairs.n_must_link, pairs.n_cannot_link)
     expected = 1 + int(np.argmax(np.array(scores) >= max(scores) - margin))
