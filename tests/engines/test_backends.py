@@ -143,6 +143,7 @@ def test_float32_stays_float32(cls, kind, table):
     np.testing.assert_allclose(view, reference.transform(single), atol=2e-3 * np.abs(view).max())
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("cls", [pairlens.SSDR, pairlens.LPP, pairlens.DSP])
 def test_a_killed_worker_changes_nothing(cls, table, cluster, tmp_path):
     X, _, pairs = table
@@ -403,6 +404,7 @@ def test_progress_is_reported(scheduler, table, cluster, capsys):
     assert_same(model, pairlens.SSDR().fit(X, constraints=pairs))
 
 
+@pytest.mark.processes
 def test_importing_pairlens_imports_no_engine():
     import subprocess
     import sys

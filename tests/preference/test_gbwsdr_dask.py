@@ -125,6 +125,7 @@ def test_rows_are_not_brought_together(ring, cluster, monkeypatch):
     assert model.loss_curve_[-1] < model.loss_curve_[0]
 
 
+@pytest.mark.processes
 def test_a_killed_worker_changes_nothing(ring, cluster, monkeypatch):
     X, y, known = ring
     cluster.wait_for_workers(2, timeout=300)
