@@ -172,15 +172,15 @@ def test_an_index_needs_the_rows_in_memory():
     """neighbors="approx" learns from rows in memory: all of them, or landmarks."""
     pytest.importorskip("faiss", reason="the approximate search needs pairlens[ann]")
     rng = np.random.default_rng(0)
-    y = np.arange(1500) % 3
-    X = rng.standard_normal((1500, 5)) + 5 * np.eye(3, 5)[y]
+    y = np.arange(800) % 3
+    X = rng.standard_normal((800, 5)) + 5 * np.eye(3, 5)[y]
     pairs = Constraints.from_labels(y, n_pairs=60, random_state=0)
-    rows = da.from_array(X, chunks=(400, 5))
+    rows = da.from_array(X, chunks=(300, 5))
     reference = pairlens.DSP(neighbors="approx", random_state=0).fit(X, constraints=pairs)
     model = pairlens.DSP(neighbors="approx", random_state=0).fit(rows, constraints=pairs)
     np.testing.assert_allclose(model.components_, reference.components_, atol=1e-8)
     with (
-        config_context(landmark_rows=600),
+        config_context(landmark_rows=400),
         pytest.warns(pairlens.exceptions.ApproximationWarning, match="DSP learns from"),
     ):
         assert pairlens.DSP(neighbors="approx", random_state=0).fit(rows, constraints=pairs).score(X, y) > 0.9

@@ -106,7 +106,7 @@ def test_both_screens_agree(screen, monkeypatch):
 
 def test_memory_stays_within_its_bound():
     rng = np.random.default_rng(0)
-    n, k = 6000, 5
+    n, k = 4500, 5
     X = rng.standard_normal((n, 10))
     rows = projected(X, rng.permutation(n)[:100].reshape(50, 2), 4.0)
     budget = 8 * 2**20

@@ -139,12 +139,14 @@ def test_suspicion_is_that_of_models_fitted_to_other_answers(wine):
     same = np.arange(len(roots)) < pairs.n_must_link
     fold = np.random.default_rng(0).permutation(len(roots)) % 3
     probable = fit_with_mistakes(roots, same, np.ones(len(roots)), penalty=1.0)[1]
+    fitted_to_others = []
+    for k in range(3):
+        others = fold != k
+        fitted_to_others.append(fit_with_mistakes(roots[others], same[others], np.ones(others.sum()), penalty=1.0)[0])
     expected = {}
     for place, pair in enumerate(np.concatenate([pairs.must_link, pairs.cannot_link])):
-        others = fold != fold[place]
-        truths = fit_with_mistakes(roots[others], same[others], np.ones(others.sum()), penalty=1.0)[0]
         wrong = 0.0
-        for e, chance, truth in zip(MISTAKES, probable, truths):
+        for e, chance, truth in zip(MISTAKES, probable, fitted_to_others[fold[place]]):
             right = truth(roots[[place]])[0] if same[place] else 1 - truth(roots[[place]])[0]
             wrong += chance * e * (1 - right) / (e * (1 - right) + (1 - e) * right)
         expected[tuple(pair)] = wrong
