@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pairlens.cluster.exchange import exchange_pass, move_costs
-from pairlens.cluster.lloyd import exchanged, lloyd, mixed_centers, weighted_kmeans
+from pairlens.cluster.kmeans import exchange_pass, exchanged, lloyd, mixed_centers, move_costs, weighted_kmeans
 from pairlens.cluster.points import WeightedPoints, greedy_seeds
 
 

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pairlens import WBDR, Constraints
-from pairlens.judging.scores import MAX_SCORED_PAIRS, pair_auc
+from pairlens.judging.views import MAX_SCORED_PAIRS, pair_auc
 from tests.estimators import pipelines_route_scores
 
 

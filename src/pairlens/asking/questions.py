@@ -1,4 +1,4 @@
-"""What is asked and what was answered: the vocabulary that every front end shares."""
+"""What is asked, what was answered and who has which question open: the vocabulary that every front end shares."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-__all__ = ["AlreadyAnsweredError", "Entry", "Kind", "Purpose", "Question", "UnknownQuestionError"]
+__all__ = ["AlreadyAnsweredError", "Entry", "Kind", "Leases", "Purpose", "Question", "UnknownQuestionError"]
 
 Kind = Literal["same", "place", "prefer", "skip"]
 Purpose = Literal["place", "merge", "check", "audit", "overlap", "repeat", "pair", "skip", "given"]
@@ -130,3 +130,56 @@ class Entry(NamedTuple):
 
     question: Question
     answer: str
+
+
+@dataclass(frozen=True)
+class _Lease:
+    question: Question
+    expires: float | None
+
+
+class Leases:
+    """Questions that were asked and not yet answered.
+
+    Parameters
+    ----------
+    length : float or None
+        How long an unanswered question stays with the person, in the unit of the caller's clock; None is for ever.
+    """
+
+    def __init__(self, length: float | None) -> None:
+        if length is not None and not length > 0:
+            raise ValueError(f"lease={length!r} must be a positive number of seconds, or None for no end.")
+        self._length = length
+        self._open: dict[str, _Lease] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def take(self, question: Question, now: float | None) -> None:
+        """Give a question to the person that it names."""
+        expires = None if now is None or self._length is None else now + self._length
+        self._open[question.id] = _Lease(question, expires)
+
+    def drop(self, question_id: str) -> None:
+        """Take a question back."""
+        self._open.pop(question_id, None)
+
+    def expire(self, now: float | None) -> None:
+        """Take back what was not answered in time."""
+        if now is not None:
+            for name in [n for n, lease in self._open.items() if lease.expires is not None and lease.expires <= now]:
+                del self._open[name]
+
+    def questions(self) -> list[Question]:
+        """The open questions, the oldest first."""
+        return [lease.question for lease in self._open.values()]
+
+    def pairs(self) -> set[tuple[int, int]]:
+        """The pairs of rows of the open questions."""
+        return {pair for lease in self._open.values() for pair in lease.question.pairs}
+
+    def subjects(self) -> set[int]:
+        """The rows that somebody is placing."""
+        placing = (lease.question for lease in self._open.values() if lease.question.purpose in ("place", "check"))
+        return {question.rows[0] for question in placing}

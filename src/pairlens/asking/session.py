@@ -12,7 +12,6 @@ import numpy as np
 
 from pairlens.asking.again import agreement_between, agreement_with_oneself, overlapping, repeated
 from pairlens.asking.choosing import Draft
-from pairlens.asking.leases import Leases
 from pairlens.asking.progress import Agreement, CurvePoint
 from pairlens.asking.questions import (
     PAIR_ANSWERS,
@@ -20,6 +19,7 @@ from pairlens.asking.questions import (
     AlreadyAnsweredError,
     Entry,
     Kind,
+    Leases,
     Question,
     UnknownQuestionError,
 )

@@ -14,7 +14,7 @@ from sklearn.base import ClusterMixin
 from pairlens._deprecation import DEPRECATED
 from pairlens._sklearn import Interval, as_generator, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.cluster.lloyd import assign, weighted_kmeans
+from pairlens.cluster.kmeans import assign, weighted_kmeans
 from pairlens.cluster.points import WeightedPoints
 from pairlens.engines import IntArray, Rows, checked_rows, column_means, group_means
 from pairlens.exceptions import SupervisionWarning

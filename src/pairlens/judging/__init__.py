@@ -1,10 +1,17 @@
 """Distances of pairs in a view, and judging it by pairs that it did not see: folds, AUC, probabilities, suspicion."""
 
-from pairlens.judging.held_out import HeldOutDistances, PairFolds, held_out_distances
+from pairlens.judging.held_out import (
+    HeldOutDistances,
+    HeldOutScore,
+    PairFolds,
+    auc,
+    auc_standard_error,
+    held_out_distances,
+    share_standard_error,
+)
 from pairlens.judging.probability import pair_proba
-from pairlens.judging.scores import HeldOutScore, auc, auc_standard_error, pair_auc, share_standard_error
 from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
-from pairlens.judging.views import pair_distance
+from pairlens.judging.views import pair_auc, pair_distance
 
 __all__ = [
     "HeldOutDistances",

@@ -1,7 +1,7 @@
 """Held-out pairs: folds over what is known, and distances in views that did not see them.
 
-Folds are drawn once, so that several views are compared on the same ones. Distances tell the AUC of a view, how pure
-the must-links look, and how many directions it takes.
+Folds are drawn once, so that several views are compared on the same ones. Distances tell the AUC of a view with its
+standard error, how pure the must-links look, and how many directions it takes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from pairlens.exceptions import ConflictWarning
-from pairlens.judging.scores import CHANCE, auc, auc_standard_error
 from pairlens.supervision import Constraints
 
+CHANCE = 0.5
+"""The AUC of distances that say nothing about the pairs."""
 MAX_PAIRS = 20_000
 """Most pairs that take part in a cross-validation; from more, this many are drawn."""
 PAIRS_PER_ROW = 2
@@ -122,6 +123,87 @@ def _selected(known: Constraints, must: NDArray[np.bool_], cannot: NDArray[np.bo
             cannot_link_weight=known.cannot_link_weight[cannot],
             on_conflict="warn",
         )
+
+
+def auc(must: NDArray[np.float64], cannot: NDArray[np.float64]) -> float:
+    """Share of comparisons in which the must-link is the shorter one; ties count half. NaN without both kinds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> auc(np.array([1.0, 2.0]), np.array([2.0, 3.0]))
+    0.875
+    """
+    if len(must) == 0 or len(cannot) == 0:
+        return float("nan")
+    ordered = np.sort(cannot)
+    longer = len(cannot) - np.searchsorted(ordered, must, side="right")
+    ties = np.searchsorted(ordered, must, side="right") - np.searchsorted(ordered, must, side="left")
+    return float((longer + 0.5 * ties).sum() / (len(must) * len(cannot)))
+
+
+def auc_standard_error(auc: float, n_must: int, n_cannot: int) -> float:
+    r"""Standard error of an AUC by Hanley and McNeil's formula [1]_, the one of the whole library.
+
+    .. math::
+        \frac{A (1 - A) + (n_M - 1)(Q_1 - A^2) + (n_C - 1)(Q_2 - A^2)}{n_M n_C}, \quad
+        Q_1 = \frac{A}{2 - A}, \; Q_2 = \frac{2 A^2}{1 + A}
+
+    is its square. A counts as if one more pair of the rarer kind had come out half right, so that the error of a
+    perfect AUC from a handful of pairs is not zero. NaN without pairs of both kinds.
+
+    At chance, A = 0.5, it is :math:`\sqrt{(n_M + n_C + 1) / (12 n_M n_C)}`, the standard deviation of the statistic of
+    Mann and Whitney where distance says nothing. Two views are compared by that margin, because it does not depend on
+    which of them is judged.
+
+    References
+    ----------
+    .. [1] J. A. Hanley, B. J. McNeil, "The meaning and use of the area under a receiver operating characteristic (ROC)
+       curve", Radiology 143, 1982.
+
+    Examples
+    --------
+    >>> round(auc_standard_error(1.0, 10, 10), 2), round(auc_standard_error(0.5, 300, 300), 3)
+    (0.05, 0.024)
+    """
+    fewer = min(n_must, n_cannot)
+    if fewer == 0:
+        return float("nan")
+    a = (max(auc, 1 - auc) * fewer + 0.5) / (fewer + 1)
+    first, second = a / (2 - a), 2 * a**2 / (1 + a)
+    variance = (a * (1 - a) + (n_must - 1) * (first - a**2) + (n_cannot - 1) * (second - a**2)) / (n_must * n_cannot)
+    return float(np.sqrt(variance))
+
+
+def share_standard_error(share: float, count: int) -> float:
+    """Standard error of a share of `count` answers, as if one more had come out half right: never zero.
+
+    Examples
+    --------
+    >>> round(share_standard_error(1.0, 10), 2)
+    0.07
+    """
+    smoothed = (share * count + 0.5) / (count + 1)
+    return float(np.sqrt(smoothed * (1 - smoothed) / count))
+
+
+@dataclass(frozen=True)
+class HeldOutScore:
+    """A score of held-out pairs or preferences.
+
+    Attributes
+    ----------
+    mean : float
+        Mean over the folds; NaN if there were too few pairs to hold any out.
+    standard_error : float
+        Standard error of the mean, for the number of pairs there are; NaN if `mean` is.
+    folds : tuple of float
+        The score of each fold.
+    """
+
+    mean: float
+    standard_error: float
+    folds: tuple[float, ...]
 
 
 @dataclass(frozen=True)

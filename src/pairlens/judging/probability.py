@@ -30,8 +30,14 @@ from pairlens._warnings import warn_user
 from pairlens.engines import Float64
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging.calibration import PairModel, fit_moderated_model
-from pairlens.judging.held_out import HeldOutDistances, PairFolds, distance_columns, held_out_distances, pair_weights
-from pairlens.judging.scores import CHANCE
+from pairlens.judging.held_out import (
+    CHANCE,
+    HeldOutDistances,
+    PairFolds,
+    distance_columns,
+    held_out_distances,
+    pair_weights,
+)
 from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
 from pairlens.judging.views import check_paired
 from pairlens.supervision import Constraints

@@ -1,4 +1,4 @@
-r"""Distances of pairs in a view, and the metric that a linear view is.
+r"""Distances of pairs in a view, how well they tell must-links from cannot-links, and the metric of a linear view.
 
 A linear view :math:`z = L (x - m)` measures two rows by
 
@@ -15,6 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import check_is_fitted
+from pairlens._warnings import warn_user
+from pairlens.engines import IntArray, Rows, pair_squared_distances
+from pairlens.exceptions import SupervisionWarning
+from pairlens.judging.held_out import CHANCE
+from pairlens.supervision import Constraints
+
+MAX_SCORED_PAIRS = 1_000_000
 
 
 def pair_distance(view: Any, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
@@ -60,6 +67,68 @@ def check_paired(left: Any, right: Any) -> None:
 def _plain(view: Any) -> Any:
     """An embedding without the names that set_output gave it."""
     return view.to_numpy() if hasattr(view, "to_numpy") else view
+
+
+def pair_auc(embedded: Rows, known: Constraints, sample_weight: ArrayLike | None = None) -> float:
+    """Area under the ROC curve with which distance in a view tells must-links from cannot-links.
+
+    Without pairs of both kinds there is nothing to tell apart: 0.5, with a warning. So a fold of a cross-validation
+    that happens to hold none is neutral between the candidates.
+
+    Parameters
+    ----------
+    embedded : array, CSR matrix or rows of an engine, of shape (n_samples, n_dims)
+        The view.
+    known : Constraints
+        The pairs; of more than a million that labels imply, a million are drawn with a fixed seed.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows; a pair counts by the product of the weights of its rows, times its own.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    if known.n_must_link == 0 or known.n_cannot_link == 0:
+        warn_user(
+            f"score found {known.n_must_link} must-links and {known.n_cannot_link} cannot-links among the rows and "
+            "needs both kinds, so it is 0.5. With few pairs, cross-validate over the pairs (Constraints.split) and not "
+            "over the rows.",
+            SupervisionWarning,
+        )
+        return CHANCE
+    (must, must_weight), (cannot, cannot_weight) = _scored_pairs(known)
+    pairs, weight = np.concatenate([must, cannot]), np.concatenate([must_weight, cannot_weight])
+    if sample_weight is not None:
+        share = np.asarray(sample_weight, dtype=np.float64)
+        if share.shape != (embedded.shape[0],) or not (np.isfinite(share).all() and (share >= 0).all()):
+            raise ValueError(
+                f"sample_weight must hold {embedded.shape[0]} finite numbers of at least 0, one for each row."
+            )
+        weight = weight * share[pairs].prod(axis=1)
+    together = np.repeat([True, False], [len(must), len(cannot)])
+    return float(roc_auc_score(together, -pair_squared_distances(embedded, pairs), sample_weight=weight))
+
+
+def _scored_pairs(known: Constraints) -> list[tuple[IntArray, NDArray[np.float64]]]:
+    """Pairs and weights of both kinds; where labels imply very many of a kind, some drawn stand for those.
+
+    Pairs that were given count all the same, with their weights.
+    """
+    if known.labels is None or known.n_pairs <= MAX_SCORED_PAIRS:
+        return [_of_kind(known, must) for must in (True, False)]
+    implied = Constraints.from_labels(known.labels)
+    drawn = implied.sample(min(MAX_SCORED_PAIRS, implied.n_pairs), random_state=0)
+    scored = []
+    for must in (True, False):
+        if (known.n_must_link if must else known.n_cannot_link) <= MAX_SCORED_PAIRS // 2:
+            scored.append(_of_kind(known, must))
+            continue
+        (given, weight), (some, some_weight) = _of_kind(known.explicit, must), _of_kind(drawn, must)
+        stands_for = (implied.n_must_link if must else implied.n_cannot_link) / max(len(some), 1)
+        scored.append((np.concatenate([given, some]), np.concatenate([weight, stands_for * some_weight])))
+    return scored
+
+
+def _of_kind(known: Constraints, must: bool) -> tuple[IntArray, NDArray[np.float64]]:
+    return (known.must_link, known.must_link_weight) if must else (known.cannot_link, known.cannot_link_weight)
 
 
 @dataclass(frozen=True)
