@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,13 +17,12 @@ from sklearn.decomposition import PCA
 
 from pairlens import LPP, WBDR, WSDR, Constraints, LinearPairLens, Preferences
 from pairlens.report import Report, build_report
+from tests.browser import launch
 from tests.report.pages import HOSTILE
 
 pytest.importorskip("plotly", reason="the report needs plotly: pip install 'pairlens[report]'")
 api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
 
-# Machines without a graphics card draw WebGL in software.
-ARGUMENTS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 PATIENCE = 120_000
 DIGITS, CLASSES = load_digits(return_X_y=True)
 PAIRS = Constraints.from_labels(CLASSES, per_class=3, random_state=0)
@@ -103,12 +101,8 @@ class Visit:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    found = next((path for name in names if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("no browser: install chromium (Debian: apt-get install chromium)")
     with api.sync_playwright() as playwright:
-        instance = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        instance = launch(playwright)
         yield instance
         instance.close()
 

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
-
-# Machines without a graphics card draw WebGL in software.
-ARGUMENTS = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 PATIENCE = 300_000
 NEXT = """(old) => {
   const id = document.querySelector("[data-testid=question]").dataset.question;
   return id !== undefined && id !== old;
 }"""
-
-
-def launch(playwright: Any) -> Any:
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    found = next((path for name in names if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("no browser: install chromium (Debian: apt-get install chromium)")
-    return playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
 
 
 @dataclass

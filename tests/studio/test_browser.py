@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.studio.browser import Visit, launch
+from tests.browser import launch
+from tests.studio.browser import Visit
 from tests.studio.conftest import link, write_table
 from tests.studio.test_page import TOOLS
 
