@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.special import logit
 from sklearn.datasets import load_digits, load_wine
 from sklearn.preprocessing import StandardScaler
@@ -20,6 +21,7 @@ from pairlens.methods.pairmap.affinities import long_range, neighbor_affinities,
 from pairlens.methods.pairmap.evidence import evidence_of
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
 from pairlens.methods.pairmap.probability import HeldOutPairs, drawn_folds
+from pairlens.methods.pairmap.spaces import RawSpace
 from tests.methods.cases import FAST, lists
 from tests.oracles import pairmap as oracle
 
@@ -28,13 +30,28 @@ pytest.importorskip("openTSNE", reason="pip install 'pairlens[map]'")
 
 def unit_spaces(X, known, seed):
     """Rule 1 by the public estimators; LinearPairLens is the first stage of PairLens."""
-    Z = StandardScaler().fit_transform(X)
+    Z = oracle.scaled(X)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SupervisionWarning)
-        lens = PairLens(2, guard=False, random_state=seed).fit(X, constraints=known)
+        lens = PairLens(2, guard=False, standardize=False, random_state=seed).fit(Z, constraints=known)
         kernel = KernelBWDR(2).fit(Z, constraints=known)
-    spaces = [Z, X @ lens._first_components.T, lens.transform(X), kernel.transform(Z)]
-    return [oracle.unit(Y) for Y in spaces]
+    spaces = [Z, Z @ lens._first_components.T, lens.transform(Z), kernel.transform(Z)]
+    return [oracle.unit(Y) * np.sqrt(variance) for Y, variance in zip(spaces, (1, 1 / 2, 1 / 4, 1))]
+
+
+def test_columns_are_scaled_as_by_the_oracle():
+    """Also sparse ones, in any unit; a constant column stays away, and rare values are no further than others."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(5, 3, 200), rng.random(200) < 0.02, rng.random(200) < 0.5, np.full(200, 7.0)])
+    X[::3, 0] = 0
+    expected = oracle.scaled(X)
+    unit = np.array([1e6, 1e-6, 1.0, 1.0])
+    for rows in (X, sparse.csr_matrix(X)):
+        seen = RawSpace.of(rows)(rows) * RawSpace.of(rows).unit.size
+        np.testing.assert_allclose(seen - seen.mean(axis=0), expected, atol=1e-12)
+        other = rows @ sparse.diags(unit).tocsr() if sparse.issparse(rows) else rows * unit
+        np.testing.assert_allclose(RawSpace.of(other)(other), RawSpace.of(rows)(rows), atol=1e-12)
+    assert np.ptp(expected[:, 1]) == pytest.approx(2) == np.ptp(expected[:, 2])
 
 
 @pytest.mark.parametrize("pairs_of", ["random pairs", "groups"])

@@ -23,6 +23,16 @@ def unit(Y: Array) -> Array:
     return unit_variance(Y)[0]
 
 
+def scaled(X: Array) -> Array:
+    """Rule 1: every column that varies over its variance and times its mean absolute deviation."""
+    columns = []
+    for column in X.T:
+        apart = column - column.mean()
+        variance = (apart**2).mean()
+        columns.append(apart * np.abs(apart).mean() / variance if variance > 0 else np.zeros(len(X)))
+    return np.column_stack(columns)
+
+
 def evidence(V: Array, must_link: Pairs, cannot_link: Pairs) -> Array:
     """Rule 2: s of all n x n pairs of rows."""
     n = len(V)

@@ -254,6 +254,7 @@ def principal_rows(
     mean: NDArray[np.float64],
     *,
     standardize: bool = True,
+    scale: NDArray[np.float64] | None = None,
     at_least: int = LEAST_COORDINATES,
     anchors: NDArray[np.int64] | None = None,
 ) -> RowSpace:
@@ -266,12 +267,15 @@ def principal_rows(
         Of the columns: :func:`exact_means`.
     standardize : bool
         Whether to z-score them; otherwise the columns count with the scale that they have.
+    scale : array of shape (n_features,), optional
+        What the columns are divided by instead; infinite for constant ones.
     at_least : int
         Number of components that are kept however little of the variance they hold.
     anchors : int array, optional
         Rows that the components must span where not all can: those in pairs.
     """
-    scale = column_scale(X, mean, standardize)
+    if scale is None:
+        scale = column_scale(X, mean, standardize)
     space = row_space(rescaled(X, scale=scale), mean / scale, anchors=anchors)
     values, vectors = symmetric(space.total_scatter())
     values = np.maximum(values, 0.0)

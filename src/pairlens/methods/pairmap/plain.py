@@ -1,4 +1,4 @@
-"""The map of the rows alone: a plain t-SNE of their z-scores, to see what answers add to it."""
+"""The map of the rows alone: a plain t-SNE, to see what answers add to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["plain_map"]
 def plain_map(
     X: Rows, n_components: int = 2, *, perplexity: float = 30.0, n_jobs: int | None = 1, random_state: Any = 0
 ) -> NDArray[np.float64]:
-    """t-SNE of z-scored rows with the layout of PairMap; constant columns do not count.
+    """t-SNE of the rows, with columns scaled and rows laid out as by PairMap; constant columns do not count.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def drawn_folds(known: Constraints, rng: np.random.Generator) -> PairFolds:
 
 
 def pair_distances(left: tuple[Float64, ...], right: tuple[Float64, ...], evidence: Float64) -> Float64:
-    r"""Columns: distances in spaces of total variance 1, over :math:`\sqrt 2`, and one minus the evidence.
+    r"""Columns: distances in the spaces, over :math:`\sqrt 2`, and one minus the evidence.
 
     Parameters
     ----------

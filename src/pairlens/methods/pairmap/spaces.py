@@ -1,8 +1,9 @@
 """The spaces in which PairMap measures rows: as they are, and as pairs have taught methods to see them.
 
-Every space is centred on the training rows and has total variance 1 there, so that distances in different spaces can be
-compared and added. What depends on the rows alone is prepared once (:class:`Prepared`) and serves the pairs of all
-folds.
+Every space is centred on the training rows and has a fixed total variance there, so that distances in different spaces
+can be compared and added: 1 for the rows as they are, half as much for the space of LinearPairLens and a quarter for
+that of PairLens, which has two columns only and would otherwise decide who is near. What depends on the rows alone is
+prepared once (:class:`Prepared`) and serves the pairs of all folds.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 
-from pairlens.engines import Float64, Rows
+from pairlens.engines import Float64, Rows, row_blocks
 from pairlens.kernels.features import KernelFeatures
 from pairlens.methods.pairlens import (
     FirstStage,
@@ -21,18 +22,20 @@ from pairlens.methods.pairlens import (
     SecondStage,
     SecondView,
 )
-from pairlens.spectral.rowspace import RowSpace, Standardiser, exact_means, principal_rows
+from pairlens.spectral.rowspace import RowSpace, Standardiser, column_scale, exact_means, principal_rows
 from pairlens.supervision import Constraints
 
 if TYPE_CHECKING:
     from sklearn.decomposition import PCA
 
-__all__ = ["LensSpaces", "Prepared", "RawSpace", "Seen", "Spaces", "Unit", "local_metric"]
+__all__ = ["LensSpaces", "Prepared", "RawSpace", "Seen", "Spaces", "Unit", "local_metric", "steady_scale"]
 
 Seen = tuple[Float64, Float64, Float64, Float64]
 """Rows as they are, and in the spaces of LinearPairLens, PairLens and KernelBWDR."""
 
 LINEAR_COLUMNS = 15
+LINEAR_VARIANCE, LENS_VARIANCE = 0.5, 0.25
+"""Total variance of the spaces of LinearPairLens and PairLens, beside 1 of the rows as they are."""
 WIDEST_SPARSE = 2000
 """Columns up to which sparse rows are made dense; wider ones are reduced to their leading principal components."""
 SPARSE_COMPONENTS = 200
@@ -45,16 +48,16 @@ def local_metric(seen: Seen) -> Float64:
 
 @dataclass(frozen=True)
 class Unit:
-    """Centres rows and scales them by one number, so that the training rows have total variance 1."""
+    """Centres rows and scales them by one number, so that the training rows have a given total variance."""
 
     mean: Float64
     size: float
 
     @classmethod
-    def of(cls, rows: Float64) -> Unit:
+    def of(cls, rows: Float64, variance: float = 1.0) -> Unit:
         mean = rows.mean(axis=0)
         centred = rows - mean
-        size = float(np.sqrt(np.einsum("ij,ij->", centred, centred) / len(rows)))
+        size = float(np.sqrt(np.einsum("ij,ij->", centred, centred) / (variance * len(rows))))
         # Rows that are equal up to rounding stay equal.
         return cls(mean, size if size > 1e-12 * float(np.abs(mean).max(initial=0.0)) else float("inf"))
 
@@ -62,9 +65,40 @@ class Unit:
         return np.asarray((rows - self.mean) / self.size)
 
 
+def steady_scale(X: Rows, mean: Float64) -> Float64:
+    r"""What columns are divided by: their variance over their mean absolute deviation; constant ones become zero.
+
+    .. math::
+        s_j = \frac{\mathrm{mean}_i (x_{ij} - m_j)^2}{\mathrm{mean}_i |x_{ij} - m_j|}
+
+    Like the deviation it follows the unit of a column. It is 1.25 deviations for a normal column, and more for one in
+    which few rows differ, such as a pixel at the border of a picture or a rare word: in z-scores these few would be far
+    from everybody. 0 and 1 are two units apart however rare one of them is.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features)
+    mean : array of shape (n_features,)
+    """
+    deviation = column_scale(X, mean, standardize=True)
+    varies = np.isfinite(deviation)
+    absolute = np.zeros(X.shape[1])
+    for block in row_blocks(X.shape[0], 8 * X.shape[1]):
+        rows = X[block]
+        if sparse.issparse(rows):
+            stored = np.bincount(rows.indices, np.abs(rows.data - mean[rows.indices]), X.shape[1])
+            filled = np.bincount(rows.indices, minlength=X.shape[1])
+            absolute += stored + (rows.shape[0] - filled) * np.abs(mean)
+        else:
+            absolute += np.abs(rows - mean).sum(axis=0)
+    scale = np.full(X.shape[1], np.inf)
+    scale[varies] = deviation[varies] ** 2 / (absolute[varies] / X.shape[0])
+    return scale
+
+
 @dataclass(frozen=True)
 class RawSpace:
-    """The rows as they are: z-scores, of wide sparse rows in their leading principal components."""
+    """The rows as they are, scaled column by column; wide sparse rows in their leading principal components."""
 
     standardiser: Standardiser
     principal: PCA | None
@@ -72,8 +106,9 @@ class RawSpace:
 
     @classmethod
     def of(cls, X: Rows, *, standardize: bool = True) -> RawSpace:
-        """z-scores by the statistics of these rows, or the rows in the scale that they have."""
-        standardiser = Standardiser.of(X, exact_means(X), standardize=standardize)
+        """Columns scaled by the statistics of these rows, or in the scale that they have."""
+        mean = exact_means(X)
+        standardiser = Standardiser(mean, steady_scale(X, mean) if standardize else column_scale(X, mean, False))
         scores = standardiser(X)
         principal = None
         if sparse.issparse(X) and X.shape[1] > WIDEST_SPARSE:
@@ -104,7 +139,7 @@ class LensSpaces:
     second : SecondView
         Two columns of PairLens, from diffusion coordinates of these.
     kernel : KernelFeatures or None
-        Kernel principal components of the z-scores; None where no probability is asked for.
+        Kernel principal components of the scaled rows; None where no probability is asked for.
     directions : array of shape (n_kernel_features, 2)
         Two columns of KernelBWDR there.
     units : tuple of Unit
@@ -209,7 +244,7 @@ class Prepared:
             Of a former map of the same rows: kernel features are taken from there.
         """
         raw = RawSpace.of(X, standardize=standardize)
-        space = principal_rows(X, raw.standardiser.mean, standardize=standardize, anchors=known.rows)
+        space = principal_rows(X, raw.standardiser.mean, scale=raw.standardiser.scale, anchors=known.rows)
         first = FirstStage.of(space.rows, search=search) if space.dim else None
         features = None if former is None or former.learned is None else former.learned.kernel
         rival = Rival.of(raw.standardiser(X), 2, features=features) if kernel and space.dim else None
@@ -229,7 +264,7 @@ class Prepared:
         if self.rival is not None:
             turned = self.rival.directions(known)
             kernel = np.asarray(self.rival.space.rows @ turned)
-        units = (Unit.of(linear), Unit.of(lens), Unit.of(kernel))
+        units = (Unit.of(linear, LINEAR_VARIANCE), Unit.of(lens, LENS_VARIANCE), Unit.of(kernel))
         learned = LensSpaces(
             self.space.lift(directions), second, None if self.rival is None else self.rival.features, turned, units
         )
