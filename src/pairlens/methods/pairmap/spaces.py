@@ -36,6 +36,8 @@ Seen = tuple[Float64, Float64, Float64, Float64]
 LINEAR_COLUMNS = 15
 LINEAR_VARIANCE, LENS_VARIANCE = 0.5, 0.25
 """Total variance of the spaces of LinearPairLens and PairLens, beside 1 of the rows as they are."""
+LEAST_STEADINESS = 0.5
+"""Ratio of the mean absolute to the standard deviation of a column, below which few rows differ in it."""
 WIDEST_SPARSE = 2000
 """Columns up to which sparse rows are made dense; wider ones are reduced to their leading principal components."""
 SPARSE_COMPONENTS = 200
@@ -66,14 +68,15 @@ class Unit:
 
 
 def steady_scale(X: Rows, mean: Float64) -> Float64:
-    r"""What columns are divided by: their variance over their mean absolute deviation; constant ones become zero.
+    r"""What columns are divided by: their deviation, and more where few rows differ; constant ones become zero.
 
     .. math::
-        s_j = \frac{\mathrm{mean}_i (x_{ij} - m_j)^2}{\mathrm{mean}_i |x_{ij} - m_j|}
+        s_j \max\left(1, \frac{s_j}{2 a_j}\right), \qquad
+        s_j^2 = \mathrm{mean}_i (x_{ij} - m_j)^2, \quad a_j = \mathrm{mean}_i |x_{ij} - m_j|
 
-    Like the deviation it follows the unit of a column. It is 1.25 deviations for a normal column, and more for one in
-    which few rows differ, such as a pixel at the border of a picture or a rare word: in z-scores these few would be far
-    from everybody. 0 and 1 are two units apart however rare one of them is.
+    A normal column has :math:`a_j = 0.8 s_j` and is divided by its deviation. Where fewer than about one row in 15
+    differs, as in a pixel at the border of a picture or a rare word, :math:`a_j < s_j / 2`: z-scores would put these
+    few rows far from everybody. Here 0 and 1 are four units apart then, however rare one of them is.
 
     Parameters
     ----------
@@ -92,7 +95,8 @@ def steady_scale(X: Rows, mean: Float64) -> Float64:
         else:
             absolute += np.abs(rows - mean).sum(axis=0)
     scale = np.full(X.shape[1], np.inf)
-    scale[varies] = deviation[varies] ** 2 / (absolute[varies] / X.shape[0])
+    steadiness = absolute[varies] / X.shape[0] / deviation[varies]
+    scale[varies] = deviation[varies] * np.maximum(1.0, LEAST_STEADINESS / steadiness)
     return scale
 
 
