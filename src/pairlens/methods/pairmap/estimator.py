@@ -91,6 +91,10 @@ class PairMap(ScaleAware):
         Number of rows that are laid out where there are more: those in pairs, and others drawn evenly. The rest are
         placed among them, and then all move a little. Fewer are faster; groups stay as they are, and where they are
         small and many, some rows get another nearest neighbour (docs/maps.md).
+    standardize : bool or "auto", default="auto"
+        Whether to z-score the features; those in which few rows differ, such as pixels at the border of pictures, count
+        less than that. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it keeps. Choose False
+        for features on one scale of their own, such as principal components.
     n_jobs : int or None, default=1
         Threads of the layout. With one, the map is the same every time.
     verbose : int, default=0
