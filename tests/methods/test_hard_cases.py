@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import pairlens
 from pairlens import BWDR, LFDA, SDA, SSDR, WBDR, Constraints, KernelBWDR, KernelLPPSI
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
-from pairlens.judging import pair_auc, scores
+from pairlens.judging import pair_auc, views
 from pairlens.supervision import combined
 from pairlens.supervision.combined import class_codes
 from tests.estimators import linear_methods
@@ -108,7 +108,7 @@ def test_score_counts_explicit_pairs_and_weights_beside_very_many_labels(monkeyp
     labels = np.where(np.arange(40) < 30, np.arange(40) // 15, -1)
     by_labels = Constraints.from_labels(labels)
     exact = pair_auc(Z, by_labels)
-    monkeypatch.setattr(scores, "MAX_SCORED_PAIRS", 100)
+    monkeypatch.setattr(views, "MAX_SCORED_PAIRS", 100)
     assert pair_auc(Z, by_labels) == pytest.approx(exact, abs=0.06)
     for far, expected in ((30.5, 1.0), (1000.0, 0.0)):  # shorter than every cannot-link, or longer
         Z[39] = far
