@@ -156,6 +156,16 @@ def test_a_killed_worker_changes_nothing(ring, cluster, monkeypatch):
     assert model.score(X[N:], y[N:]) == pytest.approx(reference.score(X[N:], y[N:]), abs=TOLERANCE)
 
 
+def test_a_second_attempt_does_not_go_on_with_the_record_of_the_first():
+    """The worker that was not lost recorded some rounds already."""
+    token = "attempted twice"
+    dask_trees._records[token] = [(2.0, 0.5)]
+    recorder = dask_trees._recorder(token)
+    recorder.before_training(None)
+    dask_trees._records.setdefault(token, []).append((1.0, 0.6))
+    assert dask_trees.taken_record(token) == [(1.0, 0.6)]
+
+
 def test_a_failure_without_a_loss_is_raised(ring, cluster, monkeypatch):
     X, _, known = ring
     calls = []

@@ -246,6 +246,11 @@ def _recorder(token: str) -> Any:
     xgboost = require("xgboost", extra="boost", purpose=PURPOSE)
 
     class Recorder(xgboost.callback.TrainingCallback):  # type: ignore[name-defined]
+        def before_training(self, model: Any) -> Any:
+            # A worker that outlived an attempt which lost another one holds the rounds of that attempt.
+            _records.pop(token, None)
+            return model
+
         def after_training(self, model: Any) -> Any:
             model.set_attr(**{RECORD: json.dumps(taken_record(token))})
             return model
