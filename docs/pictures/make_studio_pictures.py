@@ -2,12 +2,12 @@
 
 Run ``python docs/pictures/make_studio_pictures.py``; ``--out`` is the folder, by default that of this file.
 
-========================  ============================================================
-studio.png                a comparison beside the map, after 60 answers
-studio-phone.png          the same at the width of a phone
-studio-progress.png       the learning curve after 180 answers
-studio-place.png          a placement screen in the dark theme, after 48 answers
-========================  ============================================================
+===================  ==================================================
+studio.png           a comparison beside the map, after 180 answers
+studio-phone.png     the same at the width of a phone
+studio-progress.png  the learning curve of these answers
+studio-place.png     a placement screen in the dark, after 48 answers
+===================  ==================================================
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
 from sklearn.datasets import load_digits
 
 from pairlens.studio.rows import Rows, rows_from_file
@@ -29,8 +29,8 @@ from pairlens.studio.run import Studio, open_store
 
 SEED = 0
 PATIENCE = 300
-DESKTOP = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
+DESKTOP: ViewportSize = {"width": 1280, "height": 800}
+PHONE: ViewportSize = {"width": 390, "height": 844}
 
 
 def main() -> None:
@@ -50,20 +50,20 @@ def main() -> None:
             args=["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"],
         )
 
-        answer_questions(rows, compared, labels, 60)
-        with opened(browser, rows, compared, viewport=DESKTOP) as page:
+        answer_questions(rows, compared, labels, 180)
+        with opened(browser, rows, compared) as page:
             page.screenshot(path=out / "studio.png")
-        with opened(browser, rows, compared, viewport=PHONE) as page:
+            page.set_viewport_size(PHONE)
+            drawn(page)
             page.screenshot(path=out / "studio-phone.png", full_page=True)
-
-        answer_questions(rows, compared, labels, 120)
-        with opened(browser, rows, compared, viewport=DESKTOP) as page:
+            page.set_viewport_size(DESKTOP)
+            drawn(page)
             page.click("[data-panel=progress]")
             page.wait_for_selector("dialog .curve")
             page.screenshot(path=out / "studio-progress.png")
 
         answer_questions(rows, placed, labels, 48, question="place")
-        with opened(browser, rows, placed, question="place", viewport=DESKTOP, color_scheme="dark") as page:
+        with opened(browser, rows, placed, question="place", color_scheme="dark") as page:
             page.screenshot(path=out / "studio-place.png")
         browser.close()
 
@@ -122,17 +122,21 @@ def opened(browser: Browser, rows: Rows, store: Path, question: str = "same", **
     with running(rows, store, question) as studio:
         wait(studio, view_is_new)
         wait(studio, map_is_new)
-        page = browser.new_page(reduced_motion="reduce", **options)
+        page = browser.new_page(viewport=DESKTOP, reduced_motion="reduce", **options)
         page.set_default_timeout(1000 * PATIENCE)
         page.goto(next(iter(studio.urls.values())))
         page.wait_for_selector("[data-testid=question][data-question]")
         page.wait_for_selector("[data-testid=map][data-points] [data-group]")
-        # The map is drawn in the frame after the one in which it came.
-        page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        drawn(page)
         try:
             yield page
         finally:
             page.close()
+
+
+def drawn(page: Page) -> None:
+    """Wait for the map: it is drawn in the frame after the one in which it, or the size of the page, changed."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def view_is_new(session: Any) -> bool:
