@@ -5,7 +5,7 @@ Run ``python docs/pictures/make_studio_pictures.py``; ``--out`` is the folder, b
 ===================  ==================================================
 studio.png           a comparison beside the map, after 180 answers
 studio-phone.png     the same at the width of a phone
-studio-progress.png  the learning curve of these answers
+studio-progress.png  the learning curve after 300 answers
 studio-place.png     a placement screen in the dark, after 48 answers
 ===================  ==================================================
 """
@@ -27,7 +27,11 @@ from sklearn.datasets import load_digits
 from pairlens.studio.rows import Rows, rows_from_file
 from pairlens.studio.run import Studio, open_store
 
-SEED = 0
+SEED = 2
+"""Of 0, 1 and 2 the one with which the map and both lines of the learning curve are seen best.
+
+The pictures show what the page looks like; how good the methods are is measured elsewhere.
+"""
 PATIENCE = 300
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -56,8 +60,8 @@ def main() -> None:
             page.set_viewport_size(PHONE)
             drawn(page)
             page.screenshot(path=out / "studio-phone.png", full_page=True)
-            page.set_viewport_size(DESKTOP)
-            drawn(page)
+        answer_questions(rows, compared, labels, 120)
+        with opened(browser, rows, compared) as page:
             page.click("[data-panel=progress]")
             page.wait_for_selector("dialog .curve")
             page.screenshot(path=out / "studio-progress.png")
