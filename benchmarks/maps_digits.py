@@ -5,8 +5,9 @@
 
 Protocol. All 1,797 digits are laid out. The answers are drawn as in the demo: as many must-links as cannot-links, 3 or
 10 of each for every digit. ARI is that of k-means with ten groups (10 starts) in the map. t-SNE (PairMap's layout of
-the rows alone) and UMAP of the z-scores see no answers; UMAP is run with several seeds. Results are kept as they come,
-and a run that was stopped goes on where it was.
+the rows alone) and UMAP see no answers; UMAP is run with several seeds. PairMap and UMAP are given the z-scored pixels
+or all pixels on the scale that they share (``standardize=False``). Results are kept as they come, and a run that was
+stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ PER_CLASS = {60: 3, 200: 10}
 DRAWS = 20
 SEEDS = 5
 """Of UMAP."""
+KEPT = " of the pixels as they are"
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,12 @@ class Drawn:
     @property
     def key(self) -> str:
         """Where the result is stored."""
-        return f"{self.method}-{self.n_pairs}-{self.draw}"
+        return f"{self.method}-{self.n_pairs}-{self.draw}".replace(" ", "_")
+
+    @property
+    def as_they_are(self) -> bool:
+        """Whether the pixels keep their scale."""
+        return self.method.endswith(KEPT)
 
     def compute(self) -> list[dict[str, Any]]:
         """ARI, the share of long-range attraction and the processor time."""
@@ -56,12 +63,13 @@ class Drawn:
         began, far = time.process_time(), 0.0
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if self.method == "PairMap":
+            if self.method.startswith("PairMap"):
                 pairs = Constraints.from_labels(y, per_class=PER_CLASS[self.n_pairs], random_state=self.draw)
-                model = PairMap(random_state=0).fit(X, constraints=pairs)
+                model = PairMap(standardize=not self.as_they_are, random_state=0).fit(X, constraints=pairs)
                 Z, far = model.embedding_, model.long_range_
             else:
-                Z = _umap(X, self.draw) if self.method == "UMAP" else plain_map(X)
+                rows = X if self.as_they_are else StandardScaler().fit_transform(X)
+                Z = _umap(rows, self.draw) if self.method.startswith("UMAP") else plain_map(X)
         ari = adjusted_rand_score(y, KMeans(10, n_init=10, random_state=0).fit_predict(Z))
         return [{"ari": float(ari), "long_range": float(far), "seconds": time.process_time() - began}]
 
@@ -69,13 +77,19 @@ class Drawn:
 def _umap(X: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     from umap import UMAP
 
-    return np.asarray(UMAP(random_state=seed, n_jobs=1).fit_transform(StandardScaler().fit_transform(X)))
+    return np.asarray(UMAP(random_state=seed, n_jobs=1).fit_transform(X))
 
 
 def tasks(draws: int) -> list[Drawn]:
     """All maps, the draws of both numbers of answers side by side."""
-    ours = [Drawn("PairMap", n_pairs, draw) for draw in range(draws) for n_pairs in PER_CLASS]
-    return [Drawn("t-SNE", 0, 0), *(Drawn("UMAP", 0, seed) for seed in range(SEEDS)), *ours]
+    ours = [
+        Drawn("PairMap" + scale, n_pairs, draw)
+        for draw in range(draws)
+        for n_pairs in PER_CLASS
+        for scale in ("", KEPT)
+    ]
+    theirs = [Drawn("UMAP" + scale, 0, seed) for seed in range(SEEDS) for scale in ("", KEPT)]
+    return [Drawn("t-SNE", 0, 0), *theirs, *ours]
 
 
 def main() -> None:

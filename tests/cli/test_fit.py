@@ -84,6 +84,14 @@ def test_scaling(scale, step, table, cli):
     assert type(model.steps[-2][1]).__name__ == step
 
 
+@pytest.mark.parametrize(
+    ("scale", "standardized"), [("auto", True), ("standard", True), ("minmax", False), ("none", False)]
+)
+def test_methods_that_scale_columns_themselves_keep_a_chosen_scale(scale, standardized, table, cli):
+    assert cli(*FIT, "--out", "result", "--method", "linear-pairlens", "--folds", "2", "--scale", scale).code == 0
+    assert load(table / "result" / "model.pairlens").steps[-1][1].standardized_ is standardized
+
+
 def test_the_model_takes_a_frame_in_python(table, cli):
     pd = pytest.importorskip("pandas")
     assert cli(*FIT, *QUICK).code == 0

@@ -27,6 +27,8 @@ from pairlens.io.tables import (
 )
 
 if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
     from pairlens.io.beside import RowsBeside
     from pairlens.supervision import Answers
 
@@ -269,16 +271,24 @@ def encoding(steps: Sequence[tuple[str, Any]]) -> list[dict[str, Any]] | None:
     return None
 
 
-def scaler(scale: ScaleBy, table: Table) -> list[tuple[str, Any]]:
-    """The step that makes columns comparable, if any."""
+def scaled_view(estimator: Any, scale: ScaleBy, table: Table) -> Pipeline:
+    """The step that makes columns comparable, if any, and the method.
+
+    Methods that would z-score the columns themselves keep a scale that was chosen, or that the table has of its own.
+    """
+    from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-    return {
+    steps = {
         ScaleBy.auto: [] if table.is_raw or table.own_scale else [("scale", StandardScaler())],
         ScaleBy.standard: [("scale", StandardScaler())],
         ScaleBy.minmax: [("scale", MinMaxScaler())],
         ScaleBy.none: [],
     }[scale]
+    kept = scale in (ScaleBy.none, ScaleBy.minmax) or (scale is ScaleBy.auto and table.own_scale)
+    if kept and "standardize" in estimator.get_params():
+        estimator.set_params(standardize=False)
+    return Pipeline([*steps, ("method", estimator)])
 
 
 def describe_pairs(counts: dict[str, int]) -> str:

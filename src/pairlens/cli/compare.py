@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,7 +50,14 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Compare methods on the same table and the same folds over the pairs, with PCA and no reduction as controls."""
-    from pairlens.cli._work import describe_pairs, prepared, read_all_answers, read_columns_file, read_features, scaler
+    from pairlens.cli._work import (
+        describe_pairs,
+        prepared,
+        read_all_answers,
+        read_columns_file,
+        read_features,
+        scaled_view,
+    )
 
     n_components = options.as_dims(dims)
     with progress(f"reading {data.name}") as update:
@@ -67,7 +76,9 @@ def compare(
         )
         known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict, options.as_list(unknown))
         _, values, _ = prepared(table, filled, choices)
-        contests = _contests(known, options.as_list(methods), n_components, seed, scaler(scale, table))
+        contests = _contests(
+            known, options.as_list(methods), n_components, seed, partial(scaled_view, scale=scale, table=table)
+        )
         total = sum(len(models) for _, models in contests) * (folds + 1)
         steps = 0
 
@@ -97,7 +108,7 @@ def compare(
 
 
 def _contests(
-    known: Any, wanted: list[str], n_components: int | str, seed: int, scaling: list[tuple[str, Any]]
+    known: Any, wanted: list[str], n_components: int | str, seed: int, view_of: Callable[[Any], Any]
 ) -> list[tuple[str, dict[str, Any]]]:
     """Which models are judged by what."""
     from pairlens.selection.registry import CONTROLS, cli_name, makes_view, method_class, takes_dimension, view_methods
@@ -116,13 +127,10 @@ def _contests(
     for name in known_to_none:
         reason = "makes no view" if not makes_view(method_class(name)) else "does not learn from the pairs given"
         raise ValueError(f"{name} cannot be compared: it {reason}")
-    return [(source, _models(chosen, n_components, seed, scaling)) for source, chosen in result if chosen]
+    return [(source, _models(chosen, n_components, seed, view_of)) for source, chosen in result if chosen]
 
 
-def _models(names: list[str], n_components: int | str, seed: int, scaling: list[tuple[str, Any]]) -> dict[str, Any]:
-    from sklearn.base import clone
-    from sklearn.pipeline import Pipeline
-
+def _models(names: list[str], n_components: int | str, seed: int, view_of: Callable[[Any], Any]) -> dict[str, Any]:
     from pairlens.selection.registry import CONTROLS, build, finds_dimension, method_class
 
     models = {}
@@ -130,9 +138,7 @@ def _models(names: list[str], n_components: int | str, seed: int, scaling: list[
         # Those that do not find the number of directions themselves show what two can do.
         is_fixed = name in CONTROLS or not finds_dimension(method_class(name))
         directions = 2 if n_components == "auto" and is_fixed else n_components
-        models[name] = Pipeline(
-            [*((step, clone(part)) for step, part in scaling), ("method", build(name, directions, seed))]
-        )
+        models[name] = view_of(build(name, directions, seed))
     return models
 
 

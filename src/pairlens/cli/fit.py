@@ -77,7 +77,7 @@ def fit(
     Writes the model, the embedded rows, a report that opens in a browser, and a record of the run. Nothing is written
     before all of it is done.
     """
-    from pairlens.cli._work import prepared, read_all_answers, read_columns_file, read_features, scaler
+    from pairlens.cli._work import prepared, read_all_answers, read_columns_file, read_features, scaled_view
 
     clock = _Clock()
     dropped, n_components = options.as_list(drop), options.as_dims(dims)
@@ -106,7 +106,7 @@ def fit(
 
         estimator = _method(method, known, n_components, seed)
         _check_folder(out, table.kind, overwrite)
-        view = Pipeline([*scaler(scale, table), ("method", estimator)])
+        view = scaled_view(estimator, scale, table)
         update(None, f"fitting {type(estimator).__name__}")
         with clock("fit"):
             fit_model(view, values, known.constraints, known.preferences)

@@ -18,7 +18,13 @@ __all__ = ["plain_map"]
 
 
 def plain_map(
-    X: Rows, n_components: int = 2, *, perplexity: float = 30.0, n_jobs: int | None = 1, random_state: Any = 0
+    X: Rows,
+    n_components: int = 2,
+    *,
+    perplexity: float = 30.0,
+    standardize: bool = True,
+    n_jobs: int | None = 1,
+    random_state: Any = 0,
 ) -> NDArray[np.float64]:
     """t-SNE of the rows, with columns scaled and rows laid out as by PairMap; constant columns do not count.
 
@@ -27,7 +33,7 @@ def plain_map(
     X : array or CSR matrix of shape (n_samples, n_features)
         At least three rows.
     n_components : {1, 2}
-    perplexity, n_jobs, random_state
+    perplexity, standardize, n_jobs, random_state
         As for :class:`~pairlens.PairMap`.
 
     Examples
@@ -38,7 +44,7 @@ def plain_map(
     """
     rng = as_generator(random_state)
     rows = X.astype(np.float64)
-    V = RawSpace.of(rows)(rows)
+    V = RawSpace.of(rows, standardize=standardize)(rows)
     landmarks = chosen_landmarks(len(V), np.empty(0, dtype=np.int64), rng)
     laid = V if landmarks is None else V[landmarks]
     affinities = tsne_affinities(laid, perplexity)
