@@ -37,13 +37,20 @@ def demo(
     data, pairs = out / "digits.csv", out / "pairs.csv"
     with atomic_path(data) as partial:
         _write_digits(partial)
-    tell(f"{data}: 1,797 handwritten digits of 8 x 8 pixels; what digit each one is, only the answers know.\n")
+    tell(
+        f"{data}: 1,797 handwritten digits of 8 x 8 pixels; what digit each one is, only the answers know. "
+        "All pixels have one scale, so it is kept: --scale none.\n"
+    )
     _show(f"pairlens pairs sample {data} --labels digit --id id --per-class {PER_CLASS} --out {pairs}")
     sample(data, pairs, labels="digit", id_column="id", per_class=PER_CLASS, seed=seed, overwrite=True)
-    _show(f"pairlens fit {data} --pairs {pairs} --id id --colour digit --folds {FOLDS} --out {out}")
-    fit(data, out, pairs=pairs, id_column="id", colour="digit", folds=FOLDS, seed=seed, overwrite=True)
-    _show(f"pairlens compare {data} --pairs {pairs} --id id --drop digit --methods {','.join(METHODS)} --folds {FOLDS}")
-    compare(data, pairs=pairs, id_column="id", drop=["digit"], methods=METHODS, folds=FOLDS, seed=seed)
+    _show(f"pairlens fit {data} --pairs {pairs} --id id --colour digit --scale none --folds {FOLDS} --out {out}")
+    kept = options.ScaleBy.none
+    fit(data, out, pairs=pairs, id_column="id", colour="digit", scale=kept, folds=FOLDS, seed=seed, overwrite=True)
+    methods = ",".join(METHODS)
+    _show(
+        f"pairlens compare {data} --pairs {pairs} --id id --drop digit --scale none --methods {methods} --folds {FOLDS}"
+    )
+    compare(data, pairs=pairs, id_column="id", drop=["digit"], scale=kept, methods=METHODS, folds=FOLDS, seed=seed)
     _show(f"pairlens studio {data} --id id --drop digit")
     tell("opens a page on which you answer yourself: same digit or not? The map of all digits learns beside it.")
     report = out / REPORT
