@@ -66,7 +66,7 @@ export function progressContent(progress, answers) {
           ? "How often the order of two rows was foreseen, with its interval of 95 %."
           : "How well distance on the view tells “same” from “different” (0.5 is chance), with its interval of 95 %; the dashed line is PCA’s, which knows no answers.",
           " Only questions drawn at random count here, each judged before it was learned from."))
-      : h("p", { class: "lead" }, "About one question in seven is drawn at random. After ten of them a learning curve appears here, judged on these alone."),
+      : h("p", { class: "lead" }, "About one question in seven is drawn at random. After ten of them, as soon as the answers to them differ, a learning curve appears here, judged on these alone."),
     consistency.n ? h("p", {}, `Of ${counted(consistency.n, "comparison")} that came back with sides swapped, you answered ${Math.round(100 * consistency.share)} % as before: nothing learned from you can be better than that.`) : null,
     wrong === undefined || !answers ? null : h("p", {}, `Estimated share of answers that do not fit the groups: ${(100 * wrong).toFixed(0)} %.`),
     hint ? h("section", { class: `hint${hint.stop ? " stop" : ""}` }, h("h3", {}, hint.stop ? "You could stop here" : "Going on still pays"), h("ul", {}, hint.reasons.map((/** @type {string} */ reason) => h("li", {}, reason))), hint.cost ? h("p", {}, hint.cost) : null) : null,
