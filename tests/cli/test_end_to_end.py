@@ -163,6 +163,7 @@ def test_demo(tmp_path, cli, monkeypatch):
         assert part in outcome.out
     pairs = (tmp_path / "demo" / "pairs.csv").read_text().splitlines()
     assert len(pairs) == 61
+    assert not load(tmp_path / "demo" / "model.pairlens").steps[-1][1].standardized_
     if has("plotly"):
         path = Path(outcome.out.splitlines()[-1].partition("browser: ")[2])
         assert path == tmp_path / "demo" / "report.html"
