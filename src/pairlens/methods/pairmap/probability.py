@@ -24,7 +24,7 @@ from pairlens.judging.probability import FEWEST_OF_A_KIND
 from pairlens.judging.suspicion import share_of_mistakes, suspicion_of
 from pairlens.supervision import Constraints
 
-__all__ = ["HeldOutPairs", "Judgement", "drawn_folds", "enough_pairs", "judged", "pair_distances"]
+__all__ = ["HeldOutPairs", "Judgement", "drawn_folds", "effective_answers", "enough_pairs", "judged", "pair_distances"]
 
 
 FOLDS = 3
@@ -36,6 +36,14 @@ OF_NEW_ROWS = [0, 1, 3, 4]
 def enough_pairs(known: Constraints) -> bool:
     """Whether there are at least three pairs of each kind, without which nothing is held out."""
     return min(known.n_must_link, known.n_cannot_link) >= FEWEST_OF_A_KIND
+
+
+def effective_answers(known: Constraints) -> float:
+    """Number of answers that pairs count as: the sum of their weights, at most two for each row in them.
+
+    So a pair that follows from others counts once: by its weight, or by the limit, never by both.
+    """
+    return min(known.must_link_total + known.cannot_link_total, 2.0 * len(known.rows))
 
 
 def drawn_folds(known: Constraints, rng: np.random.Generator) -> PairFolds:
@@ -173,8 +181,7 @@ def judged(
     held_out = held_out_pairs(known, measure, rng)
     if len(held_out.pairs) < FEWEST_HELD_OUT:
         return None
-    # A pair that follows from others counts once: by its weight, or by the limit of two answers a row, never by both.
-    effective = min(known.must_link_total + known.cannot_link_total, 2.0 * len(known.rows))
+    effective = effective_answers(known)
     weight = held_out.weight * min(1.0, effective / float(held_out.weight.sum()))
     share = float(np.average(held_out.same, weights=weight))
     return Judgement(

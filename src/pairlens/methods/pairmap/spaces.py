@@ -1,9 +1,9 @@
 """The spaces in which PairMap measures rows: as they are, and as pairs have taught methods to see them.
 
-Every space is centred on the training rows and has a fixed total variance there, so that distances in different spaces
-can be compared and added: 1 for the rows as they are, half as much for the space of LinearPairLens and a quarter for
-that of PairLens, which has two columns only and would otherwise decide who is near. What depends on the rows alone is
-prepared once (:class:`Prepared`) and serves the pairs of all folds.
+Every space is centred on the training rows and has a given total variance there, so that distances in different spaces
+can be compared and added: 1 for the rows as they are, and for the taught spaces the more, the more answers there are
+(:func:`taught_variances`). What depends on the rows alone is prepared once (:class:`Prepared`) and serves the pairs of
+all folds.
 """
 
 from __future__ import annotations
@@ -22,20 +22,33 @@ from pairlens.methods.pairlens import (
     SecondStage,
     SecondView,
 )
+from pairlens.methods.pairmap.probability import effective_answers
 from pairlens.spectral.rowspace import RowSpace, Standardiser, column_scale, exact_means, principal_rows
 from pairlens.supervision import Constraints
 
 if TYPE_CHECKING:
     from sklearn.decomposition import PCA
 
-__all__ = ["LensSpaces", "Prepared", "RawSpace", "Seen", "Spaces", "Unit", "local_metric", "steady_scale"]
+__all__ = [
+    "LensSpaces",
+    "Prepared",
+    "RawSpace",
+    "Seen",
+    "Spaces",
+    "Unit",
+    "local_metric",
+    "steady_scale",
+    "taught_variances",
+]
 
 Seen = tuple[Float64, Float64, Float64, Float64]
 """Rows as they are, and in the spaces of LinearPairLens, PairLens and KernelBWDR."""
 
 LINEAR_COLUMNS = 15
-LINEAR_VARIANCE, LENS_VARIANCE = 0.5, 0.25
-"""Total variance of the spaces of LinearPairLens and PairLens, beside 1 of the rows as they are."""
+UNTAUGHT = np.array([0.5, 0.25])
+"""Total variance of the spaces of LinearPairLens and PairLens without answers, beside 1 of the rows as they are."""
+HALF_TAUGHT = 100.0
+"""Number of answers that bring these half the way to 1."""
 LEAST_STEADINESS = 0.5
 """Ratio of the mean absolute to the standard deviation of a column, below which few rows differ in it."""
 WIDEST_SPARSE = 2000
@@ -65,6 +78,18 @@ class Unit:
 
     def __call__(self, rows: Float64) -> Float64:
         return np.asarray((rows - self.mean) / self.size)
+
+
+def taught_variances(known: Constraints) -> tuple[float, float]:
+    """Total variance of the spaces of LinearPairLens and PairLens: from 1/2 and 1/4 without answers towards 1.
+
+    The space of PairLens has two columns only: with the variance of the rows it would decide who is near, by the word
+    of few answers.
+    """
+    answers = effective_answers(known)
+    taught = answers / (answers + HALF_TAUGHT)
+    linear, lens = (UNTAUGHT + taught * (1 - UNTAUGHT)).tolist()
+    return linear, lens
 
 
 def steady_scale(X: Rows, mean: Float64) -> Float64:
@@ -209,6 +234,8 @@ class Prepared:
         How neighbours are found.
     stand_for : int
         Number of rows of which these are landmarks, or 0.
+    variances : tuple of float
+        Total variances of the spaces of LinearPairLens and PairLens, in all folds.
     """
 
     raw: RawSpace
@@ -218,6 +245,7 @@ class Prepared:
     rival: Rival | None
     search: str
     stand_for: int
+    variances: tuple[float, float]
 
     @classmethod
     def of(
@@ -237,7 +265,7 @@ class Prepared:
         ----------
         X : array or CSR matrix of shape (n_rows, n_features)
         known : Constraints
-            Their rows are spanned where not all can be.
+            All pairs. Their number decides how much taught spaces weigh; their rows are spanned where not all can be.
         kernel : bool
             Whether a probability will be asked for.
         standardize : bool
@@ -252,7 +280,7 @@ class Prepared:
         first = FirstStage.of(space.rows, search=search) if space.dim else None
         features = None if former is None or former.learned is None else former.learned.kernel
         rival = Rival.of(raw.standardiser(X), 2, features=features) if kernel and space.dim else None
-        return cls(raw, raw(X), space, first, rival, search, stand_for)
+        return cls(raw, raw(X), space, first, rival, search, stand_for, taught_variances(known))
 
     def learn(self, known: Constraints, seed: int) -> tuple[Spaces, Seen]:
         """The spaces that these pairs teach, and the rows in them."""
@@ -268,7 +296,7 @@ class Prepared:
         if self.rival is not None:
             turned = self.rival.directions(known)
             kernel = np.asarray(self.rival.space.rows @ turned)
-        units = (Unit.of(linear, LINEAR_VARIANCE), Unit.of(lens, LENS_VARIANCE), Unit.of(kernel))
+        units = (Unit.of(linear, self.variances[0]), Unit.of(lens, self.variances[1]), Unit.of(kernel))
         learned = LensSpaces(
             self.space.lift(directions), second, None if self.rival is None else self.rival.features, turned, units
         )
