@@ -274,7 +274,7 @@ def encoding(steps: Sequence[tuple[str, Any]]) -> list[dict[str, Any]] | None:
 def scaled_view(estimator: Any, scale: ScaleBy, table: Table) -> Pipeline:
     """The step that makes columns comparable, if any, and the method.
 
-    Methods that would z-score the columns themselves keep a scale that was chosen, or that the table has of its own.
+    Methods that would z-score the columns themselves keep a scale that was chosen.
     """
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -285,8 +285,7 @@ def scaled_view(estimator: Any, scale: ScaleBy, table: Table) -> Pipeline:
         ScaleBy.minmax: [("scale", MinMaxScaler())],
         ScaleBy.none: [],
     }[scale]
-    kept = scale in (ScaleBy.none, ScaleBy.minmax) or (scale is ScaleBy.auto and table.own_scale)
-    if kept and "standardize" in estimator.get_params():
+    if scale in (ScaleBy.none, ScaleBy.minmax) and "standardize" in estimator.get_params():
         estimator.set_params(standardize=False)
     return Pipeline([*steps, ("method", estimator)])
 
