@@ -48,6 +48,14 @@ def test_a_map_is_shown_beside_pca_and_a_tsne_of_the_rows_alone():
     assert [view["key"] for view in page(WBDR(2).fit(X, constraints=PAIRS)).data["views"]] == ["view", "pca"]
 
 
+def test_the_tsne_of_the_rows_alone_has_the_scale_of_the_map():
+    pytest.importorskip("openTSNE")
+    kept = PairMap(n_iter=50, early_exaggeration_iter=20, standardize=False, random_state=0).fit(X, constraints=PAIRS)
+    shown = page(kept, constraints=PAIRS, n_splits=2)
+    alone = np.column_stack([shown.column(2, axis) for axis in range(2)])
+    np.testing.assert_allclose(alone, plain_map(X, standardize=False), rtol=1e-5)
+
+
 # ---- satisfied or violated
 
 
