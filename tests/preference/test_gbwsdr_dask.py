@@ -157,10 +157,11 @@ def test_a_killed_worker_changes_nothing(ring, cluster, monkeypatch):
 
 
 def test_a_second_attempt_does_not_go_on_with_the_record_of_the_first():
-    """The worker that was not lost recorded some rounds already."""
+    """The worker that was not lost recorded some rounds already; the callback comes to it pickled."""
+    cloudpickle = pytest.importorskip("cloudpickle")
     token = "attempted twice"
+    recorder = pickle.loads(cloudpickle.dumps(dask_trees._recorder(token)))
     dask_trees._records[token] = [(2.0, 0.5)]
-    recorder = dask_trees._recorder(token)
     recorder.before_training(None)
     dask_trees._records.setdefault(token, []).append((1.0, 0.6))
     assert dask_trees.taken_record(token) == [(1.0, 0.6)]

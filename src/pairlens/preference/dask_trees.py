@@ -242,13 +242,16 @@ class Gradient:
 
 
 def _recorder(token: str) -> Any:
-    """A callback that sends home what a worker recorded, with the trees."""
+    """A callback that sends home what a worker recorded, with the trees.
+
+    It travels by value and would take a copy of `_records` along, so it reaches it through functions of this module,
+    which travel by name.
+    """
     xgboost = require("xgboost", extra="boost", purpose=PURPOSE)
 
     class Recorder(xgboost.callback.TrainingCallback):  # type: ignore[name-defined]
         def before_training(self, model: Any) -> Any:
-            # A worker that outlived an attempt which lost another one holds the rounds of that attempt.
-            _records.pop(token, None)
+            forget_record(token)
             return model
 
         def after_training(self, model: Any) -> Any:
@@ -256,6 +259,11 @@ def _recorder(token: str) -> Any:
             return model
 
     return Recorder()
+
+
+def forget_record(token: str) -> None:
+    """A worker that outlived an attempt which lost another one holds the rounds of that attempt."""
+    _records.pop(token, None)
 
 
 def taken_record(token: str) -> list[tuple[float, float]]:
