@@ -242,8 +242,13 @@ def exact_means(X: Rows) -> NDArray[np.float64]:
     return mean
 
 
-def column_scale(X: Rows, mean: NDArray[np.float64], standardize: bool) -> NDArray[np.float64]:
-    """What columns are divided by: their deviations, or 1 where their scale is kept; constant ones become zero."""
+def column_scale(X: Rows, mean: NDArray[np.float64], standardize: bool | NDArray[np.float64]) -> NDArray[np.float64]:
+    """What columns are divided by: their deviations, 1 where their scale is kept, or what is given.
+
+    Constant columns become zero.
+    """
+    if isinstance(standardize, np.ndarray):
+        return standardize
     deviation = column_deviations(X, mean)
     deviation = np.where(deviation > 1e-10 * np.maximum(np.abs(mean), 1e-300), deviation, np.inf)
     return deviation if standardize else np.where(np.isfinite(deviation), 1.0, np.inf)
@@ -253,8 +258,7 @@ def principal_rows(
     X: Rows,
     mean: NDArray[np.float64],
     *,
-    standardize: bool = True,
-    scale: NDArray[np.float64] | None = None,
+    standardize: bool | NDArray[np.float64] = True,
     at_least: int = LEAST_COORDINATES,
     anchors: NDArray[np.int64] | None = None,
 ) -> RowSpace:
@@ -265,17 +269,15 @@ def principal_rows(
     X : array or CSR matrix of shape (n_samples, n_features)
     mean : array of shape (n_features,)
         Of the columns: :func:`exact_means`.
-    standardize : bool
-        Whether to z-score them; otherwise the columns count with the scale that they have.
-    scale : array of shape (n_features,), optional
-        What the columns are divided by instead; infinite for constant ones.
+    standardize : bool or array of shape (n_features,)
+        Whether to z-score them; otherwise the columns count with the scale that they have. An array holds what they are
+        divided by instead, infinite for constant ones.
     at_least : int
         Number of components that are kept however little of the variance they hold.
     anchors : int array, optional
         Rows that the components must span where not all can: those in pairs.
     """
-    if scale is None:
-        scale = column_scale(X, mean, standardize)
+    scale = column_scale(X, mean, standardize)
     space = row_space(rescaled(X, scale=scale), mean / scale, anchors=anchors)
     values, vectors = symmetric(space.total_scatter())
     values = np.maximum(values, 0.0)

@@ -276,7 +276,7 @@ class Prepared:
             Of a former map of the same rows: kernel features are taken from there.
         """
         raw = RawSpace.of(X, standardize=standardize)
-        space = principal_rows(X, raw.standardiser.mean, scale=raw.standardiser.scale, anchors=known.rows)
+        space = principal_rows(X, raw.standardiser.mean, standardize=raw.standardiser.scale, anchors=known.rows)
         first = FirstStage.of(space.rows, search=search) if space.dim else None
         features = None if former is None or former.learned is None else former.learned.kernel
         rival = Rival.of(raw.standardiser(X), 2, features=features) if kernel and space.dim else None
