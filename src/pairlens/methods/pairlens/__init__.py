@@ -7,11 +7,10 @@ rows alone, so that it can be solved for many sets of pairs.
 """
 
 from pairlens.methods.base import ScaleAware
-from pairlens.methods.pairlens.first_stage import FirstFit, FirstStage
 from pairlens.methods.pairlens.guard import Rival
 from pairlens.methods.pairlens.lens import PairLens
 from pairlens.methods.pairlens.linear import LinearPairLens
-from pairlens.methods.pairlens.problem import PairProblem
+from pairlens.methods.pairlens.problem import FirstFit, FirstStage, PairProblem
 from pairlens.methods.pairlens.second_stage import Diffusion, SecondStage, SecondView
 from pairlens.spectral.rowspace import Standardiser, exact_means, principal_rows
 

@@ -20,9 +20,9 @@ from pairlens.judging.probability import JudgedByHeldOutPairs, in_memory
 from pairlens.methods.base import ScaleAware
 from pairlens.methods.bwdr import WBDR
 from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
-from pairlens.methods.pairlens.first_stage import FirstFit, FirstStage
 from pairlens.methods.pairlens.guard import FEWEST_FOR_GUARD, GUARD_FOLDS, LinearRival, Rival
 from pairlens.methods.pairlens.linear import LARGEST_AUTO
+from pairlens.methods.pairlens.problem import FirstFit, FirstStage
 from pairlens.methods.pairlens.second_stage import SecondStage, SecondView
 from pairlens.spectral.rowspace import Standardiser, check_variation, exact_means, principal_rows
 from pairlens.supervision import Constraints

@@ -15,7 +15,7 @@ from pairlens.exceptions import ConflictWarning
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.judging.probability import JudgedByHeldOutPairs, in_memory
 from pairlens.methods.base import LinearPairTransformer, ScaleAware
-from pairlens.methods.pairlens.first_stage import FEWEST_FOR_FOLDS, FirstStage
+from pairlens.methods.pairlens.problem import FEWEST_FOR_FOLDS, FirstStage
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import LEAST_COORDINATES, RowSpace, exact_means, principal_rows
 from pairlens.supervision import Constraints, Triplets

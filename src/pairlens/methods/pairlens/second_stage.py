@@ -22,8 +22,7 @@ from pairlens.engines import (
 )
 from pairlens.graphs.nearest import near_graph, nearest_among
 from pairlens.kernels.features import KernelFeatures, kernel_features
-from pairlens.methods.pairlens.first_stage import N_NEIGHBORS, SPREAD
-from pairlens.methods.pairlens.problem import PairProblem
+from pairlens.methods.pairlens.problem import N_NEIGHBORS, SPREAD, PairProblem
 from pairlens.spectral.eigen import fix_signs, symmetric
 from pairlens.supervision import Constraints
 
