@@ -363,6 +363,55 @@ def test_a_new_fit_morphs_in_and_the_map_can_be_used(studio, table, enter):
     assert page.inner_text("[data-testid=count]") == "3"
 
 
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+TOUCHED = """() => [...document.querySelectorAll("button, input, dialog a")].filter((element) => element.checkVisibility())
+    .map((element) => [element.outerHTML, element.getBoundingClientRect().height]).filter(([, height]) => height < 44)"""
+
+
+def test_on_a_phone_every_group_and_button_is_in_reach(studio, table, enter):
+    """Many groups: none is cut, all are behind one button, by touch and by keys, and it keeps the focus."""
+    seen = enter(link(studio(table)), **PHONE)
+    page = seen.page
+    # Nothing is a group before the first answer.
+    assert page.locator("[data-group]").count() == 0
+    assert page.locator("[data-undo]").is_hidden()
+    seen.click("different")
+    seen.wait_count(1)
+    groups = [
+        {
+            "number": 2 * k,
+            "shown": k + 1,
+            "name": "a rather long name" if k == 3 else "",
+            "rows": [k],
+            "confidence": [1],
+        }
+        for k in range(30)
+    ]
+    page.route("**/api/groups", lambda route: route.fulfill(json=groups))
+    page.reload()
+    page.get_by_role("button", name="Show all 30 groups").wait_for()
+    legend = """() => { const list = document.querySelector(".legend");
+        return [list.querySelectorAll("[data-group]").length, list.scrollHeight <= list.clientHeight]; }"""
+    assert page.evaluate(legend) == [12, True]
+    page.get_by_role("button", name="Show all 30 groups").tap()
+    assert page.evaluate(legend) == [30, True]
+    page.get_by_role("button", name="Show fewer").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate(legend) == [12, True]
+    assert page.evaluate("() => document.activeElement.textContent") == "Show all 30 groups"
+    page.locator("[data-group]").nth(11).tap()
+    page.get_by_label("Name of group 12 (1 row)").wait_for()
+    assert page.evaluate(TOUCHED) == []
+    page.keyboard.press("Escape")
+    assert page.evaluate(TOUCHED) == []
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 390
+
+    page.wait_for_timeout(300)
+    page.locator("[data-undo]").tap()
+    seen.wait_count(0)
+    page.locator("[data-undo]").wait_for(state="hidden")
+
+
 @pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}])
 def test_no_serious_fault_for_those_who_do_not_see_or_use_a_mouse(studio, table, enter, options):
     script = TOOLS / "axe-core" / "axe.min.js"

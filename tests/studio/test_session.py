@@ -177,7 +177,7 @@ def test_names_flags_and_groups(person):
     doubts = person.get("doubts")
     assert [doubt["answer"]["id"] for doubt in doubts if doubt["kind"] == "flagged"] == [newest["id"]]
     lines = list(csv.DictReader(io.StringIO(person.client.get("/api/export/groups.csv").text)))
-    assert {line["name"] for line in lines if line["group"] == str(group["number"] + 1)} == {"'" + name}
+    assert {line["name"] for line in lines if line["group"] == str(group["shown"])} == {"'" + name}
 
 
 def test_exports_are_what_the_command_line_reads(studio, table, tmp_path):

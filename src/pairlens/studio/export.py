@@ -72,7 +72,7 @@ def answers_jsonl(answers: Sequence[Answer], ids: Sequence[str]) -> str:
 def groups_csv(groups: Sequence[dict[str, Any]], ids: Sequence[str]) -> str:
     """The placed rows with their groups."""
     lines = (
-        (ids[row], group["number"] + 1, group["name"], confidence)
+        (ids[row], group["shown"], group["name"], confidence)
         for group in groups
         for row, confidence in zip(group["rows"], group["confidence"])
     )
@@ -81,7 +81,7 @@ def groups_csv(groups: Sequence[dict[str, Any]], ids: Sequence[str]) -> str:
 
 def map_csv(points: Any, groups: Sequence[dict[str, Any]], ids: Sequence[str]) -> str:
     """The places of all rows, with their groups where they have one."""
-    where = {row: (group["number"] + 1, group["name"]) for group in groups for row in group["rows"]}
+    where = {row: (group["shown"], group["name"]) for group in groups for row in group["rows"]}
     places = np.asarray(points).tolist()
     lines = ((ids[k], f"{x:.6g}", f"{y:.6g}", *where.get(k, ("", ""))) for k, (x, y) in enumerate(places))
     return table_csv(("id", "x", "y", "group", "name"), lines)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pairlens.asking import Asker, PreferenceAsker, Question
 from pairlens.studio.mapping import MapKeeper, MapState
 from pairlens.studio.maps import MapJob, by_lens
+from pairlens.studio.numbering import GroupNumbers
 from pairlens.studio.replay import Answer, History
 from pairlens.studio.results import Snapshot
 from pairlens.studio.rows import Rows
-from pairlens.studio.store import Event, Store
+from pairlens.studio.store import Event, Store, StoreError
 from pairlens.studio.worker import Worker
 
 __all__ = ["KINDS", "BadRequestError", "Session", "Settings"]
@@ -90,6 +92,14 @@ class Session:
         self._maps = MapKeeper(mapping, self._later, self._drawn)
         self._fitting: Future[Any] | None = None
         self._n_changes, self._n_views = 0, 0
+        self._caught_up = False
+        where = {name: row for row, name in enumerate(rows.ids)}
+        self._numbers = GroupNumbers(
+            {
+                int(number): [where[name] for name in names if name in where]
+                for number, names in store.meta().get("groups", {}).items()
+            }
+        )
         self._closed = False
 
     # Beginning and end
@@ -122,6 +132,7 @@ class Session:
                 asker.tell(question, answer.answer)
         self._asker = asker
         self._pump()
+        self._catch_up()
         self._tell("ready", self.status())
 
     def close(self) -> None:
@@ -177,12 +188,16 @@ class Session:
         return sorted(pending, key=lambda open: first.index(open.id) if open.id in first else len(first))
 
     def _shown(self, question: Question) -> dict[str, Any]:
+        where = {row: group for group in self._groups() for row in group["rows"]} if question.groups else {}
+        # By the rows: of an old question the groups may have gone on under other numbers.
+        shown = [where.get(row) for row in question.rows[1 : 1 + len(question.groups)]]
         return {
             "id": question.id,
             "kind": question.kind,
             "answers": list(question.answers),
             "rows": [self.rows.shown(row) for row in question.rows],
-            "names": [self.group_name(number) for number in question.groups],
+            "names": [group["name"] if group else "" for group in shown],
+            "numbers": [group["shown"] if group else 0 for group in shown],
             "raw": question.to_dict(),
         }
 
@@ -337,7 +352,12 @@ class Session:
         self._asker.adopt(future.result())
         self._n_views += 1
         self._pump()
+        self._catch_up()
         self._tell("groups", {})
+
+    def _catch_up(self) -> None:
+        """Note the moment from which on the groups are those of all answers of an earlier run."""
+        self._caught_up = self._caught_up or self._asker.fit_job() is None
 
     @property
     def n_answers(self) -> int:
@@ -409,9 +429,7 @@ class Session:
 
     def snapshot(self) -> Snapshot:
         """The rows and what is known of them now."""
-        groups = {
-            row: group["name"] or f"group {group['number'] + 1}" for group in self.groups() for row in group["rows"]
-        }
+        groups = {row: group["name"] or f"group {group['shown']}" for group in self.groups() for row in group["rows"]}
         return Snapshot(
             self.rows.X,
             self.rows.features,
@@ -425,17 +443,38 @@ class Session:
         )
 
     def groups(self) -> list[dict[str, Any]]:
-        """The groups so far, with their rows."""
+        """The groups so far, with their rows.
+
+        There are none before the first answer, nor while old answers are taken in, when groups come and go.
+        """
+        return self._groups() if self._caught_up and self.n_answers else []
+
+    def _groups(self) -> list[dict[str, Any]]:
         if self._asker is None or not hasattr(self._asker, "groups_"):
             return []
-        confidence = self._asker.confidence_
+        groups = {number: members for number, members in self._asker.groups_.items() if members}
+        shown, confidence = self._numbered(groups), self._asker.confidence_
         return [
             {
                 "number": int(number),
+                "shown": shown[number],
                 "name": self.group_name(number),
-                "rows": [int(row) for row in members],
-                "confidence": [round(float(confidence.get(row, 1.0)), 3) for row in members],
+                "rows": [int(row) for row in groups[number]],
+                "confidence": [round(float(confidence.get(row, 1.0)), 3) for row in groups[number]],
             }
-            for number, members in self._asker.groups_.items()
-            if members
+            for number in sorted(groups, key=shown.__getitem__)
         ]
+
+    def _numbered(self, groups: Mapping[int, Sequence[int]]) -> dict[int, int]:
+        """The number that people see on each group; they are stored, so that they outlive the studio."""
+        if not self._caught_up:
+            return GroupNumbers(self._numbers.known).look(groups)
+        before = list(self._numbers.known)
+        shown = self._numbers.look(groups)
+        known = self._numbers.known
+        if list(known) != before:
+            names = {str(number): [self.rows.ids[row] for row in rows] for number, rows in known.items()}
+            # The answers say what is wrong with the disk; a number is not worth a page without groups.
+            with suppress(StoreError):
+                self.store.set_meta({"groups": names})
+        return shown

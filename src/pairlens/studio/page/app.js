@@ -39,7 +39,7 @@ export class Studio {
     this.shownOnce = false;
     this.keys = new Keys(kept(KEYS) ?? {});
     const scale = state.table.line;
-    this.question = new QuestionView(byId("question"), { keys: this.keys, scale, answer: (answer) => this.answer(answer) });
+    this.question = new QuestionView(byId("question"), { keys: this.keys, scale, answer: (answer) => this.answer(answer), undo: () => this.undo() });
     this.map = new MapView(byId("map"), {
       describe: async (row) => {
         const [shown] = await get(`rows?rows=${row}`).catch(() => [null]);
@@ -47,6 +47,7 @@ export class Studio {
         return this.thumbnail(shown);
       },
       selected: (rows) => this.panels.selection(rows),
+      rename: (group) => this.panels.rename(group),
     });
     this.strip = new Strip(byId("strip"), {
       change: (past, answer) => this.outbox.put("change", { id: newId(), target: past.id, answer }),
@@ -70,11 +71,6 @@ export class Studio {
     byId("menu").replaceChildren(...this.panels.menu());
     document.title = `${state.table.source} · pairlens studio`;
     document.addEventListener("keydown", (event) => this.key(event));
-    this.map.legend.addEventListener("click", (event) => {
-      const button = event.target instanceof Element ? event.target.closest("[data-group]") : null;
-      const group = this.map.groups.find((each) => String(each.number) === button?.getAttribute("data-group"));
-      if (group) this.panels.rename(group);
-    });
     this.strip.show(this.recent);
     this.tell(this.status);
     listen({
@@ -154,7 +150,7 @@ export class Studio {
     return h(
       "p",
       { class: "welcome" },
-      "No answer yet: the map shows the rows as they are. Answer by the buttons or the keys on them; Backspace takes an answer back. ",
+      h("span", {}, "No answer yet: the map shows the rows as they are. Press a button, or its key. Undo takes an answer back."),
       h("button", { type: "button", class: "quiet outlined", onclick: () => this.practise() }, "Practise first"),
     );
   }
@@ -171,14 +167,15 @@ export class Studio {
     const rows = await get(`rows?rows=${pairs.flat().join(",")}`);
     const kind = this.state.question === "prefer" ? "prefer" : "same";
     const answers = kind === "prefer" ? ["left", "right", "equal", "unsure"] : ["same", "different", "unsure"];
-    this.practice = pairs.map((_, k) => ({ id: `practice-${k + 1}`, kind, answers, rows: rows.slice(2 * k, 2 * k + 2), names: [], raw: {} }));
+    this.practice = pairs.map((_, k) => ({ id: `practice-${k + 1}`, kind, answers, rows: rows.slice(2 * k, 2 * k + 2), names: [], numbers: [], raw: {} }));
     this.showPractice();
   }
 
   showPractice() {
     const left = this.practice.length;
+    this.offerUndo();
     const stop = h("button", { type: "button", class: "quiet outlined", onclick: () => this.endPractice() }, "Stop practising");
-    this.question.show(this.practice[0], h("p", { class: "welcome" }, `Practice, ${counted(left, "question")} left: nothing is stored. `, stop));
+    this.question.show(this.practice[0], h("p", { class: "welcome" }, h("span", {}, `Practice, ${counted(left, "question")} left: nothing is stored.`), stop));
   }
 
   /** @param {Question} question */
@@ -190,8 +187,14 @@ export class Studio {
 
   endPractice() {
     this.practice = [];
+    this.offerUndo();
     this.panels.toast("From here on, answers count.");
     this.display();
+  }
+
+  /** There is a button for it as soon as there is something to undo. */
+  offerUndo() {
+    this.question.undo?.toggleAttribute("hidden", this.practice.length > 0 || !(this.recent.length || this.outbox?.length));
   }
 
   undo() {
@@ -238,6 +241,7 @@ export class Studio {
     if (map.error) words = `The map could not be made anew (${map.error}). ${map.points ? "This is the last one; all" : "All"} answers are safe.`;
     this.map.words.textContent = words;
     this.map.words.classList.toggle("trouble", Boolean(map.error));
+    this.offerUndo();
     this.strip.progress(this.outbox?.length ? `${counted(this.outbox.length, "answer")} on the way` : "");
     if (map.version !== this.shownMap && map.points) this.loadMap(map.version);
   }

@@ -15,12 +15,31 @@ export const PALETTE = [
   [90, 130, 90],
 ];
 
-/** @param {number} k place of a group in the list @returns {[number, number, number]} */
-export function colourOf(k) {
-  return PALETTE[k % PALETTE.length];
-}
+/** Gives each group a colour that stays with its number, whichever groups come and go. */
+export class Colours {
+  constructor() {
+    /** @type {Map<number, number>} */
+    this.given = new Map();
+  }
 
-/** @param {number} k */
-export function cssColour(k) {
-  return `rgb(${colourOf(k).join(" ")})`;
+  /**
+   * Find colours for new groups: that of the number, or one that fewer groups have.
+   * @param {number[]} numbers of all groups that are shown
+   */
+  give(numbers) {
+    const uses = PALETTE.map((_, k) => numbers.filter((number) => this.given.get(number) === k).length);
+    for (const number of numbers) {
+      if (this.given.has(number)) continue;
+      const own = (number - 1) % PALETTE.length;
+      const fewest = Math.min(...uses);
+      const chosen = uses[own] === fewest ? own : uses.indexOf(fewest);
+      this.given.set(number, chosen);
+      uses[chosen] += 1;
+    }
+  }
+
+  /** @param {number} number of a group that has one @returns {[number, number, number]} */
+  of(number) {
+    return PALETTE[this.given.get(number) ?? 0];
+  }
 }

@@ -1,12 +1,13 @@
 // @ts-check
 /** The map of all rows: pan, zoom, point at, draw round, and the way from one fit to the next. */
 
-import { colourOf } from "./colours.js";
+import { Colours } from "./colours.js";
 import { append, counted, h } from "./dom.js";
 import { Grid } from "./grid.js";
+import { Legend } from "./legend.js";
 import { makeScatter } from "./scatter.js";
 
-/** @typedef {{number: number, name: string, rows: number[], confidence: number[]}} Group */
+/** @typedef {import("./legend.js").Group} Group */
 
 const MORPH = 400;
 const FLASH = 1600;
@@ -26,8 +27,9 @@ export class MapView {
    * @param {object} options
    * @param {(row: number) => Promise<HTMLElement | null>} options.describe
    * @param {(rows: number[]) => void} options.selected
+   * @param {(group: Group) => void} options.rename
    */
-  constructor(root, { describe, selected }) {
+  constructor(root, { describe, selected, rename }) {
     this.root = root;
     this.describe = describe;
     this.selected = selected;
@@ -36,7 +38,8 @@ export class MapView {
     this.tip = h("div", { class: "tip", hidden: true, role: "status" });
     this.words = h("p", { class: "map-words", role: "status" }, "The map is being made …");
     this.note = h("p", { class: "map-note" });
-    this.legend = h("div", { class: "legend" });
+    this.colours = new Colours();
+    this.legend = new Legend(this.colours, rename);
     this.lasso = h("button", { type: "button", class: "quiet", "aria-pressed": "false", title: "Draw round rows" }, "Select");
     const whole = h("button", { type: "button", class: "quiet", title: "Show all rows" }, "Whole map");
     root.replaceChildren();
@@ -44,7 +47,7 @@ export class MapView {
       h("div", { class: "map-head" }, h("h2", {}, "Map"), this.words, h("div", { class: "map-tools" }, this.lasso, whole)),
       h("div", { class: "map-frame" }, this.canvas, this.marks, this.tip),
       this.note,
-      this.legend,
+      this.legend.root,
     ]);
     this.scatter = makeScatter(this.canvas);
     /** @type {Float32Array} */
@@ -106,13 +109,9 @@ export class MapView {
   /** @param {Group[]} groups */
   colour(groups) {
     this.groups = groups;
+    this.colours.give(groups.map((group) => group.shown));
     this.paint();
-    const items = groups.map((group, k) => {
-      const dot = h("span", { class: "dot" });
-      dot.style.background = `rgb(${colourOf(k).join(" ")})`;
-      return h("button", { type: "button", class: "group", "data-group": group.number, title: "Rename this group" }, dot, group.name || `Group ${group.number + 1}`, h("small", {}, ` ${group.rows.length}`));
-    });
-    this.legend.replaceChildren(...items);
+    this.legend.show(groups);
   }
 
   /** Colours and sizes of all points. */
@@ -126,8 +125,8 @@ export class MapView {
       colours.set(grey, 4 * k);
       sizes[k] = small;
     }
-    this.groups.forEach((group, k) => {
-      const [r, g, b] = colourOf(k);
+    this.groups.forEach((group) => {
+      const [r, g, b] = this.colours.of(group.shown);
       group.rows.forEach((row, m) => {
         if (row >= n) return;
         colours.set([r, g, b, 255 * (0.55 + 0.45 * group.confidence[m])], 4 * row);

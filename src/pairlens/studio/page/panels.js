@@ -4,6 +4,7 @@
 import { ApiError, get, newId, post } from "./api.js";
 import { byId, counted, h } from "./dom.js";
 import { DEFAULT_KEYS, keyLabel, keyName } from "./keys.js";
+import { groupName } from "./legend.js";
 import { progressContent } from "./progress.js";
 import { Review } from "./review.js";
 
@@ -168,7 +169,7 @@ export class Panels {
   /** @param {import("./map.js").Group} group */
   rename(group) {
     const input = /** @type {HTMLInputElement} */ (h("input", { type: "text", maxlength: "80", id: "group-name", value: group.name, autocomplete: "off" }));
-    const form = h("form", {}, h("label", { for: "group-name" }, `Name of group ${group.number + 1} (${counted(group.rows.length, "row")})`), input, h("button", { type: "submit", class: "main" }, "Save"));
+    const form = h("form", {}, h("label", { for: "group-name" }, `Name of group ${group.shown} (${counted(group.rows.length, "row")})`), input, h("button", { type: "submit", class: "main" }, "Save"));
     const dialog = this.dialog("Name a group", form);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -181,7 +182,7 @@ export class Panels {
   /** What was drawn round on the map. @param {number[]} rows */
   async selection(rows) {
     if (!rows.length) return this.toast("No row lies in there.");
-    const of = new Map(this.studio.map.groups.flatMap((group) => group.rows.map((row) => [row, group.name || `Group ${group.number + 1}`])));
+    const of = new Map(this.studio.map.groups.flatMap((group) => group.rows.map((row) => [row, groupName(group)])));
     /** @type {Map<string, number>} */
     const tally = new Map();
     for (const row of rows) tally.set(of.get(row) ?? "without a group", (tally.get(of.get(row) ?? "without a group") ?? 0) + 1);

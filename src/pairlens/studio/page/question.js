@@ -13,7 +13,8 @@ import { comparison, pictureParts, scrollTogether } from "./rowview.js";
  * @property {"same"|"place"|"prefer"} kind
  * @property {string[]} answers
  * @property {Row[]} rows
- * @property {string[]} names
+ * @property {string[]} names of the groups on a placement screen
+ * @property {number[]} numbers of these groups; 0 for one that is no longer there
  * @property {Record<string, any>} raw
  */
 
@@ -42,8 +43,9 @@ export class QuestionView {
    * @param {Keys} options.keys
    * @param {LineScale} [options.scale]
    * @param {(answer: string) => void} options.answer
+   * @param {() => void} [options.undo] without it, nothing can be undone here
    */
-  constructor(root, { keys, scale, answer }) {
+  constructor(root, { keys, scale, answer, undo }) {
     this.root = root;
     this.keys = keys;
     this.scale = scale;
@@ -51,6 +53,7 @@ export class QuestionView {
     /** @type {Question | null} */
     this.question = null;
     this.since = 0;
+    this.undo = undo ? h("button", { type: "button", class: "quiet outlined", "data-undo": true, hidden: true, onclick: undo }, "Undo ", this.hint("undo")) : null;
   }
 
   /** Milliseconds for which the question has been there. */
@@ -67,7 +70,7 @@ export class QuestionView {
     this.root.dataset.question = question.id;
     this.root.dataset.kind = question.kind;
     this.root.replaceChildren();
-    append(this.root, [note, h("h2", {}, TITLES[question.kind])]);
+    append(this.root, [note, this.head(TITLES[question.kind])]);
     append(this.root, question.kind === "place" ? this.placement(question) : this.pair(question));
     scrollTogether(this.root);
     if (focused) this.root.focus({ preventScroll: true });
@@ -79,8 +82,20 @@ export class QuestionView {
     this.question = null;
     delete this.root.dataset.question;
     delete this.root.dataset.kind;
-    this.root.replaceChildren(h("h2", {}, title), ...words.map((word) => (typeof word === "string" ? h("p", { class: "lead" }, word) : word)));
+    this.root.replaceChildren(this.head(title), ...words.map((word) => (typeof word === "string" ? h("p", { class: "lead" }, word) : word)));
     say(title);
+  }
+
+  /** @param {string} title */
+  head(title) {
+    this.undo?.querySelector("kbd")?.replaceWith(this.hint("undo"));
+    return h("div", { class: "ask-head" }, h("h2", {}, title), this.undo);
+  }
+
+  /** The key of an action, for those who look. @param {import("./keys.js").Action} action */
+  hint(action) {
+    const label = this.keys.label(action);
+    return h("kbd", { "aria-hidden": "true", hidden: !label }, label);
   }
 
   /** @param {Question} question */
@@ -108,7 +123,7 @@ export class QuestionView {
     const [subject, ...groups] = question.rows;
     const cards = groups.map((row, k) => {
       const slot = String(k + 1);
-      const name = question.names[k] || `Group ${(question.raw.groups?.[k] ?? k) + 1}`;
+      const name = question.names[k] || (question.numbers[k] ? `Group ${question.numbers[k]}` : "With this one");
       return h(
         "article",
         { class: "card", "data-row": row.row, "aria-label": `${name}, for example ${row.id}` },
