@@ -18,6 +18,14 @@ def warn_user(message: str, category: type[Warning]) -> None:
     warnings.warn(message, category, stacklevel=level + 1)
 
 
+def warn_fewer(method: object, found: int, wanted: int, why: str) -> None:
+    """Say that a view has fewer directions than were asked for."""
+    warn_user(
+        f"{type(method).__name__} found {found} usable directions of the n_components={wanted} asked for: {why}.",
+        SupervisionWarning,
+    )
+
+
 def warn_fallback(method: object, why: str) -> None:
     """Say that a method had too little supervision and did PCA instead."""
     warn_user(

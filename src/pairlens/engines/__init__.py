@@ -6,7 +6,7 @@ here, and from the latter two what is particular to these.
 """
 
 from pairlens.engines.config import Settings, config_context, settings
-from pairlens.engines.conversion import checked_rows, collected, engine_rows, is_dask
+from pairlens.engines.conversion import checked_rows, collected, engine_rows, is_dask, is_tensor
 from pairlens.engines.interface import (
     along,
     centred_product,
@@ -111,6 +111,7 @@ __all__ = [
     "group_means",
     "group_scatter",
     "is_dask",
+    "is_tensor",
     "kernel_matrix",
     "kernel_product",
     "listed_pairs",

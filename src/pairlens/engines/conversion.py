@@ -63,7 +63,7 @@ def engine_rows(X: Any, *, fitting: bool) -> EngineRows | None:
     fitting : bool
         Whether the number of rows must be known and a bad value is an error now; otherwise both may wait.
     """
-    if _package(X) == "torch":
+    if is_tensor(X):
         from pairlens.engines.torch import TensorRows
 
         return TensorRows.of(X)
@@ -76,6 +76,11 @@ def engine_rows(X: Any, *, fitting: bool) -> EngineRows | None:
 
 def _package(X: Any) -> str:
     return type(X).__module__.partition(".")[0]
+
+
+def is_tensor(X: Any) -> bool:
+    """Whether X is a torch tensor; does not import torch."""
+    return _package(X) == "torch"
 
 
 def is_dask(X: Any) -> bool:

@@ -40,18 +40,16 @@ from pairlens.engines import (
     row_blocks,
     take_rows,
 )
+from pairlens.graphs.index import WANTED_RECALL, Float32
 from pairlens.kernels.features import KernelFeatures, kernel_features
 from pairlens.kernels.nullspace import feature_null_space, linked_sample
 
-Float32 = NDArray[np.float32]
 Found = tuple[Index, Index, Float32]
 
 CELL_ROWS = 1024
 """Rows of a cell, on average."""
-WANTED_RECALL = 0.96
-"""Share of the true neighbours that the cells looked at are to hold, in a sample."""
 RECALL_SAMPLE = 256
-"""Points of that sample."""
+"""Points of the sample in which recall is measured."""
 MOST_PROBED = 64
 """Cells a row looks into at most."""
 RANK = 256

@@ -24,7 +24,8 @@ from pairlens.io._numpy_files import (
     numeric_matrix,
     table_among,
 )
-from pairlens.tables.cells import MISSING_WORDS, are_plain_numbers, distinct_names
+from pairlens.tables.cells import MISSING_WORDS, are_plain_numbers, distinct_names, is_text
+from pairlens.tables.columns import LARGEST
 from pairlens.tables.roles import Role, role_of
 
 FORMATS = {
@@ -35,8 +36,6 @@ FORMATS = {
     ".npy": "npy",
     ".npz": "npz",
 }
-LARGEST = 1e150
-"""Values whose squares, summed over a table, stay within the range of float64."""
 MOST_WORDS = 100
 """Different words in a column beyond which it is no category, but a name or a text."""
 SHOWN = 5
@@ -255,7 +254,7 @@ def _from_frame(
         values = None if name == UNNAMED else numeric_column(column, name, path.name)
         if values is not None and not np.isnan(values).all():
             numbers[name] = values
-        elif values is None and one_hot and name != UNNAMED and _is_words(column):
+        elif values is None and one_hot and name != UNNAMED and is_text(column):
             words[name] = column.astype(object).where(column.notna(), "").astype(str).astype(object)
             _check_words(words[name], name, path.name)
         else:
@@ -282,17 +281,6 @@ def _asked(column: Any) -> NDArray[Any]:
     if values.dtype.kind in "biufmM":
         return values
     return np.array([None if missing else value for value, missing in zip(values, column.isna())], dtype=object)
-
-
-def _is_words(column: Any) -> bool:
-    import pandas
-
-    types = pandas.api.types
-    return bool(
-        types.is_string_dtype(column)
-        or types.is_object_dtype(column)
-        or isinstance(column.dtype, pandas.CategoricalDtype)
-    )
 
 
 def _check_words(column: Any, name: str, source: str) -> None:

@@ -177,6 +177,10 @@ class LinearView(PairView):
 
     components_: NDArray[Any]
 
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
     def get_mahalanobis_matrix(self) -> NDArray[Any]:
         r"""The matrix :math:`M = L' L` of the metric.
 

@@ -25,7 +25,7 @@ from pairlens._sklearn import (
     check_is_fitted,
     fit_context,
 )
-from pairlens._warnings import warn_fallback, warn_user
+from pairlens._warnings import warn_fallback, warn_fewer
 from pairlens.engines import (
     IntArray,
     Placement,
@@ -38,7 +38,6 @@ from pairlens.engines import (
     rows_to_learn_from,
     threads_for,
 )
-from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import pair_auc
 from pairlens.judging.probability import PairProbabilities
 from pairlens.judging.views import LinearView, PairView
@@ -263,11 +262,7 @@ class SpectralPairTransformer(PairProbabilities, PairTransformer):
                     raise FloatingPointError
                 warn_fallback(self, "the given pairs single out no direction")
         if directions.shape[1] < self._n_wanted:
-            warn_user(
-                f"{type(self).__name__} found {directions.shape[1]} usable directions of the "
-                f"n_components={self._n_wanted} asked for: the rows and pairs given determine no more.",
-                SupervisionWarning,
-            )
+            warn_fewer(self, directions.shape[1], self._n_wanted, "the rows and pairs given determine no more")
         self.eigenvalues_ = values
         self._keep(space, directions, rows)
 
@@ -291,7 +286,8 @@ class SpectralPairTransformer(PairProbabilities, PairTransformer):
         return int(self.components_.shape[0])
 
     def _check_n_components(self, X: Rows) -> None:
-        if self.n_components > X.shape[1]:
+        # Methods that find the number take "auto".
+        if self.n_components != "auto" and self.n_components > X.shape[1]:
             raise ValueError(f"n_components={self.n_components} must be at most the number of features, {X.shape[1]}.")
 
 

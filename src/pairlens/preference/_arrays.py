@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-
-def is_tensor(array: Any) -> bool:
-    """Whether it is a torch tensor; does not import torch."""
-    return type(array).__module__.partition(".")[0] == "torch"
+from pairlens.engines import is_tensor
 
 
 def namespace(array: Any) -> ModuleType:

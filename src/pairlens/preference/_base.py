@@ -20,7 +20,7 @@ from pairlens._sklearn import (
     check_is_fitted,
     fit_context,
 )
-from pairlens._warnings import warn_user
+from pairlens._warnings import warn_fewer, warn_user
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging.views import PairView
@@ -31,8 +31,6 @@ from pairlens.spectral.eigen import generalized
 from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, check_variation, row_space
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences
-
-DTYPES = [np.float64, np.float32]
 
 C_PATH = (0.001, 0.01, 0.1, 1.0)
 """Values of C that C="cv" tries, in this order: each starts from the solution before it."""
@@ -238,11 +236,7 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         _, directions = generalized(space.covariance(), np.eye(space.dim), self.n_components)
         check_variation(directions.shape[1])
         if directions.shape[1] < self.n_components:
-            warn_user(
-                f"{type(self).__name__} found {directions.shape[1]} usable directions of the "
-                f"n_components={self.n_components} asked for: the rows of X span no more.",
-                SupervisionWarning,
-            )
+            warn_fewer(self, directions.shape[1], self.n_components, "the rows of X span no more")
         return space, directions.T
 
     def _warn_no_preferences(self) -> None:

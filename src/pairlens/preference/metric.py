@@ -222,10 +222,6 @@ class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         check_is_fitted(self)
         return project(self._read(X, fitting=False), self.mean_, self.components_)
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True

@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, project
+from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, is_tensor, project
 from pairlens.engines.torch import TensorRows
 from pairlens.judging.views import LinearView
-from pairlens.preference._arrays import as_numpy, is_tensor, like
+from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference._base import C_PATH, MarginTransformer
 from pairlens.preference.linear import LinearProblem, Solution, solve_admm, solve_lbfgs, starting_map
 from pairlens.preference.objective import Objective
@@ -277,10 +277,6 @@ class WSDR(LinearView, MarginTransformer):
         check_is_fitted(self)
         rows = self._read(X, fitting=False)
         return project(rows, self.mean_, self.components_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

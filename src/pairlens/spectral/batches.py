@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import FloatArray, Moments
-from pairlens.spectral.eigen import range_basis
+from pairlens.spectral.eigen import Matrix, range_basis
 from pairlens.spectral.rowspace import EXACT_LIMIT, GRAM_TOLERANCE, Basis, RowSpace, columns_basis
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from pairlens.engines import IntArray, group_means, group_scatter, pair_scatter
 from pairlens.spectral.batches import ScatterSum, SummedSpace
+from pairlens.spectral.eigen import Matrix
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Constraints
-
-Matrix = NDArray[np.float64]
 
 
 def unsupervised(space: RowSpace) -> tuple[Matrix, Matrix]:

@@ -15,6 +15,9 @@ from pairlens.supervision._tables import Table
 ANSWER_KINDS = ("must-link", "cannot-link", "prefer")
 """The kinds of answers about two rows: they belong together, they do not, the first is better than the second."""
 
+ENDS = ("a", "b")
+"""What the columns of the two rows are called."""
+
 KIND_COLUMNS = ("kind", "link")
 """What the column of the kinds may be called."""
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens._atomic import atomic_path
 from pairlens.exceptions import AnswerError
 from pairlens.supervision._conflicts import OnConflict
-from pairlens.supervision._entries import ANSWER_KINDS, KIND_COLUMNS, read_kinds, read_rows, read_weights
+from pairlens.supervision._entries import ANSWER_KINDS, ENDS, KIND_COLUMNS, read_kinds, read_rows, read_weights
 from pairlens.supervision._pairs import IntArray
 from pairlens.supervision._tables import Table, file_format, read_file, write_file
 from pairlens.supervision.constraints import Constraints
@@ -33,7 +33,6 @@ from pairlens.supervision.preferences import Preferences
 
 __all__ = ["ANSWER_KINDS", "AnswerFile", "Answers", "file_format", "read_answers", "write_answers"]
 
-ENDS = ("a", "b")
 WEIGHT = "weight"
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._warnings import warn_user
+from pairlens.engines import is_tensor
 from pairlens.exceptions import ApproximationWarning
 from pairlens.supervision._answer_set import AnswerSet
 from pairlens.supervision.constraints import Constraints
@@ -97,7 +98,7 @@ def _from_labels(y: Any, n_samples: int) -> Constraints:
 
 def _in_memory(y: Any) -> ArrayLike:
     """Labels as an array: those of a tensor or of a dask array or series are few enough for that."""
-    if type(y).__module__.partition(".")[0] == "torch":
+    if is_tensor(y):
         return y.detach().cpu().numpy()
     return np.asarray(y.compute()) if hasattr(y, "dask") else y
 

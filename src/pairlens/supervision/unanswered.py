@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._text import delimiter_of
 from pairlens.exceptions import AnswerError
-from pairlens.supervision._entries import IdIndex, read_rows
+from pairlens.supervision._entries import ENDS, IdIndex, read_rows
 from pairlens.supervision._pairs import IntArray
 from pairlens.supervision._tables import Table, file_format
 
-ENDS = ("a", "b")
 BLOCK = 10_000
 
 

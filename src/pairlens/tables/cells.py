@@ -74,7 +74,7 @@ MONTHS = {name: i + 1 for i, name in enumerate(NAMES_OF_MONTHS)}
 def is_missing(column: Any) -> NDArray[np.bool_]:
     """Which cells of a Series are missing: null values, and words such as "NA" or "?"."""
     missing = column.isna().to_numpy(dtype=bool)
-    if _is_text(column):
+    if is_text(column):
         codes, values = _distinct(column)
         absent = np.array([_text(value) in MISSING_WORDS for value in values], dtype=bool)
         missing = missing | (np.append(absent, True)[codes])
@@ -98,7 +98,7 @@ def read_numbers(column: Any, decimal_comma: bool | None = None) -> NDArray[np.f
         raise ValueError(f"the column {column.name!r} holds complex numbers; give their real and imaginary parts")
     if types.is_bool_dtype(column) or types.is_numeric_dtype(column):
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
-    if not _is_text(column):
+    if not is_text(column):
         return np.full(len(column), np.nan)
     codes, values = _distinct(column)
     cells = [_bare_number(_text(value)) for value in values]
@@ -110,7 +110,7 @@ def read_numbers(column: Any, decimal_comma: bool | None = None) -> NDArray[np.f
 
 def has_decimal_comma(column: Any) -> bool:
     """Whether some cell of a column of text can only be read with a decimal comma."""
-    if not _is_text(column):
+    if not is_text(column):
         return False
     return any(SURELY_COMMA.fullmatch(_bare_number(_text(value))) for value in _distinct(column)[1])
 
@@ -178,7 +178,7 @@ def read_dates(column: Any, day_first: bool | None = None) -> Dates:
         values = plain.to_numpy().astype("datetime64[s]")
         present = values[~np.isnat(values)]
         return Dates(values, bool(day_first), bool((present != present.astype("datetime64[D]")).any()))
-    if not _is_text(column):
+    if not is_text(column):
         return Dates(np.full(len(column), np.datetime64("NaT"), dtype="datetime64[s]"), bool(day_first), False)
     codes, values = _distinct(column)
     cells = pandas.Series([_text(value) for value in values], dtype=object)
@@ -232,7 +232,8 @@ def read_words(column: Any) -> NDArray[np.object_]:
     return listed[codes]
 
 
-def _is_text(column: Any) -> bool:
+def is_text(column: Any) -> bool:
+    """Whether a column of a data frame may hold words: text, objects or categories."""
     pandas = require("pandas", extra="io", purpose="reading tables")
     types = pandas.api.types
     return bool(

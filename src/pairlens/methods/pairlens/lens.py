@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
-from pairlens._warnings import warn_user
+from pairlens._warnings import warn_fewer
 from pairlens.engines import Placement, Rows, along, evenly_spaced, map_rows, rows_in_memory
-from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES, searches_approximately
 from pairlens.judging import HeldOutDistances, PairFolds
 from pairlens.judging.held_out import measured_distances
@@ -153,11 +152,7 @@ class PairLens(JudgedByHeldOutPairs, ScaleAware):
         self._calibrate_by_held_out(held_out, np.var(view, axis=0))
         self._warn_of_contradiction()
         if len(self.eigenvalues_) < self.n_components_:
-            warn_user(
-                f"PairLens found {len(self.eigenvalues_)} usable directions of the n_components={self.n_components_} "
-                "asked for: the rows given determine no more.",
-                SupervisionWarning,
-            )
+            warn_fewer(self, len(self.eigenvalues_), self.n_components_, "the rows given determine no more")
 
     def _choose_dimension(self, first: FirstFit, n_rows: int) -> int:
         if self.n_components != "auto":

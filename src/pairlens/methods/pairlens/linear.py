@@ -174,10 +174,6 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
     def _n_wanted(self) -> int:
         return self.n_components_
 
-    def _check_n_components(self, X: Rows) -> None:
-        if self.n_components != "auto":
-            super()._check_n_components(X)
-
     def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
         mean = exact_means(X)
         self.mean_ = mean.astype(X.dtype)

@@ -173,10 +173,6 @@ class SODRPaC(LinearPairTransformer):
     def _n_wanted(self) -> int:
         return self.n_components_
 
-    def _check_n_components(self, X: Rows) -> None:
-        if self.n_components != "auto":
-            super()._check_n_components(X)
-
     def _solve_in(self, space: RowSpace, known: Constraints) -> Pencil:
         if space.dim == 0:
             return super()._solve_in(space, known)
