@@ -16,10 +16,9 @@ from pairlens.engines import neighbors
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.nearest import near_graph
 from pairlens.methods.pairmap import estimator as module
-from pairlens.methods.pairmap import landmarks
 from pairlens.methods.pairmap.affinities import long_range, neighbor_affinities, perplexity_weights, random_partners
 from pairlens.methods.pairmap.evidence import evidence_of
-from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
+from pairlens.methods.pairmap.placement import chosen_landmarks, local_scale, nearest_known, place
 from pairlens.methods.pairmap.probability import HeldOutPairs, drawn_folds
 from pairlens.methods.pairmap.spaces import RawSpace
 from tests.methods.cases import FAST, lists
@@ -268,12 +267,12 @@ def test_a_map_of_the_same_rows_lends_what_depends_on_them_alone(monkeypatch):
 
 def test_more_constrained_rows_than_landmarks():
     rng = np.random.default_rng(0)
-    chosen = landmarks.chosen_landmarks(60_000, np.arange(30_000), rng)
+    chosen = chosen_landmarks(60_000, np.arange(30_000), rng)
     assert len(np.unique(chosen)) == 10_000
     assert chosen.max() < 30_000
-    assert landmarks.chosen_landmarks(10_000, np.arange(10), rng) is None
-    assert len(landmarks.chosen_landmarks(25_000, np.arange(10), rng, 3000)) == 3000
-    assert landmarks.chosen_landmarks(3000, np.arange(10), rng, 3000) is None
+    assert chosen_landmarks(10_000, np.arange(10), rng) is None
+    assert len(chosen_landmarks(25_000, np.arange(10), rng, 3000)) == 3000
+    assert chosen_landmarks(3000, np.arange(10), rng, 3000) is None
 
 
 def test_partners_are_about_forty_and_all_of_few_rows():

@@ -32,7 +32,6 @@ from pairlens.judging.views import check_paired
 from pairlens.methods.base import PairTransformer, ScaleAware
 from pairlens.methods.pairmap.affinities import attracted, joined, long_range, random_partners, tsne_affinities
 from pairlens.methods.pairmap.evidence import Evidence, evidence_of
-from pairlens.methods.pairmap.landmarks import LANDMARKS, chosen_landmarks, with_placed
 from pairlens.methods.pairmap.layout import (
     EARLY_ITER,
     MOMENTUM,
@@ -43,7 +42,15 @@ from pairlens.methods.pairmap.layout import (
     phases_of,
     principal_start,
 )
-from pairlens.methods.pairmap.placement import local_scale, nearest_known, place, ready_to_place
+from pairlens.methods.pairmap.placement import (
+    LANDMARKS,
+    chosen_landmarks,
+    local_scale,
+    nearest_known,
+    place,
+    ready_to_place,
+    with_placed,
+)
 from pairlens.methods.pairmap.probability import Judgement, enough_pairs, judged, pair_distances
 from pairlens.methods.pairmap.spaces import Prepared, Seen, local_metric
 from pairlens.supervision import Constraints

@@ -1,4 +1,4 @@
-r"""Places for new rows in a finished map, which stays as it is.
+r"""Placing rows among others on the map: new rows, and in a map of many rows all but the landmarks.
 
 A new row looks at its 15 nearest training rows in the local metric, with weights w of perplexity 3. It starts at the
 neighbour most agreed upon, the one with the largest :math:`\sum_j w_j c_j`, and takes 20 steps
@@ -8,17 +8,31 @@ neighbour most agreed upon, the one with the largest :math:`\sum_j w_j c_j`, and
 
 h the median distance to the 10th neighbour in the map. So a row between two islands lands on the one that most of its
 neighbours are on, and not in the water. A row that coincides with a training row takes its place.
+
+A finished map stays as it is. Of many rows, landmarks are laid out, all others placed among them, and the whole
+polished (:func:`with_placed`).
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from pairlens.engines import Float64, IntArray, row_blocks
 from pairlens.graphs.nearest import nearest_among, prepare_search
+from pairlens.methods.pairlens.second_stage import SAME_ROW
 from pairlens.methods.pairmap.affinities import perplexity_weights
+from pairlens.methods.pairmap.layout import Phase, lay_out
 
-__all__ = ["local_scale", "nearest_known", "place", "ready_to_place"]
+__all__ = [
+    "LANDMARKS",
+    "chosen_landmarks",
+    "local_scale",
+    "nearest_known",
+    "place",
+    "ready_to_place",
+    "with_placed",
+]
 
 
 NEIGHBORS = 15
@@ -26,8 +40,10 @@ PERPLEXITY = 3.0
 STEPS = 20
 SCALE_NEIGHBOR = 10
 BLOCK_BYTES = 1 << 21
-SAME_ROW = 1e-14
-"""Share of the total variance up to which the squared distance of two rows is rounding."""
+LANDMARKS = 10_000
+"""Rows that are laid out unless told otherwise."""
+POLISH: Phase = (10, 1.0, 0.5)
+"""The phase in which all rows move; more iterations change neither groups nor neighbours."""
 
 
 def local_scale(embedding: Float64) -> float:
@@ -103,3 +119,64 @@ def _closeness(near: Float64, place: Float64, steep: float) -> Float64:
         offset *= steep
         squared += offset
     return np.reciprocal(squared, out=squared)
+
+
+def chosen_landmarks(
+    n: int, constrained: IntArray, rng: np.random.Generator, wanted: int = LANDMARKS
+) -> IntArray | None:
+    """Numbers of the landmarks: the rows in pairs, or as many of them as are wanted, and others drawn evenly.
+
+    None if all rows are laid out.
+    """
+    if n <= wanted:
+        return None
+    if len(constrained) >= wanted:
+        return np.sort(rng.choice(constrained, wanted, replace=False))
+    others = np.setdiff1d(np.arange(n), constrained, assume_unique=True)
+    drawn = rng.choice(others, wanted - len(constrained), replace=False)
+    return np.sort(np.concatenate([constrained, drawn]))
+
+
+def with_placed(
+    V: Float64,
+    landmarks: IntArray,
+    drawn: Float64,
+    affinities: sparse.csr_matrix,
+    *,
+    n_jobs: int | None,
+    search: str = "auto",
+) -> Float64:
+    """The map of all rows: each takes a place among the landmarks, and then all move a little.
+
+    In the polish, a placed row attracts its nearest landmarks, and these attract each other as before. All rows repel
+    each other.
+
+    Parameters
+    ----------
+    V : array of shape (n_rows, n_columns)
+        All rows in the local metric.
+    landmarks : array of shape (n_landmarks,)
+        Their numbers.
+    drawn : array of shape (n_landmarks, n_components)
+        Their places.
+    affinities : CSR matrix of shape (n_landmarks, n_landmarks)
+    n_jobs : int or None
+        Threads.
+    search : {"auto", "exact", "approx"}
+        How the nearest landmarks of the others are found.
+    """
+    n, m = len(V), len(landmarks)
+    others = np.setdiff1d(np.arange(n), landmarks, assume_unique=True)
+    found, weights = nearest_known(V[others], V[landmarks], search=search, n_queries=len(others))
+    start = np.empty((n, drawn.shape[1]))
+    start[landmarks] = drawn
+    start[others] = place(found, weights, drawn, local_scale(drawn))
+    k = found.shape[1]
+    toward = sparse.csr_matrix(
+        (weights.ravel() / n, (np.repeat(others, k), landmarks[found].ravel())),
+        shape=(n, n),
+    )
+    inner = affinities.tocoo()
+    between = sparse.csr_matrix((inner.data * (m / n), (landmarks[inner.row], landmarks[inner.col])), shape=(n, n))
+    everyone = (between + (toward + toward.T) / 2).tocsr()
+    return lay_out(everyone, start, [POLISH], n_jobs=n_jobs)

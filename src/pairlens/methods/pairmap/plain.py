@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from pairlens._sklearn import as_generator
 from pairlens.engines import Rows
 from pairlens.methods.pairmap.affinities import tsne_affinities
-from pairlens.methods.pairmap.landmarks import chosen_landmarks, with_placed
 from pairlens.methods.pairmap.layout import EARLY_ITER, N_ITER, lay_out, phases_of, principal_start
+from pairlens.methods.pairmap.placement import chosen_landmarks, with_placed
 from pairlens.methods.pairmap.spaces import RawSpace
 
 __all__ = ["plain_map"]
