@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -47,8 +48,36 @@ def projected_rows(X: Rows, span: Span, chunklets: IntArray) -> LocalProjectedRo
     return LocalProjectedRows.of(X, span.coordinates(X), span.gamma, chunklets)
 
 
+class ProjectedUnits:
+    """What halved squared distances are measured in: the same in all engines, so that they decide ties alike."""
+
+    gamma: float
+    rows: Any
+    """The rows as they are measured, with their scale and their squared lengths."""
+
+    @property
+    def diameter(self) -> float:
+        """Bound on the largest squared distance, in the units of the screen."""
+        return max(4 * float(self.rows.square.max()), 1e-300)
+
+    @property
+    def rate(self) -> float:
+        """Gamma in units of the rows."""
+        return float(self.gamma * self.rows.scale**2)
+
+    @property
+    def unit(self) -> float:
+        """The usual size of a halved squared distance: 1, or less if the kernel is much wider than the data."""
+        return min(1.0, self.rate)
+
+    @property
+    def quantum(self) -> float:
+        """What halved squared distances are compared to."""
+        return max(QUANTUM * self.unit, SMALLEST_QUANTUM)
+
+
 @dataclass(frozen=True)
-class LocalProjectedRows:
+class LocalProjectedRows(ProjectedUnits):
     """Rows with their input distance d and their projected kernel distance.
 
     Attributes
@@ -69,7 +98,7 @@ class LocalProjectedRows:
     gamma: float
     chunklets: IntArray
     groups: Collapsed
-    _rows: MeasuredRows
+    rows: MeasuredRows
     _representative: Index
 
     @classmethod
@@ -84,11 +113,6 @@ class LocalProjectedRows:
         return int(self.X.shape[0])
 
     @property
-    def diameter(self) -> float:
-        """Bound on the largest squared distance, in the units of the screen."""
-        return max(4 * float(self._rows.square.max()), 1e-300)
-
-    @property
     def remaining(self) -> Float64:
         """The projected kernel of each row with itself."""
         return np.asarray(1 - np.einsum("ij,ij->i", self.F, self.F))
@@ -100,28 +124,14 @@ class LocalProjectedRows:
     def _halved(self, rows: Index, cols: Index) -> tuple[Float64, Float64]:
         """Halved squared projected distances of pairs, and their squared input distances in units of the screen."""
         rows, cols = self._representative[rows], self._representative[cols]
-        squared = self._rows.squared_distances(rows, cols)
-        halved = -np.expm1(-self._rate * squared)
+        squared = self.rows.squared_distances(rows, cols)
+        halved = -np.expm1(-self.rate * squared)
         for part in blocks(rows.size, max(1, 2**18 // max(1, self.F.shape[1]))):
             difference = self.F[rows[part]]
             difference -= self.F[cols[part]]
             difference *= difference
             halved[part] -= difference.sum(axis=1) / 2
         return np.where(rows == cols, 0.0, np.maximum(halved, 0.0)), squared
-
-    @property
-    def _rate(self) -> float:
-        return self.gamma * self._rows.scale**2
-
-    @property
-    def _unit(self) -> float:
-        """The usual size of a halved squared distance: 1, or less if the kernel is much wider than the data."""
-        return min(1.0, self._rate)
-
-    @property
-    def quantum(self) -> float:
-        """What halved squared distances are compared to."""
-        return max(QUANTUM * self._unit, SMALLEST_QUANTUM)
 
     def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
         """See :meth:`pairlens.engines.types.ProjectedRows.neighbors`.
@@ -152,12 +162,12 @@ class LocalProjectedRows:
             nearest=self.groups.expand(self.X, listed, key, k),
             farthest=far[0],
             largest_projected=float(np.sqrt(2 * screen.largest)),
-            largest_input=self._rows.scale * float(np.sqrt(far[1].max())),
+            largest_input=self.rows.scale * float(np.sqrt(far[1].max())),
         )
 
     def _screen_dtype(self, k: int, n_listed: int) -> DTypeLike:
         """Single precision, unless it leaves too many pairs in doubt."""
-        if not 1e-15 < self._rows.scale < 1e15:
+        if not 1e-15 < self.rows.scale < 1e15:
             return np.float64
         screen = ProjectedScreen(self, np.float32)
         sample = spread_sample(self.n, LARGEST_BLOCK // 2)
@@ -185,19 +195,19 @@ class ProjectedScreen:
 
     def __init__(self, rows: LocalProjectedRows, dtype: DTypeLike, *, watch: bool = True) -> None:
         self.rows, self.dtype, self.watch = rows, np.dtype(dtype), watch
-        self.euclid = DistanceScreen(rows._rows, dtype)
+        self.euclid = DistanceScreen(rows.rows, dtype)
         self.level = (1 - np.einsum("ij,ij->i", rows.F, rows.F)) / 2
         self.stands = np.zeros(rows.n, dtype=bool)
         self.stands[rows.groups.first] = True
         self.index = np.arange(rows.n)
-        self.tie = TIE * rows._unit / rows.diameter
+        self.tie = TIE * rows.unit / rows.diameter
         unit = float(np.finfo(dtype).eps) / 2
-        of_kernel = 2 * rows._rate * (rows._rows.X.shape[1] + 16) * unit * rows._rows.square
+        of_kernel = 2 * rows.rate * (rows.rows.X.shape[1] + 16) * unit * rows.rows.square
         # Where rounding may make a squared distance negative by much, its exponential is bounded.
         self.clip = float(of_kernel.max()) > 0.01
         of_product = 2 * (rows.F.shape[1] + 32) * unit * (1 + np.sqrt(np.maximum(1 - 2 * self.level, 0))) ** 2
         # A sum of two bounds of the form (r + s)² is at most one of that form, by the triangle inequality.
-        self.radius = np.sqrt(of_kernel + of_product + (TIE * rows._unit if self.dtype == np.float32 else 0.0))
+        self.radius = np.sqrt(of_kernel + of_product + (TIE * rows.unit if self.dtype == np.float32 else 0.0))
         self.largest = 0.0
         self._lock = Lock()
 
@@ -222,7 +232,7 @@ class ProjectedScreen:
         def tile(cols: slice | Index) -> Tiles:
             squared, _ = euclid(cols)  # type: ignore[arg-type]
             near = left @ self._augmented(cols).T
-            kernel = np.multiply(squared, np.asarray(-self.rows._rate, self.dtype))
+            kernel = np.multiply(squared, np.asarray(-self.rows.rate, self.dtype))
             if self.clip:
                 np.minimum(kernel, 0, out=kernel)
             np.exp(kernel, out=kernel)

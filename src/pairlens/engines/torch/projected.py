@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pairlens.engines import interface
 from pairlens.engines.local.neighbors import QUANTUM as INPUT_QUANTUM
-from pairlens.engines.local.projected import LARGEST_CANDIDATES, QUANTUM, SMALLEST_QUANTUM, TIE, check_k
+from pairlens.engines.local.projected import LARGEST_CANDIDATES, TIE, ProjectedUnits, check_k
 from pairlens.engines.torch.collapse import TorchCollapsed
 from pairlens.engines.torch.device import product_precision, single_products, triton_kernels, working_bytes
 from pairlens.engines.torch.neighbors import (
@@ -64,7 +64,7 @@ def coordinates(X: Tensor, span: Span) -> Tensor:
 
 
 @dataclass(frozen=True)
-class TorchProjectedRows:
+class TorchProjectedRows(ProjectedUnits):
     """Rows with their input distance and their projected kernel distance.
 
     Attributes
@@ -99,25 +99,10 @@ class TorchProjectedRows:
         remaining: Float64 = (1 - self.F.square().sum(dim=1)).cpu().numpy()
         return remaining
 
-    @property
-    def rate(self) -> float:
-        """Gamma in units of the rows."""
-        return self.gamma * self.rows.scale**2
-
-    @property
-    def unit(self) -> float:
-        """The usual size of a halved squared distance: 1, or less if the kernel is much wider than the data."""
-        return min(1.0, self.rate)
-
-    @property
-    def quantum(self) -> float:
-        """What halved squared distances are compared to."""
-        return max(QUANTUM * self.unit, SMALLEST_QUANTUM)
-
     @cached_property
     def tie(self) -> float:
         """Share of the squared input distance in the key."""
-        return TIE * self.unit / max(4 * float(self.rows.square.max()), 1e-300)
+        return TIE * self.unit / self.diameter
 
     def squared_distances(self, rows: Tensor, cols: Tensor) -> Tensor:
         """Squared projected distances of pairs of rows; 0 inside a group."""
