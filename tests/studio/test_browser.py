@@ -102,6 +102,10 @@ def test_answering(studio, table, enter):
     page.click("[data-change=different]")
     page.wait_for_function("() => document.querySelector('.past li:last-child .chip').title.includes('changed')")
     page.locator(".chip").last.click()
+    page.keyboard.press("Escape")
+    assert page.locator(".choices").count() == 0
+    assert page.evaluate("() => document.activeElement.className").startswith("chip")
+    page.keyboard.press("Enter")
     page.click("[data-retract]")
     seen.wait_count(3)
 
@@ -175,6 +179,8 @@ def test_review(studio, table, enter):
     text = dialog.inner_text()
     assert "You answered before" in text
     assert "The chain: row-0 → row-3 → row-6" in text
+    dialog.locator(".thumbnail", has_text="row-3").wait_for()
+    assert dialog.locator(".thumbnail h3").all_inner_texts() == ["row-0", "row-3", "row-6"]
     dialog.locator("[data-outcome=flip]").click()
     page.get_by_text("That was all").or_(page.get_by_text("worth a second look")).wait_for()
     page.keyboard.press("Escape")
@@ -197,6 +203,14 @@ def test_placement(studio, table, enter):
     groups = running.call(lambda session: session.asker.groups_)
     assert len(groups) == 3
     assert all(len({row % 3 for row in rows}) == 1 for rows in groups.values())
+    # The whole card is its answer.
+    while seen.kind == "same":
+        seen.press("d")
+    seen.page.wait_for_timeout(300)
+    question = seen.id
+    seen.act(lambda: seen.page.locator(".card .row-id").nth(1).click(force=True))
+    told = running.call(lambda session: list(session.history.answers.values())[-1])
+    assert (told.question["id"], told.answer) == (question, "2")
 
 
 def test_preference(studio, table, enter):
@@ -306,6 +320,40 @@ def test_pictures_long_texts_and_hostile_texts(studio, hostile, enter):
     seen.troubles = [each for each in seen.troubles if "404 (Not Found)" not in each]
     assert page.evaluate(handlers) == 0
     seen.troubles = [each for each in seen.troubles if "404" not in each]
+
+
+OVER = """(selector) => { const box = document.querySelector(selector).getBoundingClientRect();
+    return document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2).closest(selector) !== null; }"""
+
+
+def test_texts_on_a_placement_screen_can_be_read(studio, tmp_path, enter):
+    words = [f"{('harbour boat', 'oven flour', 'judge clause')[k % 3]} " * 60 for k in range(90)]
+    write_table(tmp_path / "notes.csv", extra={"story": words})
+    seen = enter(link(studio(tmp_path / "notes.csv", question="place")))
+    page = seen.page
+    while seen.kind == "same":
+        seen.press("d")
+    for width, height in ((1280, 800), (820, 1180), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.locator(".card .text").first.bounding_box()["width"] >= 160
+        assert page.locator(".subject .text").bounding_box()["height"] <= height / 3
+        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+        # What scrolls below the answers is not seen through them.
+        page.locator(".card").last.scroll_into_view_if_needed()
+        assert page.evaluate(OVER, "#question [data-answer=none]")
+
+
+def test_the_numbers_of_a_line_can_be_read_and_stay_unfolded(studio, tmp_path, enter):
+    names = [f"measure {k}" for k in range(9)]
+    write_table(tmp_path / "wine.csv", extra={name: [str(k % 7) for k in range(90)] for name in names})
+    seen = enter(link(studio(tmp_path / "wine.csv")))
+    page = seen.page
+    assert page.locator("#question .line").count() == 2
+    page.get_by_text("The numbers").click()
+    assert page.locator("#question .numbers th[scope=row]").all_inner_texts() == ["a", "b", "c", "d", *names]
+    assert page.locator("#question .differs").count() == 0
+    seen.click("different")
+    page.locator("#question .numbers th", has_text="measure 8").wait_for()
 
 
 def test_no_webgl(studio, tmp_path, enter):
@@ -439,6 +487,9 @@ def test_no_serious_fault_for_those_who_do_not_see_or_use_a_mouse(studio, table,
         page.keyboard.press("Escape")
     page.locator(".chip").first.click()
     assert faults() == []
+    menu = page.locator(".choices").bounding_box()
+    assert menu["x"] >= 0
+    assert menu["x"] + menu["width"] <= page.viewport_size["width"]
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 

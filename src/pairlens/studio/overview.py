@@ -71,6 +71,7 @@ def _told(session: Session, doubt: Doubt) -> dict[str, Any]:
             if (other := session.history.answers.get(name)) is not None
         ],
         "chain": [session.rows.ids[row] for row in doubt.chain],
+        "rows": list(dict.fromkeys(doubt.chain or answer.question["rows"])),
     }
 
 

@@ -104,6 +104,8 @@ class Rows:
             result["picture"] = self.pictures.has(row)
         if self.line is not None:
             result["line"] = [round(float(value), 3) for value in self.line[row]]
+            if self.named and len(self.features) <= MOST_CELLS:
+                result["numbers"] = [[name, said(value)] for name, value in zip(self.features, self.X[row])]
         return result
 
     def describe(self) -> dict[str, Any]:

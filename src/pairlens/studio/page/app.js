@@ -122,7 +122,7 @@ export class Studio {
       return;
     }
     if (this.outbox.length) {
-      this.question.instead("Waiting for the studio", `It does not answer. ${counted(this.outbox.length, "answer")} of yours are kept in this browser and will be sent by themselves.`);
+      this.question.instead("Waiting for the studio", `Your ${this.outbox.length === 1 ? "answer is" : "answers are"} kept in this browser. The page sends them when the studio is back; then questions go on.`);
       return;
     }
     this.question.instead(
@@ -242,7 +242,7 @@ export class Studio {
     this.map.words.textContent = words;
     this.map.words.classList.toggle("trouble", Boolean(map.error));
     this.offerUndo();
-    this.strip.progress(this.outbox?.length ? `${counted(this.outbox.length, "answer")} on the way` : "");
+    this.strip.progress(this.outbox?.length ? `${counted(this.outbox.length, "answer")} not sent yet` : "");
     if (map.version !== this.shownMap && map.points) this.loadMap(map.version);
   }
 
@@ -285,7 +285,7 @@ export class Studio {
 
   /** @param {ApiError} error */
   waiting(error) {
-    const kept = this.outbox.length ? ` ${counted(this.outbox.length, "answer")} not stored yet: kept in this browser, and sent as soon as it can be.` : "";
+    const kept = this.outbox.length ? ` ${counted(this.outbox.length, "answer")} not stored yet, but kept in this browser; the page sends ${this.outbox.length === 1 ? "it" : "them"} when the studio is back.` : "";
     if (error.status === 401) banner(`The studio was started anew. Open the link that it printed last.${kept}`);
     else if (error.status === 0) {
       this.online = false;
@@ -299,7 +299,7 @@ export class Studio {
   /** @param {KeyboardEvent} event */
   key(event) {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (target.closest("input, textarea, select, dialog, [contenteditable]") || event.defaultPrevented) return;
+    if (target.closest("input, textarea, select, dialog, .choices, [contenteditable]") || event.defaultPrevented) return;
     // Space and Enter on a button press that button, as everywhere.
     if (event.key === " " && target.closest("button:not([data-answer]), a, summary")) return;
     const meaning = this.keys.meaning(event, this.question.age);

@@ -25,7 +25,7 @@ export class Legend {
     this.open = false;
     /** @type {Group[]} */
     this.groups = [];
-    this.hint = h("p", { class: "map-note", hidden: true }, "Press a group to name it.");
+    this.hint = h("p", { class: "legend-hint", hidden: true }, "Press a group to name it.");
     this.list = h("div", { class: "legend", role: "group", "aria-label": "Groups" });
     this.more = h("button", { type: "button", class: "quiet outlined more", "aria-expanded": "false" });
     this.more.addEventListener("click", () => {

@@ -136,7 +136,8 @@ export class Panels {
   }
 
   files() {
-    const list = FILES.map(([name, words]) => h("li", {}, h("a", { href: `/api/export/${name}`, download: name }, name), h("span", {}, words)));
+    const early = (/** @type {string} */ name) => !this.studio.status.answers && /^(model|report)/.test(name);
+    const list = FILES.map(([name, words]) => h("li", {}, early(name) ? h("span", {}, name) : h("a", { href: `/api/export/${name}`, download: name }, name), h("span", {}, early(name) ? `${words}. There is none before the first answer` : words)));
     return this.dialog("Export", h("p", { class: "lead" }, "At any time, as often as you like. The model and the report are fitted first, which takes some seconds."), h("ul", { class: "files" }, list));
   }
 

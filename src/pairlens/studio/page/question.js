@@ -2,7 +2,7 @@
 /** The question on the left: two rows, a row and the groups, or two rows of which one is better. */
 
 import { append, h, say } from "./dom.js";
-import { comparison, pictureParts, scrollTogether } from "./rowview.js";
+import { comparison, numbersTable, pictureParts, scrollTogether } from "./rowview.js";
 
 /** @typedef {import("./rowview.js").Row} Row */
 /** @typedef {import("./rowview.js").LineScale} LineScale */
@@ -110,7 +110,7 @@ export class QuestionView {
     );
     const seen = question.rows.some((row) => row.pixels || row.line || row.picture !== undefined);
     const bare = !seen && question.rows.every((row) => !row.texts?.length);
-    const shown = [h("div", { class: `pair${bare ? " bare" : ""}` }, sides), comparison(question.rows)];
+    const shown = [h("div", { class: `pair${bare ? " bare" : ""}` }, sides), comparison(question.rows), numbersTable(question.rows)];
     // What is seen at a glance comes first: pictures, then cells, then texts.
     return [
       ...(seen ? shown : shown.reverse()),
@@ -138,9 +138,10 @@ export class QuestionView {
       h("h3", {}, subject.id),
       pictureParts(subject, { scale: this.scale }),
       comparison([subject]),
+      numbersTable([subject]),
     );
     return [
-      h("div", { class: "placement" }, one, h("div", { class: "cards" }, cards)),
+      h("div", { class: `placement${subject.texts?.length ? " wordy" : subject.cells?.length || subject.line ? " cellular" : ""}` }, one, h("div", { class: "cards" }, cards)),
       h("div", { class: "answers place", role: "group", "aria-label": "Answer" }, rest.map((name) => this.button(name, WORDS[name] ?? name))),
     ];
   }
@@ -148,7 +149,7 @@ export class QuestionView {
   /** @param {Row} row */
   cardCells(row) {
     if (!row.cells?.length) return null;
-    return h("dl", { class: "mini" }, row.cells.slice(0, 6).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+    return h("dl", { class: "mini" }, row.cells.slice(0, 6).flatMap(([name, value]) => [h("dt", {}, name), value === "" ? h("dd", { class: "empty" }, "empty") : h("dd", {}, value)]));
   }
 
   /** @param {string} answer @param {string} words @param {string} [key] */

@@ -2,13 +2,16 @@
 /** A second look: the question again, blind; then both answers, and the person decides. */
 
 import { get, newId } from "./api.js";
-import { counted, h } from "./dom.js";
+import { append, counted, h } from "./dom.js";
 import { QuestionView } from "./question.js";
 import { inWords, whichRows } from "./strip.js";
 
 /** @typedef {import("./strip.js").Past} Past */
 /** @typedef {import("./question.js").Question} Question */
-/** @typedef {{kind: string, question: Question, answer: Past, annotator: string, others: (Past & {annotator: string})[], chain: string[]}} Doubt */
+/** @typedef {{kind: string, question: Question, answer: Past, annotator: string, others: (Past & {annotator: string})[], chain: string[], rows: number[]}} Doubt */
+
+/** Rows that are shown with the decision. */
+const SHOWN = 12;
 
 /** @type {Record<string, string>} */
 const REASONS = {
@@ -66,7 +69,7 @@ export class Review {
 
   /** Both answers, and what to do. @param {string} now */
   compare(now) {
-    const { answer, kind, others, chain, annotator } = this.doubt;
+    const { answer, kind, others, chain, rows, annotator } = this.doubt;
     this.dialog?.removeEventListener("keydown", this.key);
     const again = { ...answer, answer: now };
     const who = annotator === this.studio.state.annotator ? "You answered" : `${annotator} answered`;
@@ -80,8 +83,18 @@ export class Review {
       ...(chain.length > 2 ? [h("p", { class: "chain" }, "The chain: ", chain.join(" → "))] : []),
       ...(others.length ? [h("ul", {}, others.map((other) => h("li", {}, `${whichRows(other)}: ${inWords(other)} (${other.annotator})`)))] : []),
       h("div", { class: "choices-row", role: "group", "aria-label": "Decide" }, decide("keep", `Keep: ${inWords(answer)}`), same ? null : decide("flip", `Change to: ${inWords(again)}`), decide("retract", "Take the answer back"), h("button", { type: "button", class: "quiet", onclick: () => this.next() }, "Decide later")),
+      this.gallery(rows.slice(0, SHOWN)),
     );
     /** @type {HTMLElement | null | undefined} */ (this.body?.querySelector(".choice"))?.focus();
+  }
+
+  /** The rows that the decision is about, below it: they come a moment later. @param {number[]} rows */
+  gallery(rows) {
+    const gallery = h("div", { class: "gallery" });
+    get(`rows?rows=${rows.join(",")}`)
+      .then((shown) => append(gallery, shown.map((/** @type {import("./rowview.js").Row} */ row) => this.studio.thumbnail(row))))
+      .catch(() => undefined);
+    return gallery;
   }
 
   /** @param {string} outcome @param {string} now */

@@ -12,6 +12,7 @@ import { append, h, svg } from "./dom.js";
  * @property {[number, number, string]} [pixels]
  * @property {boolean} [picture]
  * @property {number[]} [line]
+ * @property {[string, string][]} [numbers] what the line is made of, where its columns have names
  */
 /** @typedef {{low: number, high: number, words: string}} LineScale */
 
@@ -126,11 +127,12 @@ function sparkline(line, scale, id) {
 /**
  * Two rows as an aligned table, the cells that differ marked for the eye and for the ear.
  * @param {Row[]} rows
+ * @param {boolean} [marked]
  * @returns {HTMLElement | null}
  */
-export function comparison(rows) {
+export function comparison(rows, marked = true) {
   if (!rows[0]?.cells?.length) return null;
-  const different = differing(rows);
+  const different = marked ? differing(rows) : new Set();
   const body = rows[0].cells.map(([name], column) =>
     h(
       "tr",
@@ -144,6 +146,22 @@ export function comparison(rows) {
   );
   const head = h("tr", {}, h("td", {}), rows.map((row) => h("th", { scope: "col" }, row.id)));
   return h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "The rows side by side" }, h("table", { class: "cells" }, h("thead", {}, head), h("tbody", {}, body)));
+}
+
+let unfolded = false;
+
+/**
+ * The numbers of lines, by name, for those who want to read them; once unfolded they stay so.
+ * @param {Row[]} rows
+ * @returns {HTMLElement | null}
+ */
+export function numbersTable(rows) {
+  if (!rows[0]?.numbers?.length) return null;
+  // Measured numbers nearly always differ: a mark on every cell would say nothing.
+  const table = comparison(rows.map((row) => ({ ...row, cells: row.numbers })), false);
+  const block = /** @type {HTMLDetailsElement} */ (h("details", { class: "numbers", open: unfolded }, h("summary", {}, "The numbers"), table));
+  block.addEventListener("toggle", () => (unfolded = block.open));
+  return block;
 }
 
 /** Texts of two rows scroll together, as far as each goes. @param {HTMLElement} root */

@@ -16,6 +16,9 @@ import { WORDS } from "./question.js";
  * @property {boolean} flagged
  */
 
+/** Width up to which the page is stacked, as in the style sheet. */
+const STACKED = 900;
+
 /** An answer in words. @param {Past} past */
 export function inWords(past) {
   if (/^\d+$/.test(past.answer)) return `with ${past.ids[Number(past.answer)] ?? past.answer}`;
@@ -83,17 +86,23 @@ export class Strip {
     const others = past.answers.filter((answer) => answer !== past.answer);
     const choice = (/** @type {string} */ words, /** @type {() => void} */ run, /** @type {Record<string, string>} */ data = {}) =>
       h("button", { type: "button", class: "choice", ...data, onclick: () => { this.close(); run(); } }, words);
-    item.append(
-      h(
-        "div",
-        { class: "choices", role: "group", "aria-label": "Change this answer" },
-        h("p", {}, whichRows(past), h("br"), h("strong", {}, inWords(past))),
-        others.map((answer) => choice(`Change to ${inWords({ ...past, answer })}`, () => this.handlers.change(past, answer), { "data-change": answer })),
-        choice("Take it back", () => this.handlers.retract(past), { "data-retract": past.id }),
-        choice(past.flagged ? "Remove the flag" : "Flag it", () => this.handlers.flag(past), { "data-flag": past.id }),
-      ),
+    const menu = h(
+      "div",
+      { class: "choices", role: "group", "aria-label": "Change this answer" },
+      h("p", {}, whichRows(past), h("br"), h("strong", {}, inWords(past))),
+      others.map((answer) => choice(`Change to ${inWords({ ...past, answer })}`, () => this.handlers.change(past, answer), { "data-change": answer })),
+      choice("Take it back", () => this.handlers.retract(past), { "data-retract": past.id }),
+      choice(past.flagged ? "Remove the flag" : "Flag it", () => this.handlers.flag(past), { "data-flag": past.id }),
     );
-    /** @type {HTMLElement | null} */ (item.querySelector(".choice"))?.focus();
+    menu.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      this.close();
+      button.focus();
+    });
+    item.append(menu);
+    // Above its answer, and never beyond the edge; a narrow screen has a place of its own for it.
+    if (innerWidth > STACKED) menu.style.left = `${Math.max(12, Math.min(button.getBoundingClientRect().left, innerWidth - menu.offsetWidth - 12))}px`;
+    /** @type {HTMLElement | null} */ (menu.querySelector(".choice"))?.focus();
   }
 
   close() {
