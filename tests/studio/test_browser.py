@@ -371,6 +371,39 @@ def test_no_webgl(studio, tmp_path, enter):
     seen.page.wait_for_function(colours)
 
 
+def test_a_reply_that_the_stream_has_overtaken_takes_nothing_back(studio, table, enter):
+    seen = enter(link(studio(table)))
+    page = seen.page
+    seen.wait_map(0)
+
+    def late(route: Any) -> None:
+        reply = route.fetch()
+        page.wait_for_selector("[data-testid=map][data-answers='1']")
+        route.fulfill(response=reply)
+
+    page.route("**/api/answer", late)
+    seen.click("different")
+    seen.wait_count(1)
+    seen.wait_chips(1)
+    assert "behind" not in page.locator(".map-words").inner_text()
+
+
+def test_nothing_moves_when_the_page_is_loaded(studio, table, enter):
+    """The frame of the page is in its place before any of its scripts has run."""
+    seen = enter(link(studio(table)))
+    page = seen.page
+    for width, height in ((1280, 800), (820, 1180), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
+        after = page.locator("main").bounding_box()["y"]
+        page.route("**/page/app.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
+        page.reload()
+        assert page.locator("main").bounding_box()["y"] == pytest.approx(after, abs=1)
+        page.unroute("**/page/app.js")
+        page.reload()
+        page.wait_for_selector("[data-testid=question][data-question]")
+
+
 def test_a_new_map_does_not_move_where_motion_is_reduced(studio, table, enter):
     seen = enter(link(studio(table)), reduced_motion="reduce")
     seen.wait_map(0)

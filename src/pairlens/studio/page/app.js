@@ -14,7 +14,7 @@ import { Strip } from "./strip.js";
 
 /** @typedef {import("./question.js").Question} Question */
 /** @typedef {import("./strip.js").Past} Past */
-/** @typedef {{ready: boolean, answers: number, map: {version: number, answers: number, name: string, error: string, fitting: boolean, points: number}}} Status */
+/** @typedef {{order: number, ready: boolean, answers: number, map: {version: number, answers: number, name: string, error: string, fitting: boolean, points: number}}} Status */
 
 const KEYS = "pairlens.keys";
 const GROUPS_PAUSE = 1000;
@@ -230,6 +230,8 @@ export class Studio {
 
   /** @param {Status} status */
   tell(status) {
+    // A reply may be overtaken by the stream, which tells of a newer map.
+    if (status.order < this.status.order) return;
     this.status = status;
     const { answers, map } = status;
     byId("count").textContent = String(answers);
