@@ -32,8 +32,9 @@ TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".s
 MOST_ID = 64
 MOST_ROWS = 32
 REFUSED = (
-    "<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width, initial-scale=1'>"
-    "<meta name=color-scheme content='light dark'><title>pairlens studio</title>"
+    "<!doctype html><html lang=en><meta charset=utf-8>"
+    "<meta name=viewport content='width=device-width, initial-scale=1'><meta name=color-scheme content='light dark'>"
+    "<title>pairlens studio</title>"
     "<h1>This link no longer opens the studio</h1>"
     "<p>A link works once, and only until the studio is stopped. Open the link that it printed last, or ask for a new "
     "one on a page that is open already.</p>"
