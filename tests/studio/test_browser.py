@@ -450,9 +450,23 @@ TOO_SMALL = """() => [...document.querySelectorAll("button, input, dialog a")]
     .map((element) => element.outerHTML)"""
 
 
+PLACE = """async () => {
+    const { unpack } = await import("/page/map.js");
+    const { places } = unpack(await (await fetch("/api/map")).arrayBuffer());
+    const side = (axis, size) => {
+        const all = [...places].filter((_, k) => k % 2 === axis);
+        return [all[0], (Math.min(...all) + Math.max(...all)) / 2, size / (Math.max(...all) - Math.min(...all))];
+    };
+    const { clientWidth, clientHeight } = document.querySelector(".points");
+    const [x, left, wide] = side(0, clientWidth), [y, low, high] = side(1, clientHeight);
+    const zoom = 0.92 * Math.min(wide, high);
+    return { x: clientWidth / 2 + (x - left) * zoom, y: clientHeight / 2 - (y - low) * zoom };
+}"""
+
+
 def test_on_a_phone_every_group_and_button_is_in_reach(studio, table, enter):
     """Many groups: none is cut, all are behind one button, by touch and by keys, and it keeps the focus."""
-    seen = enter(link(studio(table)), **PHONE)
+    seen = enter(link(studio(table)), reduced_motion="reduce", **PHONE)
     page = seen.page
     # Nothing is a group before the first answer.
     assert page.locator("[data-group]").count() == 0
@@ -488,10 +502,21 @@ def test_on_a_phone_every_group_and_button_is_in_reach(studio, table, enter):
     assert page.evaluate(TOO_SMALL) == []
     assert page.evaluate("() => document.documentElement.scrollWidth") == 390
 
+    seen.wait_map(1)
+    # The map: a tap shows a row, and the page can be scrolled over it until it is zoomed.
+    touch = "() => getComputedStyle(document.querySelector('.points')).touchAction"
+    page.locator(".points").tap(position=page.evaluate(PLACE))
+    page.locator(".tip", has_text="row-").wait_for()
+    assert page.evaluate(touch) == "pan-y"
+    page.get_by_role("button", name="Zoom in").tap()
+    assert page.evaluate(touch) == "none"
+    page.get_by_role("button", name="Whole map").tap()
+    assert page.evaluate(touch) == "pan-y"
+
     page.wait_for_timeout(300)
     page.locator("[data-undo]").tap()
-    seen.wait_count(0)
     page.locator("[data-undo]").wait_for(state="hidden")
+    assert page.inner_text("[data-testid=count]") == "0"
 
 
 @pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}])

@@ -13,6 +13,7 @@ const MORPH = 400;
 const FLASH = 1600;
 const REACH = 10;
 const DRAG = 4;
+const STEP = 1.25;
 
 /** @param {ArrayBuffer} buffer @returns {{version: number, answers: number, n: number, places: Float32Array}} */
 export function unpack(buffer) {
@@ -42,9 +43,11 @@ export class MapView {
     this.legend = new Legend(this.colours, rename);
     this.lasso = h("button", { type: "button", class: "quiet", "aria-pressed": "false", title: "Draw round rows" }, "Select");
     const whole = h("button", { type: "button", class: "quiet", title: "Show all rows" }, "Whole map");
+    const nearer = h("button", { type: "button", class: "quiet", title: "Zoom in", "aria-label": "Zoom in", onclick: () => this.zoom(STEP) }, "+");
+    const farther = h("button", { type: "button", class: "quiet", title: "Zoom out", "aria-label": "Zoom out", onclick: () => this.zoom(1 / STEP) }, "−");
     root.replaceChildren();
     append(root, [
-      h("div", { class: "map-head" }, h("h2", {}, "Map"), this.words, h("div", { class: "map-tools" }, this.lasso, whole)),
+      h("div", { class: "map-head" }, h("h2", {}, "Map"), this.words, h("div", { class: "map-tools" }, farther, nearer, this.lasso, whole)),
       h("div", { class: "map-frame" }, this.canvas, this.marks, this.tip),
       this.note,
       this.legend.root,
@@ -69,13 +72,14 @@ export class MapView {
     this.path = [];
     this.began = -Infinity;
     this.moved = false;
+    this.zoomed = false;
     this.dragging = false;
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
     this.dark = matchMedia("(prefers-color-scheme: dark)");
     this.dark.addEventListener("change", () => this.paint());
     new ResizeObserver(() => this.resize()).observe(this.canvas);
     whole.addEventListener("click", () => this.fit());
-    this.lasso.addEventListener("click", () => this.lasso.setAttribute("aria-pressed", String(this.lasso.getAttribute("aria-pressed") !== "true")));
+    this.lasso.addEventListener("click", () => this.select(this.lasso.getAttribute("aria-pressed") !== "true"));
     this.listen();
   }
 
@@ -162,9 +166,22 @@ export class MapView {
     this.redraw();
   }
 
+  /** Begin or end drawing round rows. @param {boolean} on */
+  select(on) {
+    this.lasso.setAttribute("aria-pressed", String(on));
+    this.hold();
+  }
+
+  /** A finger scrolls the page over the whole map, and moves one that was zoomed. */
+  hold() {
+    this.canvas.classList.toggle("held", this.zoomed || this.lasso.getAttribute("aria-pressed") === "true");
+  }
+
   /** Let the camera see all rows. */
   fit() {
     this.moved = false;
+    this.zoomed = false;
+    this.hold();
     const { left, right, low, high } = this.grid;
     this.camera.x = (left + right) / 2;
     this.camera.y = (low + high) / 2;
@@ -251,6 +268,8 @@ export class MapView {
   /** @param {number} factor @param {[number, number]} [about] */
   zoom(factor, about = [this.camera.x, this.camera.y]) {
     this.moved = true;
+    this.zoomed = true;
+    this.hold();
     this.camera.zoom *= factor;
     this.camera.x = about[0] + (this.camera.x - about[0]) / factor;
     this.camera.y = about[1] + (this.camera.y - about[1]) / factor;
@@ -288,17 +307,20 @@ export class MapView {
       if (!start) return;
       start = null;
       this.dragging = false;
-      if (this.path.length) {
-        const rows = this.grid.inside(this.path);
-        this.path = [];
-        this.lasso.setAttribute("aria-pressed", "false");
-        this.selected(rows);
+      const path = this.path;
+      this.path = [];
+      // The browser takes a finger that scrolls the page; that is neither a selection nor a tap.
+      if (event.type === "pointercancel") this.hideTip();
+      else if (path.length) {
+        this.select(false);
+        this.selected(this.grid.inside(path));
       } else if (travelled <= DRAG) this.hover(event);
       this.redraw();
     };
     canvas.addEventListener("pointerup", end);
     canvas.addEventListener("pointercancel", end);
-    canvas.addEventListener("pointerleave", () => !start && this.hideTip());
+    // A finger leaves as soon as it is lifted; what it pointed at stays until the next tap.
+    canvas.addEventListener("pointerleave", (event) => !start && event.pointerType !== "touch" && this.hideTip());
     canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -310,9 +332,9 @@ export class MapView {
       ArrowRight: () => (this.camera.x += step),
       ArrowUp: () => (this.camera.y += step),
       ArrowDown: () => (this.camera.y -= step),
-      "+": () => this.zoom(1.25),
-      "=": () => this.zoom(1.25),
-      "-": () => this.zoom(0.8),
+      "+": () => this.zoom(STEP),
+      "=": () => this.zoom(STEP),
+      "-": () => this.zoom(1 / STEP),
     })[event.key];
     if (!move || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
