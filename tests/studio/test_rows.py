@@ -84,6 +84,20 @@ def test_digits_are_drawn(tmp_path):
         rows_from_file(tmp_path / "digits.csv", ids="scan", image="7x9")
 
 
+def test_many_numbers_beside_other_columns_are_folded(tmp_path):
+    rng = np.random.default_rng(0)
+    columns = {"who": ["ann", "ben", "cleo"] * 10, **{f"e{j}": rng.standard_normal(30).round(2) for j in range(13)}}
+    path = tmp_path / "mixed.csv"
+    pandas.DataFrame(columns).to_csv(path, index=False)
+    rows = rows_from_file(path)
+    assert list(rows.cells) == ["who"]
+    assert [name for name, _ in rows.shown(3)["numbers"]] == [f"e{j}" for j in range(13)]
+    assert float(dict(rows.shown(3)["numbers"])["e2"]) == columns["e2"][3]
+    assert list(rows_from_file(path, show=["who", "e1"]).cells) == ["who", "e1"]
+    pandas.DataFrame(columns).drop(columns="e12").to_csv(path, index=False)
+    assert list(rows_from_file(path).cells) == ["who", *(f"e{j}" for j in range(12))]
+
+
 def test_many_numbers_are_a_line():
     rng = np.random.default_rng(0)
     rows = rows_from_array(rng.standard_normal((30, 40)))

@@ -26,7 +26,7 @@ MOST_CHARACTERS = 20_000
 """Characters of one text that are shown."""
 MOST_CELLS = 60
 MOST_NUMBERS = 12
-"""Numeric columns up to which they are cells of the table; more are drawn as a line."""
+"""Numeric columns up to which they are cells of the table; more are drawn as a line, or folded beside other columns."""
 LONGEST_LINE = 256
 LEAST_SIDE, MOST_SIDE = 6, 128
 """Sides of pictures that are drawn from numbers."""
@@ -48,6 +48,8 @@ class Rows:
     id_column : str or None
     cells : dict of sequences
         Columns that are shown as a table, by name.
+    numbers : dict of sequences
+        Columns of numbers that are folded, because they are many.
     texts : dict of sequences
         Columns of long texts.
     pixels : tuple of int or None
@@ -71,6 +73,7 @@ class Rows:
     ids: list[str]
     id_column: str | None = None
     cells: dict[str, Sequence[Any]] = field(default_factory=dict)
+    numbers: dict[str, Sequence[Any]] = field(default_factory=dict)
     texts: dict[str, Sequence[Any]] = field(default_factory=dict)
     pixels: tuple[int, int] | None = None
     line: NDArray[np.float64] | None = None
@@ -94,6 +97,8 @@ class Rows:
         result: dict[str, Any] = {"row": row, "id": self.ids[row]}
         if self.cells:
             result["cells"] = [[name, said(column[row])] for name, column in self.cells.items()]
+        if self.numbers:
+            result["numbers"] = [[name, said(column[row])] for name, column in self.numbers.items()]
         if self.texts:
             result["texts"] = [[name, *_cut(said(column[row]))] for name, column in self.texts.items()]
         if self.pixels is not None:
@@ -104,8 +109,6 @@ class Rows:
             result["picture"] = self.pictures.has(row)
         if self.line is not None:
             result["line"] = [round(float(value), 3) for value in self.line[row]]
-            if self.named and len(self.features) <= MOST_CELLS:
-                result["numbers"] = [[name, said(value)] for name, value in zip(self.features, self.X[row])]
         return result
 
     def describe(self) -> dict[str, Any]:
@@ -180,6 +183,10 @@ def rows_from_file(
     result = _arranged(X, features, names, size, source.name, bare=not table.is_frame, show=show, drawn=plain)
     result.id_column, result.encoder = ids, encoder
     shown = [name for name in values if name not in long and name != paths and (not show or name in show)]
+    numeric = [] if show else [name for name in shown if _are_numbers(values[name])]
+    if len(numeric) > MOST_NUMBERS:
+        result.numbers = {name: values[name] for name in numeric[:MOST_CELLS]}
+        shown = [name for name in shown if name not in numeric]
     result.cells = {**{name: values[name] for name in shown}, **(result.cells if plain else {})}
     result.cells = dict(list(result.cells.items())[:MOST_CELLS])
     result.texts = {name: values[name] for name in long}
@@ -289,6 +296,8 @@ def _arranged(
         result.cells = {name: X[:, j].tolist() for j, name in enumerate(features) if not show or name in show}
     else:
         result.line, result.line_words = _line(X)
+        if not bare and X.shape[1] <= MOST_CELLS:
+            result.numbers = {name: X[:, j].tolist() for j, name in enumerate(features)}
     return result
 
 
@@ -321,6 +330,14 @@ def _line(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
         X = np.add.reduceat(X, edges, axis=1) / np.diff(np.append(edges, X.shape[1]))
         words += f", means of {LONGEST_LINE} stretches"
     return X, words
+
+
+def _are_numbers(column: Sequence[Any]) -> bool:
+    """Whether all cells that say anything are numbers, by the first of them."""
+    try:
+        return bool([float(cell) for cell in map(said, column[:SAMPLE]) if cell])
+    except ValueError:
+        return False
 
 
 def _is_long(column: Sequence[Any]) -> bool:

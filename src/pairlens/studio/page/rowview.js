@@ -12,7 +12,7 @@ import { append, h, svg } from "./dom.js";
  * @property {[number, number, string]} [pixels]
  * @property {boolean} [picture]
  * @property {number[]} [line]
- * @property {[string, string][]} [numbers] what the line is made of, where its columns have names
+ * @property {[string, string][]} [numbers] cells that are folded, because they are many
  */
 /** @typedef {{low: number, high: number, words: string}} LineScale */
 
@@ -151,7 +151,7 @@ export function comparison(rows, marked = true) {
 let unfolded = false;
 
 /**
- * The numbers of lines, by name, for those who want to read them; once unfolded they stay so.
+ * Many numbers by name, for those who want to read them; once unfolded they stay so.
  * @param {Row[]} rows
  * @returns {HTMLElement | null}
  */
