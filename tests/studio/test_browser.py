@@ -20,6 +20,7 @@ NO_WEBGL = """const plain = HTMLCanvasElement.prototype.getContext;
 HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
   return kind.startsWith("webgl") ? null : plain.call(this, kind, ...rest);
 };"""
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 HOSTILE = [
     "<script>window.harmed = 1; alert(1)</script>",
     "<img src=x onerror=window.harmed=2>",
@@ -349,6 +350,8 @@ def test_the_numbers_of_a_line_can_be_read_and_stay_unfolded(studio, tmp_path, e
     seen = enter(link(studio(tmp_path / "wine.csv")))
     page = seen.page
     assert page.locator("#question .line").count() == 2
+    page.set_viewport_size(PHONE["viewport"])
+    assert page.get_by_text("The numbers").bounding_box()["height"] >= 44
     page.get_by_text("The numbers").click()
     assert page.locator("#question .numbers th[scope=row]").all_inner_texts() == ["a", "b", "c", "d", *names]
     assert page.locator("#question .differs").count() == 0
@@ -444,7 +447,6 @@ def test_a_new_fit_morphs_in_and_the_map_can_be_used(studio, table, enter):
     assert page.inner_text("[data-testid=count]") == "3"
 
 
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 TOO_SMALL = """() => [...document.querySelectorAll("button, input, dialog a")]
     .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 44)
     .map((element) => element.outerHTML)"""
