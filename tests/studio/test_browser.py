@@ -102,6 +102,7 @@ def test_answering(studio, table, enter):
     oldest.click()
     page.click("[data-change=different]")
     page.wait_for_function("() => document.querySelector('.past li:last-child .chip').title.includes('changed')")
+    assert "different (changed)" in page.locator(".chip").last.inner_text()
     page.locator(".chip").last.click()
     page.keyboard.press("Escape")
     assert page.locator(".choices").count() == 0

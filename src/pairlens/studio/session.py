@@ -349,6 +349,8 @@ class Session:
 
     def _adopt(self, future: Future[Any]) -> None:
         self._fitting = None
+        # If it failed, the groups of an older view are better than none.
+        self._caught_up = self._caught_up or future.exception() is not None
         self._asker.adopt(future.result())
         self._n_views += 1
         self._pump()

@@ -67,7 +67,7 @@ export class Strip {
     const button = h(
       "button",
       { type: "button", class: `chip ${mark}`, "data-event": past.id, "aria-expanded": "false", title: label },
-      h("span", { class: "chip-answer" }, inWords(past), past.flagged ? " ⚑" : "", past.changed ? h("span", { class: "visually-hidden" }, " (changed)") : null),
+      h("span", { class: "chip-answer" }, inWords(past), past.flagged ? " ⚑" : "", past.changed ? h("small", {}, " (changed)") : null),
       h("span", { class: "chip-rows" }, whichRows(past)),
     );
     const item = h("li", {}, button);
