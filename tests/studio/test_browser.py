@@ -503,6 +503,11 @@ def test_on_a_phone_every_group_and_button_is_in_reach(studio, table, enter):
     assert page.evaluate(TOO_SMALL) == []
     page.keyboard.press("Escape")
     assert page.evaluate(TOO_SMALL) == []
+    for panel in ("help", "export", "people"):
+        page.locator(f"[data-panel={panel}]").tap()
+        page.locator("dialog button:not(.close), dialog a").first.wait_for()
+        assert page.evaluate(TOO_SMALL) == [], panel
+        page.keyboard.press("Escape")
     assert page.evaluate("() => document.documentElement.scrollWidth") == 390
 
     seen.wait_map(1)
