@@ -34,6 +34,21 @@ def test_clean_answers_find_the_classes(screen):
     assert min(asker.confidence_.values()) > 0.8
 
 
+def test_dense_rows_come_first_and_then_all_but_outliers():
+    asker = Asker(X, random_state=0, lens=LENS)
+    opened = []
+    for _ in range(100):
+        question = asker.ask()
+        row, placed = question.rows[0], len(asker.confidence_)
+        if question.purpose == "place" and row not in asker._state.open:
+            opened.append((placed, asker._state.look.density[row]))
+        asker.tell(question, true_answer(question, Y))
+    few, more = (np.array([share for placed, share in opened if (placed < 30) == early]) for early in (True, False))
+    assert few.min() > 0.3
+    assert 0.05 < more.min() < 0.3
+    assert (more < 0.3).sum() > 3
+
+
 def test_wrong_answers_are_repaired_and_counted():
     """With one answer in ten wrong, most rows still end where they belong, and the error rate is seen."""
     asker = Asker(X, random_state=0, lens=LENS)

@@ -153,6 +153,22 @@ def test_a_row_prefers_to_be_placed_where_the_answer_says():
     assert groups.settled(4, answers, 0.9, 0.02)
 
 
+def test_an_outlier_founds_a_group_only_if_it_differs_from_those_that_are_nearest():
+    """It lies far from its own group as well, so that the view takes it for new."""
+    Z = np.array([[0.0], [0.1], [5.0], [5.1], [60.0], *[[2.5]] * 200])
+    groups = Groups(Z)
+    for row, group in ((0, 0), (1, 0), (2, 1), (3, 1)):
+        groups.put(row, group, 1.0)
+    answers = Answers()
+    for other in (2, 3):
+        answers.add(4, other, False)
+        p = groups.posterior(4, answers)
+        assert np.argmax(p) == 2 and p[2] > 0.97
+        assert not groups.settled(4, answers, 0.9, 0.02)
+    answers.add(4, 0, False)
+    assert groups.settled(4, answers, 0.9, 0.02)
+
+
 def test_merging_keeps_the_older_number_and_needs_a_same():
     Z = np.random.default_rng(0).standard_normal((20, 2))
     groups = Groups(Z)

@@ -26,8 +26,11 @@ CROWD = 5
 """Nearest rows of an open row that are not opened beside it."""
 CHECK_ANSWERS = 9
 """Questions about a placed row after which it is not asked about again."""
-SPARSE_SHARE = 0.3
-"""Share of the rows, those in the sparsest places, that are opened last."""
+SPARSE_SHARE, OUTLIER_SHARE = 0.3, 0.05
+"""Shares of the rows, those in the sparsest places, that are opened last: while few rows are placed, and later."""
+FEW_PLACED = 30
+"""Placed rows below which only dense places are taken. More of them must represent all rows: where one group is wider
+than another, dense rows alone would say little of it."""
 CANDIDATES = 500
 """Rows among which the most informative is looked for; which row is taken hardly matters."""
 PAIR_CANDIDATES = 2000
@@ -142,7 +145,8 @@ def _open_row(now: Situation, screens: bool) -> Draft | None:
     closed[[*state.groups.where, *state.skipped, *busy]] = True
     beside = np.zeros_like(closed)
     beside[now.lens.neighbors[busy, :CROWD].ravel()] = True
-    for wanted in ((look.density > SPARSE_SHARE) & ~beside, ~beside, np.ones_like(closed)):
+    last = SPARSE_SHARE if len(state.groups.where) < FEW_PLACED else OUTLIER_SHARE
+    for wanted in ((look.density > last) & ~beside, ~beside, np.ones_like(closed)):
         candidates = now.rng.permutation(np.flatnonzero(~closed & wanted))
         for row in _ordered(now, candidates):
             draft = _compare(now, int(row), "place", screens)

@@ -319,7 +319,11 @@ class Groups:
         return pair_weights(members, [sure[rows] for rows in members], self.log_odds(answers)[0], len(asked))
 
     def settled(self, row: int, answers: Answers, sure: float, unlikely: float) -> bool:
-        """Whether it is known where an open row belongs, and an answer says so."""
+        """Whether it is known where an open row belongs, and an answer says so.
+
+        A row founds a group only if it differs from every group that is likely by the answers or by its place among
+        the groups. Its place among all rows is not enough: an outlier lies far from its own group too.
+        """
         p = self.posterior(row, answers)
         best = int(np.argmax(p))
         if p[best] < sure:
@@ -328,7 +332,9 @@ class Groups:
         if best < len(self):
             return (self.numbers[best], True) in told
         apart = {number for number, same in told if not same}
-        return all(number in apart for number, chance in zip(self.numbers, p) if chance > unlikely)
+        nearest = self.prior(np.array([row]))[0, :-1]
+        likely = (p[:-1] > unlikely) | (nearest > unlikely * nearest.sum())
+        return all(self.numbers[at] in apart for at in np.flatnonzero(likely))
 
     def likeliest_of(self, rows: Sequence[int], answers: Answers) -> list[int]:
         """Number of the likeliest group of each row, -1 where there is no group."""
