@@ -30,9 +30,10 @@ class Asker(Session[State, FitJob, View]):
     r"""Asks which rows belong together, and chooses each question so that the answer teaches most.
 
     The default strategy places rows. A row is compared with a member of each group found so far, the likeliest first,
-    until it is known where it belongs; a row that belongs to none founds a new group. All that follows from the groups
-    goes to the learner, weighed by :func:`pairlens.asking.posterior.pair_weights`. Groups have a posterior, and
-    wrong answers are repaired: after each fit every row is placed again.
+    until it is known where it belongs; a row that differs from every group that may be its own founds a new one. The
+    first 30 rows are from dense places, later ones any but outliers. All that follows from the groups goes to the
+    learner, weighed by :func:`pairlens.asking.posterior.pair_weights`. Groups have a posterior, and wrong answers are
+    repaired: after each fit every row is placed again.
 
     Choose "place", with screens where a person can look at several rows at once: in the simulations of docs/asking.md
     these teach most. "uncertain" needs no groups and gives the bare answers. "random" is the yardstick.
