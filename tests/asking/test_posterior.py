@@ -163,7 +163,7 @@ def test_an_outlier_founds_a_group_only_if_it_differs_from_those_that_are_neares
     for other in (2, 3):
         answers.add(4, other, False)
         p = groups.posterior(4, answers)
-        assert np.argmax(p) == 2 and p[2] > 0.97
+        assert p[2] > 0.97
         assert not groups.settled(4, answers, 0.9, 0.02)
     answers.add(4, 0, False)
     assert groups.settled(4, answers, 0.9, 0.02)
