@@ -246,7 +246,7 @@ def test_the_hint_to_stop():
     stop = hint(flat, [1.0, 0.99, 0.97], since_new=30, unsure=0.1)
     assert stop.stop
     assert len(stop.reasons) == 3
-    assert "10%" in stop.cost
+    assert "10 %" in stop.cost
     assert not hint(flat, [1.0, 0.9, 0.97], since_new=30, unsure=0.1).stop
     assert not hint(flat, [1.0, 0.99, 0.97], since_new=3, unsure=0.1).stop
     assert not hint([], [1.0, 0.99, 0.97], since_new=30, unsure=0.1).stop

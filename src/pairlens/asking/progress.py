@@ -210,10 +210,11 @@ def hint(curve: Sequence[CurvePoint], kept: Sequence[float], since_new: int | No
     if math.isnan(least):
         reasons.append(f"Too few fits to say whether {probes} keep their {what}.")
     else:
-        reasons.append(f"In each of the last {STABLE_FITS} fits {least:.0%} or more of the {probes} kept their {what}.")
+        share = f"{100 * least:.0f} %"
+        reasons.append(f"In each of the last {STABLE_FITS} fits {share} or more of the {probes} kept their {what}.")
     if since_new is not None:
         reasons.append(f"{since_new} rows were placed since the last new group.")
-    cost = f"About {unsure:.0%} of the {probes} are not sure of their {what} yet"
+    cost = f"The {what} of about {100 * unsure:.0f} % of the {probes} is not sure yet"
     cost += (
         "." if math.isnan(gain) else f"; the last answers moved the curve by {gain:+.3f} (give or take {doubt:.3f})."
     )
