@@ -124,6 +124,7 @@ def test_state_after_a_restart_is_that_of_a_fresh_replay(studio, table):
     assert len(history.answers) == person.count == 22
     seed = running.call(lambda session: session.settings.seed)
     X = running.call(lambda session: session.rows.X)
+    order = running.call(lambda session: session.status()["order"])
     running.stop()
 
     fresh = Asker(X, random_state=seed, audit=0.15, repeat=0.03)
@@ -135,6 +136,7 @@ def test_state_after_a_restart_is_that_of_a_fresh_replay(studio, table):
     after, restored = settled(again)
     assert restored == history
     assert after == before
+    assert again.call(lambda session: session.status()["order"]) > order
 
 
 def test_a_person_changes_their_own_answers_alone(studio, table):

@@ -91,7 +91,9 @@ class Session:
         mapping = self._lens if shared else Worker(("pairlens.studio.maps:prepare_map", rows.X, ranking))
         self._maps = MapKeeper(mapping, self._later, self._drawn)
         self._fitting: Future[Any] | None = None
-        self._n_changes, self._n_views, self._n_told = 0, 0, 0
+        self._n_changes, self._n_views = 0, 0
+        # From the clock: what a page was told before a restart is older.
+        self._last_order = time.time_ns() // 1_000_000
         self._caught_up = False
         where = {name: row for row, name in enumerate(rows.ids)}
         self._numbers = GroupNumbers(
@@ -394,9 +396,9 @@ class Session:
 
     def status(self) -> dict[str, Any]:
         """Numbers that change with every answer; `order` tells which of two that arrive by different ways is newer."""
-        self._n_told += 1
+        self._last_order += 1
         return {
-            "order": self._n_told,
+            "order": self._last_order,
             "ready": self.ready,
             "answers": self.n_answers,
             "map": {
