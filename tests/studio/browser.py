@@ -11,6 +11,14 @@ NEXT = """(old) => {
   const id = document.querySelector("[data-testid=question]").dataset.question;
   return id !== undefined && id !== old;
 }"""
+HOSTILE = [
+    "<script>window.harmed = 1; alert(1)</script>",
+    "<img src=x onerror=window.harmed=2>",
+    "javascript:window.harmed=3",
+    "' onmouseover='window.harmed=4",
+    "</td></table><iframe srcdoc='<script>parent.harmed=5</script>'>",
+]
+"""What people put into names and cells."""
 
 
 @dataclass

@@ -17,6 +17,8 @@ import httpx
 import numpy as np
 import pytest
 
+from tests.browser import launch
+from tests.studio.browser import Visit
 from tests.studio.children import Nursery
 
 pytest.importorskip("starlette", reason="the studio needs starlette: pip install 'pairlens[studio]'")
@@ -139,6 +141,28 @@ def _studios(quick_children: None) -> Iterator[Callable[..., Any]]:
 studio = pytest.fixture(_studios)
 # A start takes seconds, so tests that leave a studio as they find it share one.
 shared_studio = pytest.fixture(_studios, scope="module")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
+    with api.sync_playwright() as playwright:
+        instance = launch(playwright)
+        yield instance
+        instance.close()
+
+
+@pytest.fixture
+def enter(browser: Any) -> Iterator[Callable[..., Visit]]:
+    visits: list[Visit] = []
+
+    def start(url: str, **options: Any) -> Visit:
+        visits.append(Visit.enter(browser, url, **options))
+        return visits[-1]
+
+    yield start
+    for visit in visits:
+        visit.leave()
 
 
 def link(studio: Any, name: str | None = None) -> str:
