@@ -34,9 +34,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.league import DOCS, ROOT, Job, labelled_sets, load
 from benchmarks.maps_table import Cell, MapScores, filled_page, tables
+from benchmarks.measure import compute
 from pairlens import Constraints, PairLens, PairMap
-from pairlens.experiments import Store, work
-from pairlens.experiments.progress import progress
+from pairlens.experiments import Store
 from pairlens.judging import auc
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
 
@@ -222,11 +222,7 @@ def run(
     tasks = [MapTask(name, method, setting, rows) for name in sets for method, setting in wanted(settings, methods)]
     missing = store.unfinished(tasks)
     todo = [task for task in tasks if task in missing or task.method in again]
-    with progress(len(todo)) as shown:
-        for task, error in work(todo, store, jobs=jobs):
-            if error is not None:
-                raise RuntimeError(f"{task.key} failed:\n{error}")
-            shown.done(task.key)
+    compute(todo, store, jobs)
     return [cell for task in tasks for cell in store.read(task, lambda row: Cell(**row)) or []]
 
 

@@ -27,9 +27,9 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.league import ROOT
 from benchmarks.maps_table import mean_and_error
+from benchmarks.measure import compute
 from pairlens import Constraints, PairMap
-from pairlens.experiments import Store, work
-from pairlens.experiments.progress import progress
+from pairlens.experiments import Store
 from pairlens.methods.pairmap.plain import plain_map
 
 PER_CLASS = {60: 3, 200: 10}
@@ -101,12 +101,7 @@ def main() -> None:
     store = Store(ROOT / "results" / "maps_digits")
     store.clean()
     everything = tasks(options.draws)
-    todo = store.unfinished(everything)
-    with progress(len(todo)) as shown:
-        for task, error in work(todo, store, jobs=options.jobs):
-            if error is not None:
-                raise RuntimeError(f"{task.key} failed:\n{error}")
-            shown.done(task.key)
+    compute(store.unfinished(everything), store, options.jobs)
     found: dict[tuple[str, int], list[float]] = {}
     for task in everything:
         for row in store.read(task, dict) or []:

@@ -1,10 +1,13 @@
-"""Measuring: best times of several runs, and tables of results."""
+"""Measuring: best times of several runs, long runs that can be stopped, and tables of results."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from pairlens.experiments import Store, Task, work
+from pairlens.experiments.progress import progress
 
 
 def best_time(call: Callable[[], Any], repeats: int = 3) -> float:
@@ -21,6 +24,15 @@ def paired_times(ours: Callable[[], Any], theirs: Callable[[], Any], repeats: in
     """Best times of two calls run in turn, so that both see the same machine."""
     pairs = [(best_time(ours, 1), best_time(theirs, 1)) for _ in range(repeats)]
     return min(a for a, _ in pairs), min(b for _, b in pairs)
+
+
+def compute(tasks: Sequence[Task], store: Store, jobs: int = 1) -> None:
+    """Compute tasks with progress on standard error, and store the results as they come; an error ends the run."""
+    with progress(len(tasks)) as shown:
+        for task, error in work(tasks, store, jobs=jobs):
+            if error is not None:
+                raise RuntimeError(f"{task.key} failed:\n{error}")
+            shown.done(task.key)
 
 
 def report(title: str, rows: list[tuple[str, ...]], header: tuple[str, ...]) -> None:

@@ -33,10 +33,10 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.league import DOCS, FEWEST_ROWS_OF_A_CLASS, ROOT, Codes, Maker
 from benchmarks.maps_table import filled_page
+from benchmarks.measure import compute
 from benchmarks.mixed_sets import mixed_sets
 from pairlens import WBDR, Constraints, KernelWBDR, LinearPairLens, PairLens, TableEncoder
-from pairlens.experiments import Store, work
-from pairlens.experiments.progress import progress
+from pairlens.experiments import Store
 
 BEGIN = "<!-- generated: benchmarks.league --mixed -->"
 MOST_ROWS = 400
@@ -136,11 +136,7 @@ def run(sets: Iterable[str], splits: int, jobs: int, again: bool) -> list[Score]
     store.clean()
     tasks = [MixedJob(name, split, n) for split in range(splits) for name in sets for n in N_PAIRS]
     todo = tasks if again else list(store.unfinished(tasks))
-    with progress(len(todo)) as shown:
-        for task, error in work(todo, store, jobs=jobs):
-            if error is not None:
-                raise RuntimeError(f"{task.key} failed:\n{error}")
-            shown.done(task.key)
+    compute(todo, store, jobs)
     return [score for task in tasks for score in store.read(task, lambda row: Score(**row)) or []]
 
 
