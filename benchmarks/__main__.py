@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark, or those named, as ratios to a peer in one run."""
+"""`make bench`: every benchmark that has a quick size, or those named, as ratios to a peer in one run."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import pkgutil
 
 import benchmarks
 
+BY_THEMSELVES = ("calibration", "metric_learn", "scale", "studio")
+"""They have options of their own, or need an environment of their own: ``python -m benchmarks.bench_NAME --help``."""
 NAMES = [
-    module.name.removeprefix("bench_")
+    name
     for module in pkgutil.iter_modules(benchmarks.__path__)
-    if module.name.startswith("bench_")
+    if module.name.startswith("bench_") and (name := module.name.removeprefix("bench_")) not in BY_THEMSELVES
 ]
 
 
