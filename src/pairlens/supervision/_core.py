@@ -17,8 +17,11 @@ from pairlens.supervision._pairs import (
     FloatArray,
     IntArray,
     PairTable,
+    among,
     as_n_samples,
+    canonical,
     check_not_too_many,
+    check_sums,
     combine,
     decode,
     distinct,
@@ -29,7 +32,6 @@ from pairlens.supervision._pairs import (
     pairs_within,
     parse_pairs,
     renumber,
-    take_rows,
 )
 from pairlens.supervision._tabular import TabularAnswers
 
@@ -189,13 +191,17 @@ class StoredPairs(TabularAnswers):
         return self if self._codes is None else self._with(*self._listed())
 
     def _take(self, rows: IntArray) -> Self:
-        n_samples = self._require_n_samples()
+        must, cannot = (self._among(rows, must=must) for must in (True, False))
         return self._derived(
-            _must=take_rows(self._must, rows, n_samples, weight_name=WEIGHT_NAME[True]),
-            _cannot=take_rows(self._cannot, rows, n_samples, weight_name=WEIGHT_NAME[False]),
+            _must=must,
+            _cannot=cannot,
             _codes=None if self._codes is None else freeze(renumber(self._codes[rows])),
             _n_samples=len(rows),
         )
+
+    def _among(self, rows: IntArray, *, must: bool) -> PairTable:
+        members, weight = among(self._explicit_table(must=must), rows, self._require_n_samples())
+        return check_sums(from_keys(canonical(*members.T), weight), weight_name=WEIGHT_NAME[must])
 
     def _tables(self) -> tuple[PairTable, ...]:
         return self._must, self._cannot

@@ -57,6 +57,14 @@ class AnswerTable(NamedTuple):
         weight = None if self.weight is None else self.weight[index]
         return type(self)(freeze(self.members[index]), frozen_weight(weight))
 
+    def positions(self, wanted: IntArray) -> IntArray:
+        """The position of each of `wanted` among the answers, -1 where it is not there."""
+        _, codes = np.unique(np.concatenate([self.members, wanted]), axis=0, return_inverse=True)
+        codes = codes.ravel()
+        position = np.full(codes.max(initial=-1) + 1, -1, dtype=np.int64)
+        position[codes[: self.size]] = np.arange(self.size)
+        return position[codes[self.size :]]
+
 
 class PairTable(AnswerTable):
     """Distinct pairs."""
@@ -73,13 +81,22 @@ class PairTable(AnswerTable):
         """The pairs as one integer each, in ascending order."""
         return encode(self.members[:, 0], self.members[:, 1])
 
+    def positions(self, wanted: IntArray) -> IntArray:
+        return self._positions(encode(wanted[:, 0], wanted[:, 1]))
+
     def weight_at(self, keys: IntArray) -> FloatArray:
         """The weight of each pair of `keys`, 0 where this table does not have it."""
-        if not self.size or not len(keys):
+        if not self.size:
             return np.zeros(len(keys))
+        position = self._positions(keys)
+        return np.where(position >= 0, self.weights[position], 0.0)
+
+    def _positions(self, keys: IntArray) -> IntArray:
+        if not self.size:
+            return np.full(len(keys), -1)
         own = self.keys
         position = np.minimum(np.searchsorted(own, keys), len(own) - 1)
-        return np.where(own[position] == keys, self.weights[position], 0.0)
+        return np.where(own[position] == keys, position, -1)
 
 
 def freeze(array: _Array) -> _Array:
@@ -211,35 +228,50 @@ def row_array(rows: Any, *, name: str) -> IntArray:
     return array.astype(np.int64, copy=False)
 
 
-def parse_pairs(
-    pairs: PairsLike | None,
+def parse_members(
+    given: PairsLike | None,
     weight: ArrayLike | None,
     *,
+    width: int,
     name: str,
     weight_name: str,
+    what: str,
     n_samples: int | None,
-    ordered: bool = False,
-) -> PairTable:
-    """Check pairs from outside and bring them into their one form."""
-    given = None if weight is None else weight_array(weight, name=weight_name)
-    if given is not None and given.ndim:
-        refuse_set(pairs, name=name, beside=weight_name)
-    array = row_array(() if pairs is None else pairs, name=name)
+) -> tuple[IntArray, FloatArray | None]:
+    """Check answers from outside, `width` rows each: their shape, their rows and their weights."""
+    values = None if weight is None else weight_array(weight, name=weight_name)
+    if values is not None and values.ndim:
+        refuse_set(given, name=name, beside=weight_name)
+    array = row_array(() if given is None else given, name=name)
     if array.size == 0 and array.ndim <= 2:
-        array = array.reshape(0, 2)
-    if array.ndim != 2 or array.shape[1] != 2:
-        raise ValueError(f"{name} must have the shape (n_pairs, 2), one pair of rows each; got {array.shape}")
-    values = None if given is None else weight_per_answer(given, array, name=name, weight_name=weight_name)
+        array = array.reshape(0, width)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise ValueError(f"{name} must have the shape (n_{what}s, {width}), one {what} of rows each; got {array.shape}")
+    if values is not None:
+        values = weight_per_answer(values, array, name=name, weight_name=weight_name, what=what)
     check_fits(array, n_samples, name=name)
-    first, second = array[:, 0], array[:, 1]
-    if (own := first == second).any():
+    return array, values
+
+
+def parse_pairs(
+    pairs: PairsLike | None, weight: ArrayLike | None, *, name: str, weight_name: str, n_samples: int | None
+) -> PairTable:
+    """Check unordered pairs from outside and bring them into their one form."""
+    members, values = parse_members(
+        pairs, weight, width=2, name=name, weight_name=weight_name, what="pair", n_samples=n_samples
+    )
+    check_two_rows(members, name=name)
+    return check_sums(from_keys(canonical(*members.T), values), weight_name=weight_name)
+
+
+def check_two_rows(pairs: IntArray, *, name: str) -> None:
+    """ValueError if a pair is one of a row with itself."""
+    if (own := pairs[:, 0] == pairs[:, 1]).any():
         position = int(own.argmax())
-        row = first[position]
         raise ValueError(
-            f"{name}[{position}] is the pair ({row}, {row}): a row cannot be paired with itself; leave it out"
+            f"{name}[{position}] is the pair {_shown(pairs[position])}: a row cannot be paired with itself; leave it "
+            "out"
         )
-    keys = encode(first, second) if ordered else canonical(first, second)
-    return check_sums(from_keys(keys, values), weight_name=weight_name)
 
 
 def check_fits(pairs: IntArray, n_samples: int | None, *, name: str) -> None:
@@ -353,33 +385,25 @@ def as_rows(index: Any, n_samples: int) -> IntArray:
     return np.where(rows < 0, rows + n_samples, rows)
 
 
-def take_rows(
-    table: PairTable, rows: IntArray, n_samples: int, *, weight_name: str, ordered: bool = False
-) -> PairTable:
-    """The pairs among `rows`, renumbered; where a row comes more than once, every copy inherits its pairs."""
-    if not table.size or not len(rows):
-        return from_keys(np.empty(0, dtype=np.int64))
+def among(table: AnswerTable, rows: IntArray, n_samples: int) -> tuple[IntArray, FloatArray | None]:
+    """The answers among `rows`, renumbered, and their weights; where a row comes more than once, all copies inherit."""
     copies = np.bincount(rows, minlength=n_samples)
-    first, second = table.pairs[:, 0], table.pairs[:, 1]
-    kept = (copies[first] > 0) & (copies[second] > 0)
-    table = table.select(kept)
-    first, second = table.pairs[:, 0], table.pairs[:, 1]
-    weight = table.weight
-    if copies.max() == 1:
+    kept = table.select(np.flatnonzero((copies[table.members] > 0).all(axis=1)))
+    if copies.max(initial=0) <= 1:
         new = np.empty(n_samples, dtype=np.int64)
         new[rows] = np.arange(len(rows))
-        first, second = new[first], new[second]
-    else:
-        order = np.argsort(rows, kind="stable")
-        start = np.cumsum(copies) - copies
-        repeats = copies[first] * copies[second]
-        local = ranges(repeats)
-        width = np.repeat(copies[second], repeats)
-        weight = None if weight is None else np.repeat(weight, repeats)
-        first = order[np.repeat(start[first], repeats) + local // width]
-        second = order[np.repeat(start[second], repeats) + local % width]
-    keys = encode(first, second) if ordered else canonical(first, second)
-    return check_sums(from_keys(keys, weight), weight_name=weight_name)
+        return new[kept.members], kept.weight
+    order = np.argsort(rows, kind="stable")
+    start = np.cumsum(copies) - copies
+    counts = copies[kept.members]
+    repeats = counts.prod(axis=1)
+    local = ranges(repeats)
+    members = np.empty((len(local), counts.shape[1]), dtype=np.int64)
+    # The copies of the last row change fastest.
+    for column in reversed(range(counts.shape[1])):
+        local, copy = np.divmod(local, np.repeat(counts[:, column], repeats))
+        members[:, column] = order[np.repeat(start[kept.members[:, column]], repeats) + copy]
+    return members, None if kept.weight is None else np.repeat(kept.weight, repeats)
 
 
 def ranges(lengths: IntArray) -> IntArray:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens.supervision._answer_set import AnswerSet
 from pairlens.supervision._conflicts import OnConflict
-from pairlens.supervision._pairs import AnswerTable, FloatArray, IntArray, distinct
 from pairlens.supervision._tables import Source, read_file, read_frame, to_dataframe, write_file
 
 
@@ -175,55 +173,3 @@ class TabularAnswers(AnswerSet):
         for name in columns:
             if name not in cls._COLUMNS:
                 raise TypeError(f"{cls.__name__} have no column {name!r}; they have {', '.join(cls._COLUMNS)}")
-
-
-class SingleTable(TabularAnswers):
-    """Answers of one kind, which one table holds."""
-
-    __slots__ = ("_table",)
-    _table: AnswerTable
-
-    _WHAT: ClassVar[str]
-    """What one answer is called."""
-
-    @property
-    def weight(self) -> FloatArray:
-        """The weight of each answer."""
-        return self._table.weights
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights."""
-        return self._table.total
-
-    @property
-    def rows(self) -> IntArray:
-        """The rows that occur in an answer, sorted."""
-        return distinct(self._table.members)
-
-    def _tables(self) -> tuple[Any, ...]:
-        return (self._table,)
-
-    def _with(self, *tables: Any) -> Self:
-        return self._derived(_table=tables[0], _n_samples=self._n_samples)
-
-    def _resized(self, n_samples: int | None) -> Self:
-        return self._derived(_table=self._table, _n_samples=n_samples)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, type(self)):
-            return NotImplemented
-        mine, theirs = self._table, other._table
-        return (
-            self._n_samples == other._n_samples
-            and np.array_equal(mine.members, theirs.members)
-            and np.array_equal(mine.weights, theirs.weights)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self._n_samples, self._table.size))
-
-    def __repr__(self) -> str:
-        count = self._table.size
-        shown = f"{count} {self._WHAT}{'' if count == 1 else 's'}"
-        return f"{type(self).__name__}({shown} over {self._described_rows()})"

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pairlens._sklearn import as_generator
-from pairlens.supervision._comparisons import Comparisons
 from pairlens.supervision._conflicts import OnConflict
 from pairlens.supervision._drawing import (
     answered,
@@ -19,17 +18,108 @@ from pairlens.supervision._drawing import (
     triplets_of_labels,
 )
 from pairlens.supervision._inputs import PairsLike
-from pairlens.supervision._pairs import (
-    IntArray,
-    canonical,
-    check_count,
-)
-from pairlens.supervision._tuples import (
-    tuple_table,
-)
+from pairlens.supervision._ordered import OrderedAnswers
+from pairlens.supervision._pairs import IntArray, canonical, check_count, decode, from_keys
+from pairlens.supervision.constraints import Constraints
 from pairlens.supervision.labels import encode_labels
 
-__all__ = ["Quadruplets", "Triplets"]
+__all__ = ["Comparisons", "Quadruplets", "Triplets"]
+
+
+class Comparisons(OrderedAnswers):
+    """What :class:`Triplets` and :class:`Quadruplets` share: each says that one pair of rows is closer than another."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _check(cls, members: IntArray) -> None:
+        """Refuse tuples that compare nothing."""
+        for one, other in cls._DISTINCT:
+            same = members[:, one] == members[:, other]
+            if same.any():
+                position = int(same.argmax())
+                raise ValueError(
+                    f"{cls._WHAT}s[{position}] is {tuple(members[position].tolist())}: {cls._COLUMNS[one]} and "
+                    f"{cls._COLUMNS[other]} are the same row, so it compares nothing; leave it out"
+                )
+
+    @classmethod
+    def _named(cls, ends: IntArray) -> list[tuple[int, int]]:
+        return [(first, second) for first, second in decode(ends).tolist()]
+
+    @property
+    def closer(self) -> IntArray:
+        """The pair of each comparison that is said to be more alike, shape (n, 2), smaller row first."""
+        return decode(self._ends(self._table.members)[0])
+
+    @property
+    def farther(self) -> IntArray:
+        """The pair of each comparison that is said to be less alike, shape (n, 2), smaller row first."""
+        return decode(self._ends(self._table.members)[1])
+
+    def sample(self, n: int, random_state: Any = None) -> Self:
+        """Draw distinct comparisons uniformly; they keep their weights.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        random_state : int, RandomState, Generator or None, default=None
+            Makes the draw repeatable.
+        """
+        count = check_count(n, name="n", least=0)
+        if count > self._table.size:
+            raise ValueError(f"n={count} exceeds the {self._table.size} distinct {self._WHAT}s there are")
+        chosen = as_generator(random_state).choice(self._table.size, count, replace=False)
+        return self._with(self._table.select(np.sort(chosen)))
+
+    def __or__(self, other: object) -> Self:
+        """Comparisons of either side, with the larger weight."""
+        return self._joint(other, np.maximum) if isinstance(other, type(self)) else NotImplemented
+
+    def __and__(self, other: object) -> Self:
+        """Comparisons that both sides have, with the smaller weight."""
+        return self._joint(other, np.minimum) if isinstance(other, type(self)) else NotImplemented
+
+    def __sub__(self, other: object) -> Self:
+        """Comparisons of the left side that the right side does not have."""
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        n_samples = self._merged_n_samples(type(self), (other,))
+        table = self._table.select(other._table.positions(self._table.members) < 0)
+        return self._derived(_table=table, _n_samples=n_samples)
+
+    def _joint(self, other: Self, choose: np.ufunc) -> Self:
+        n_samples = self._merged_n_samples(type(self), (other,))
+        everything = self._joined([self._table, other._table]).members
+        weights = []
+        for table in (self._table, other._table):
+            position = table.positions(everything)
+            weights.append(np.where(position >= 0, np.append(table.weights, 0.0)[position], 0.0))
+        return self._derived_for(n_samples, self._tabled(everything, choose(*weights)))
+
+    def to_constraints(self) -> Constraints:
+        """The comparisons read as pairs: the closer pair a must-link, the farther one a cannot-link.
+
+        A pair that some comparisons call the closer and others the farther one counts with the difference of their
+        weights. What is lost is that comparisons are relative, so this suits answers that people gave with groups in
+        mind; learners of comparisons (:class:`~pairlens.LMCA`, :class:`~pairlens.SCML`) keep it.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Triplets
+        >>> Triplets([(0, 1, 2), (0, 2, 3)], n_samples=4).to_constraints().to_lists()
+        ([(0, 1)], [(0, 3)])
+        """
+        keys, codes = np.unique(np.concatenate(self._ends(self._table.members)), return_inverse=True)
+        signed = np.concatenate([self.weight, -self.weight])
+        net = np.bincount(codes.ravel(), signed, len(keys)).astype(np.float64)
+        return Constraints._derived(
+            _must=from_keys(keys[net > 0], net[net > 0]),
+            _cannot=from_keys(keys[net < 0], -net[net < 0]),
+            _codes=None,
+            _n_samples=self._n_samples,
+        )
 
 
 class Triplets(Comparisons):
@@ -125,7 +215,7 @@ class Triplets(Comparisons):
         """
         codes = encode_labels(y)
         members = triplets_of_labels(codes, n_triplets, as_generator(random_state))
-        return cls._derived(_table=tuple_table(members, None, what=cls._WHAT), _n_samples=len(codes))
+        return cls._derived(_table=cls._tabled(members, None), _n_samples=len(codes))
 
     @classmethod
     def from_distances(
@@ -168,7 +258,7 @@ class Triplets(Comparisons):
         array([[1, 3, 2, 3]])
         """
         members = np.column_stack([self.closer, self.farther])
-        table = tuple_table(members, self._table.weight, what=Quadruplets._WHAT)
+        table = Quadruplets._tabled(members, self._table.weight)
         return Quadruplets._derived(_table=table, _n_samples=self._n_samples)
 
 

@@ -5,35 +5,30 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pairlens._sklearn import as_generator
 from pairlens.exceptions import AnswerError
-from pairlens.supervision._conflicts import OnConflict, check_policy, counted, find_cycles, raise_or_warn
-from pairlens.supervision._entries import KIND_COLUMNS, name_rows, read_kinds, read_rows, read_weights
+from pairlens.supervision._conflicts import OnConflict
+from pairlens.supervision._entries import ENDS, KIND_COLUMNS, read_kinds
 from pairlens.supervision._inputs import PairsLike
+from pairlens.supervision._ordered import OrderedAnswers
 from pairlens.supervision._pairs import (
     FloatArray,
     IntArray,
-    PairTable,
-    as_n_samples,
     check_count,
-    check_fits,
     check_not_too_many,
-    combine,
-    contains,
+    check_two_rows,
     encode,
     from_keys,
-    parse_pairs,
-    take_rows,
 )
 from pairlens.supervision._sampling import draw_distinct
 from pairlens.supervision._tables import Source
-from pairlens.supervision._tabular import Reading, SingleTable
+from pairlens.supervision._tabular import Reading
 from pairlens.supervision.labels import factorise, one_per_row
 
 
-class Preferences(SingleTable):
+class Preferences(OrderedAnswers):
     """Pairs of rows of which the first is better than the second.
 
     Immutable. The order of the pairs does not matter; a pair that is given more than once is kept once, and its
@@ -74,7 +69,8 @@ class Preferences(SingleTable):
     _COLUMNS: ClassVar[tuple[str, ...]] = ("better", "worse")
     _TABLES: ClassVar[tuple[str, ...]] = ("pairs",)
     _WHAT: ClassVar[str] = "pair"
-    _table: PairTable
+    _SAID: ClassVar[str] = "preferred"
+    _DISTINCT: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
 
     def __init__(
         self,
@@ -84,13 +80,23 @@ class Preferences(SingleTable):
         weight: ArrayLike | None = None,
         on_conflict: OnConflict = None,
     ) -> None:
-        size = as_n_samples(n_samples)
-        table = parse_pairs(pairs, weight, name="pairs", weight_name="weight", n_samples=size, ordered=True)
-        self._fill(_table=_settle(table, on_conflict), _n_samples=size)
+        super().__init__(pairs, n_samples, weight=weight, on_conflict=on_conflict)
 
-    def _turned(self, tables: tuple[PairTable, ...], chosen: list[NDArray[np.bool_]]) -> tuple[PairTable, ...]:
-        kept, moved = tables[0].select(~chosen[0]), tables[0].select(chosen[0])
-        return (combine([kept, from_keys(_reversed(moved), moved.weight)], weight_name="weight"),)
+    @classmethod
+    def _check(cls, members: IntArray) -> None:
+        check_two_rows(members, name="pairs")
+
+    @classmethod
+    def _opposite(cls, members: IntArray) -> IntArray:
+        return members[:, ::-1]
+
+    @classmethod
+    def _ends(cls, members: IntArray) -> tuple[IntArray, IntArray]:
+        return members[:, 0], members[:, 1]
+
+    @classmethod
+    def _named(cls, ends: IntArray) -> list[int]:
+        return ends.tolist()
 
     @classmethod
     def from_scores(
@@ -159,111 +165,29 @@ class Preferences(SingleTable):
     @property
     def pairs(self) -> IntArray:
         """Pairs (better, worse) in lexicographic order; shape (n_pairs, 2)."""
-        return self._table.pairs
+        return self._table.members
 
     @property
     def n_pairs(self) -> int:
         """Number of distinct pairs."""
         return self._table.size
 
-    def _take(self, rows: IntArray) -> Self:
-        table = take_rows(self._table, rows, self._require_n_samples(), weight_name="weight", ordered=True)
-        return self._derived(_table=table, _n_samples=len(rows))
-
-    def merge(self, *others: Preferences, on_conflict: OnConflict = None) -> Self:
-        """All preferences together; the weights of a pair in several of them add up.
-
-        Parameters
-        ----------
-        *others : Preferences
-            About the same rows.
-        on_conflict : {"raise", "warn", "drop"}, default=None
-            See :class:`Preferences`.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Preferences
-        >>> Preferences([(0, 1)], n_samples=3).merge(Preferences([(0, 1), (0, 2)])).weight
-        array([2., 1.])
-        """
-        n_samples = self._merged_n_samples(Preferences, others)
-        table = combine([self._table, *(other._table for other in others)], weight_name="weight")
-        check_fits(table.pairs, n_samples, name="pairs")
-        return self._derived(_table=_settle(table, on_conflict), _n_samples=n_samples)
-
-    def cycles(self) -> list[tuple[int, ...]]:
-        """Preferences that contradict one another because they go round in a circle.
-
-        Returns
-        -------
-        cycles : list of tuples of int
-            Rows of which each is preferred to the next, and the last to the first. First all pairs that are preferred
-            both ways round; then, of the other preferences, for each set of rows that lead back to one another the
-            shortest circle through the first of them.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Preferences
-        >>> Preferences([(0, 1), (1, 2), (2, 0), (2, 3)], n_samples=4).cycles()
-        [(0, 1, 2)]
-        """
-        both_ways = _both_ways(self._table)
-        pairs = self._table.pairs[both_ways]
-        two = [(first, second) for first, second in pairs.tolist() if first < second]
-        return [*two, *find_cycles(self._table.pairs[~both_ways])]
-
-    def _columns(self, ids: ArrayLike | None) -> dict[str, NDArray[Any]]:
-        better, worse = self._table.pairs.T
-        return {
-            "better": name_rows(better, ids, self._n_rows),
-            "worse": name_rows(worse, ids, self._n_rows),
-            "weight": self.weight,
-        }
-
     @classmethod
     def _from_source(cls, source: Source, how: Reading) -> Self:
-        ends = (how.name("better"), how.name("worse"))
         kind = source.find(*KIND_COLUMNS)
-        if not how.renamed and kind is not None and not set(ends) <= set(source.names):
-            ends = ("a", "b")
-            table = source.table((*ends, kind), how.weight)
-            others = int((read_kinds(table, kind, preferences=True) != "prefer").sum())
-            if others:
-                raise AnswerError(
-                    f"{source.title} has {others} lines of other kinds than prefer",
-                    "read_answers reads all kinds",
-                    problem="other-kinds",
-                    file=source.file,
-                    column=kind,
-                )
-        else:
-            table = source.table(ends, how.weight)
-        pairs, size = read_rows(table, ends, how.ids, how.n_samples)
-        return cls(pairs, size, weight=read_weights(table, how.weight), on_conflict=how.on_conflict)
-
-
-def _reversed(table: PairTable) -> IntArray:
-    return encode(table.pairs[:, 1], table.pairs[:, 0])
-
-
-def _both_ways(table: PairTable) -> NDArray[np.bool_]:
-    """Which pairs are there the other way round as well."""
-    return contains(np.sort(_reversed(table)), table.keys)
-
-
-def _settle(table: PairTable, policy: OnConflict) -> PairTable:
-    check_policy(policy)
-    denied = _both_ways(table)
-    if not denied.any():
-        return table
-    if policy == "drop":
-        return table.select(~denied)
-    first, second = table.pairs[int(denied.argmax())].tolist()
-    raise_or_warn(
-        f"{counted(int(denied.sum()) // 2, 'pair')} preferred both ways round, for example ({first}, {second})",
-        error=policy == "raise",
-    )
-    return table
+        if how.renamed or kind is None or set(cls._COLUMNS) <= set(source.names):
+            return super()._from_source(source, how)
+        table = source.table((*ENDS, kind), how.weight)
+        others = int((read_kinds(table, kind, preferences=True) != "prefer").sum())
+        if others:
+            raise AnswerError(
+                f"{source.title} has {others} lines of other kinds than prefer",
+                "read_answers reads all kinds",
+                problem="other-kinds",
+                file=source.file,
+                column=kind,
+            )
+        return cls._from_table(table, ENDS, how)
 
 
 def _as_scores(y: ArrayLike) -> FloatArray:
