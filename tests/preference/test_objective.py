@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from pairlens.preference.objective import (
     Objective,
-    angle_closed,
     angle_sampled,
     angle_squared,
     angle_tiled,
@@ -106,6 +105,12 @@ def unit_vectors(seed: int, count: int, d: int):
     P[count // 3] = 0.0  # a pair of coincident rows
     weight = rng.uniform(0.1, 1.0, size=count)
     return P, weight / weight.sum()
+
+
+def angle_closed(P, weight, gamma2):
+    """The angle term for gamma2 >= 1, and its gradient with respect to the unit vectors P."""
+    total = weight @ P
+    return gamma2 - float(total @ total), np.outer(-2 * weight, total)
 
 
 @settings(max_examples=25, deadline=None)

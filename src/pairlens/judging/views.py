@@ -8,18 +8,20 @@ A linear view :math:`z = L (x - m)` measures two rows by
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._sklearn import check_is_fitted
+from pairlens._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows, pair_squared_distances
+from pairlens.engines import IntArray, Rows, engine_rows, pair_squared_distances, project
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging.held_out import CHANCE
 from pairlens.supervision import Constraints
+from pairlens.supervision.combined import combine
 
 MAX_SCORED_PAIRS = 1_000_000
 
@@ -172,10 +174,72 @@ class PairView:
         return pair_distance(self, A, B)
 
 
-class LinearView(PairView):
-    """A view :math:`z = L (x - m)`, which is a metric of the features."""
+class JudgedView(PairView):
+    """A view that must-links and cannot-links judge."""
+
+    transform: Callable[[Any], Any]
+
+    # With metadata routing enabled, pipelines and searches hand `constraints` to score unasked.
+    __metadata_request__score: ClassVar = {"constraints": True}
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """How well embedded distance tells must-links from cannot-links: the area under the ROC curve.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Labels, -1 or missing where unknown. Above a million pairs, a million drawn with a fixed seed are used.
+        constraints : Constraints, optional
+            Held-out pairs of these rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; a pair counts by the product of the weights of its rows.
+
+        Returns
+        -------
+        auc : float
+            0.5 is chance, 1.0 means that every must-link is shorter than every cannot-link. Without pairs of both kinds
+            among the rows it is 0.5, with a warning.
+        """
+        if y is None and constraints is None:
+            raise ValueError("score needs pairs to judge by: give constraints=, or labels by y.")
+        embedded = self.transform(X)
+        rows: Rows = engine_rows(embedded, fitting=True)
+        if rows is None:
+            rows = np.asarray(embedded)
+        return pair_auc(rows, combine(y, constraints, rows.shape[0]), sample_weight)
+
+
+class LinearView(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """A transformer whose view is :math:`z = L (x - m)`, which is a metric of the features."""
 
     components_: NDArray[Any]
+    mean_: NDArray[Any]
+    _read: Callable[..., Rows]
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Project rows, :math:`(x - m) L'` with :attr:`components_` as L and :attr:`mean_` as m.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            A torch tensor or a dask array, too, where :meth:`fit` takes one.
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+            A tensor on the device of X for a tensor, and a dask array, not computed yet, for a dask array or data
+            frame.
+        """
+        check_is_fitted(self)
+        return project(self._read(X, fitting=False), self.mean_, self.components_)
 
     @property
     def _n_features_out(self) -> int:

@@ -22,7 +22,6 @@ from pairlens._sklearn import (
     Interval,
     StrOptions,
     TransformerMixin,
-    check_is_fitted,
     fit_context,
 )
 from pairlens._warnings import warn_fallback, warn_fewer
@@ -32,15 +31,12 @@ from pairlens.engines import (
     Rows,
     checked_rows,
     column_means,
-    engine_rows,
-    project,
     read_ahead,
     rows_to_learn_from,
     threads_for,
 )
-from pairlens.judging import pair_auc
 from pairlens.judging.probability import PairProbabilities
-from pairlens.judging.views import LinearView, PairView
+from pairlens.judging.views import JudgedView, LinearView
 from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
 from pairlens.spectral.rowspace import RowSpace, check_variation, row_space
 from pairlens.spectral.scatters import unsupervised
@@ -49,15 +45,14 @@ from pairlens.supervision.combined import combine
 from pairlens.tables.scaled import Scaled
 
 
-class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class PairTransformer(JudgedView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """The contract of all methods: what goes into `fit`, how rows are checked, what `score` means.
 
     A method says in :meth:`_learn` what it makes of rows and pairs, and in :meth:`transform` where rows go.
     """
 
-    # With metadata routing enabled, pipelines and searches hand `constraints` to these methods unasked.
+    # With metadata routing enabled, pipelines and searches hand `constraints` to fit unasked.
     __metadata_request__fit: ClassVar = {"constraints": True}
-    __metadata_request__score: ClassVar = {"constraints": True}
     _fewest_rows: ClassVar[int] = 2
     """Rows that `fit` needs at least."""
     _rows_may_be: ClassVar[Placement] = Placement.COLLECTED
@@ -125,40 +120,6 @@ class PairTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
     @abstractmethod
     def _check_n_components(self, X: Rows) -> None:
         """Refuse more directions than the rows can have."""
-
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        constraints: Constraints | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """How well embedded distance tells must-links from cannot-links: the area under the ROC curve.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Labels, -1 or missing where unknown. Above a million pairs, a million drawn with a fixed seed are used.
-        constraints : Constraints, optional
-            Held-out pairs of these rows.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a pair counts by the product of the weights of its rows.
-
-        Returns
-        -------
-        auc : float
-            0.5 is chance, 1.0 means that every must-link is shorter than every cannot-link. Without pairs of both kinds
-            among the rows it is 0.5, with a warning.
-        """
-        if y is None and constraints is None:
-            raise ValueError("score needs pairs to judge by: give constraints=, or labels by y.")
-        embedded = self.transform(X)
-        rows: Rows = engine_rows(embedded, fitting=True)
-        if rows is None:
-            rows = np.asarray(embedded)
-        return pair_auc(rows, combine(y, constraints, rows.shape[0]), sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -332,22 +293,6 @@ class LinearPairTransformer(LinearView, SpectralPairTransformer):
     def _store_as(self, dtype: np.dtype[Any]) -> None:
         super()._store_as(dtype)
         self.mean_ = self.mean_.astype(dtype)
-
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Project rows onto the directions, :math:`(x - m) C'`.
-
-        Parameters
-        ----------
-        X : array-like, CSR matrix, torch tensor or dask array of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Z : array of shape (n_samples, n_components)
-            A tensor on the device of X for a tensor, and a dask array, not computed yet, for a dask array or data
-            frame.
-        """
-        check_is_fitted(self)
-        return project(self._read(X, fitting=False), self.mean_, self.components_)
 
 
 def finite(scatter: Matrix) -> Matrix:

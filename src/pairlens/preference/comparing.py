@@ -20,9 +20,6 @@ from pairlens.supervision.labels import encode_labels
 
 __all__ = ["ComparisonLearner", "comparison_accuracy"]
 
-QUADRUPLETS = "Quadruplets([(a, b, c, d), ...], n_samples=len(X))"
-TRIPLETS = "Triplets([(a, near, far), ...], n_samples=len(X))"
-
 
 def comparison_accuracy(Z: Float64, known: Comparisons) -> float:
     """Share of the weight of comparisons whose closer pair is the closer one in Z; ties count half."""
@@ -97,9 +94,9 @@ class ComparisonLearner(MetricLearner):
         """All that is said, as quadruplets over `n_samples` rows."""
         known = Quadruplets(n_samples=n_samples)
         if quadruplets is not None:
-            known = over_rows(quadruplets, Quadruplets, n_samples, name="quadruplets", example=QUADRUPLETS)
+            known = over_rows(quadruplets, Quadruplets, n_samples)
         if triplets is not None:
-            more = over_rows(triplets, Triplets, n_samples, name="triplets", example=TRIPLETS).to_quadruplets()
+            more = over_rows(triplets, Triplets, n_samples).to_quadruplets()
             known = known.merge(more) if known.n_quadruplets else more
         if y is not None:
             more = self._triplets_of_classes(y, n_samples, rng).to_quadruplets()

@@ -6,15 +6,13 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from pairlens._sklearn import Interval, as_generator, fit_context
+from pairlens._sklearn import Interval, as_generator
 from pairlens.engines import Rows, pair_squared_distances
 from pairlens.preference.embedded import BoundedPairs
 from pairlens.preference.metric import MetricLearner, PairScored, log_det_penalty
 from pairlens.preference.pairs import Pairs
 from pairlens.supervision import Constraints
-from pairlens.supervision.combined import combine
 
 __all__ = ["ITML"]
 
@@ -108,25 +106,8 @@ class ITML(PairScored):
         self.tol = tol
         self.random_state = random_state
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
-        """Learn the metric.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Labels, -1 or missing where unknown. Pairs of labelled rows become constraints.
-        constraints : Constraints, optional
-            Pairs of rows that belong together or do not. Adds to what `y` says.
-
-        Returns
-        -------
-        self : object
-        """
-        rows = self._read(X, fitting=True)
+    def _learn(self, rows: Rows, known: Constraints) -> Self:
         rng = as_generator(self.random_state)
-        known = combine(y, constraints, rows.shape[0])
         if known.n_pairs > self.max_pairs or known.labels is not None:
             known = known.sample(min(known.n_pairs, self.max_pairs), rng)
         self.bounds_ = self._bounds(rows, rng)

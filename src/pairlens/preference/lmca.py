@@ -15,8 +15,6 @@ from pairlens.preference.metric import Embedded, MetricLearner, PairScored, comp
 from pairlens.supervision import Constraints, Triplets
 from pairlens.supervision.combined import class_codes, combine, over_rows
 
-EXAMPLE = "Triplets([(a, near, far), ...], n_samples=len(X))"
-
 
 def target_neighbours(X: Rows, codes: IntArray, n_neighbors: int) -> IntArray:
     """Pairs of every row with its nearest rows of the same class, of shape (n_pairs, 2), grouped by the first row."""
@@ -141,17 +139,19 @@ class LMCA(PairScored):
         self : object
         """
         rows = self._read(X, fitting=True)
-        n_samples = rows.shape[0]
+        return self._learn(rows, combine(y, constraints, rows.shape[0]), triplets)
+
+    def _learn(self, rows: Rows, known: Constraints, triplets: Triplets | None = None) -> Self:
         parts: list[Embedded] = []
-        codes = class_codes(combine(y, constraints, n_samples))
+        codes = class_codes(known)
         labelled = np.flatnonzero(codes >= 0)
         targets = target_neighbours(rows[labelled], codes[labelled], self.n_neighbors)
         if codes.max(initial=-1) >= 1 and len(targets):
             parts.append((labelled, LargeMarginNeighbours(targets, codes[labelled], float(self.c), float(self.sigma))))
         if triplets is not None:
-            known = over_rows(triplets, Triplets, n_samples, name="triplets", example=EXAMPLE)
-            if known.n_triplets:
-                pairs = comparison_pairs(known)
-                parts.append((known.rows, ComparisonMargin(*pairs, float(self.c), float(self.sigma))))
+            compared = over_rows(triplets, Triplets, rows.shape[0])
+            if compared.n_triplets:
+                pairs = comparison_pairs(compared)
+                parts.append((compared.rows, ComparisonMargin(*pairs, float(self.c), float(self.sigma))))
         lacking = "no two classes with a row to spare are known, and no triplets are given"
         return self._fit_map(rows, *summed(parts), whole=False, lacking=lacking)

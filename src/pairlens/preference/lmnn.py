@@ -6,15 +6,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from pairlens._sklearn import Interval, fit_context
-from pairlens.engines import evenly_spaced
+from pairlens._sklearn import Interval
+from pairlens.engines import Rows, evenly_spaced
 from pairlens.preference.embedded import LargeMarginNeighbours
 from pairlens.preference.lmca import target_neighbours
 from pairlens.preference.metric import MetricLearner, PairScored
 from pairlens.supervision import Constraints
-from pairlens.supervision.combined import class_codes, combine
+from pairlens.supervision.combined import class_codes
 
 __all__ = ["LMNN"]
 
@@ -98,24 +97,8 @@ class LMNN(PairScored):
         self.max_iter = max_iter
         self.tol = tol
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
-        """Learn the metric.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Classes, -1 or missing where unknown.
-        constraints : Constraints, optional
-            If there are no classes, what must-links put together counts as one.
-
-        Returns
-        -------
-        self : object
-        """
-        rows = self._read(X, fitting=True)
-        codes = class_codes(combine(y, constraints, rows.shape[0]))
+    def _learn(self, rows: Rows, known: Constraints) -> Self:
+        codes = class_codes(known)
         used = np.flatnonzero(codes >= 0)
         used = used[evenly_spaced(len(used), self.max_samples)]
         targets = target_neighbours(rows[used], codes[used], self.n_neighbors)

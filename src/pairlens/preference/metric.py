@@ -11,18 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._docs import complete_docstring
-from pairlens._sklearn import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    Interval,
-    TransformerMixin,
-    check_is_fitted,
-)
+from pairlens._sklearn import BaseEstimator, Interval, fit_context
 from pairlens._warnings import warn_fallback
-from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means, fitting_threads, project
-from pairlens.judging import pair_auc
+from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means, fitting_threads
 from pairlens.judging.probability import PairProbabilities
-from pairlens.judging.views import LinearView
+from pairlens.judging.views import JudgedView, LinearView
 from pairlens.preference.linear import minimize
 from pairlens.preference.pairs import Pairs
 from pairlens.spectral.eigen import fix_signs, generalized, symmetric
@@ -91,7 +84,7 @@ class Coordinates(NamedTuple):
     wanted: int
 
 
-class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+class MetricLearner(LinearView, BaseEstimator, ABC):
     """A linear map :math:`z = L x`, that is the metric :math:`M = L'L`, learnt by limited-memory BFGS.
 
     Parameters
@@ -208,20 +201,6 @@ class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.components_ = fix_signs(place.space.lift((turn.T @ L).T)).astype(dtype)
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Map rows, :math:`(x - m) L'`.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Z : array of shape (n_samples, n_components)
-        """
-        check_is_fitted(self)
-        return project(self._read(X, fitting=False), self.mean_, self.components_)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -229,39 +208,35 @@ class MetricLearner(LinearView, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         return tags
 
 
-class PairScored(PairProbabilities, MetricLearner):
-    """A metric learner that classes or pairs judge."""
+class PairScored(PairProbabilities, JudgedView, MetricLearner):
+    """A metric learner that classes or pairs teach and judge."""
 
     __metadata_request__fit: ClassVar = {"constraints": True}
-    __metadata_request__score: ClassVar = {"constraints": True}
 
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        constraints: Constraints | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """How well embedded distance tells pairs of one class from pairs of two: the area under the ROC curve.
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
+        """Learn the metric.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
-            Classes, -1 or missing where unknown.
+            Classes, -1 or missing where unknown. Where a method learns from pairs, those of labelled rows become
+            constraints.
         constraints : Constraints, optional
-            Held-out pairs of these rows.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weight of each row; a pair counts with the product of those of its rows.
+            Pairs of rows that belong together or do not, which add to what `y` says. Where a method learns from
+            classes, rows that must-links put together count as one if there are no others.
 
         Returns
         -------
-        auc : float
-            0.5 is chance.
+        self : object
         """
-        embedded = np.asarray(self.transform(X))
-        return pair_auc(embedded, combine(y, constraints, len(embedded)), sample_weight)
+        rows = self._read(X, fitting=True)
+        return self._learn(rows, combine(y, constraints, rows.shape[0]))
+
+    @abstractmethod
+    def _learn(self, rows: Rows, known: Constraints) -> Self:
+        """Learn from checked rows and all that is known about them."""
 
     def _keep(self, place: Coordinates, L: Float64, dtype: np.dtype[Any]) -> Self:
         self._probability = None

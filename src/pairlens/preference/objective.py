@@ -57,12 +57,6 @@ def smoothed_hinge(t: Float64, width: Float64 | float) -> tuple[Float64, Float64
     return slope * (t - 0.5 * width * slope), slope
 
 
-def angle_closed(P: Float64, weight: Float64, gamma2: float) -> Term:
-    """The angle term for gamma2 >= 1, and its gradient with respect to the unit vectors P."""
-    total = weight @ P
-    return gamma2 - float(total @ total), namespace(P).outer(-2 * weight, total)
-
-
 def angle_squared(P: Float64, weight: Float64, gamma2: float) -> Term:
     """The angle term with the squared hinge for gamma2 >= 1: it needs only the sums of p and of p p'."""
     total = weight @ P
@@ -177,7 +171,7 @@ class Objective:
         if not angle:
             return value, self.pairs.gather(Q, along)
         if self.gamma2 >= 1 and not self.squared:
-            # As angle_closed, without forming the unit vectors.
+            # The sum in closed form, without forming the unit vectors.
             scaled = weight * inverse
             total = scaled @ Q
             value += self.C * (self.gamma2 - float(total @ total))

@@ -9,12 +9,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted
+from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
-from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, is_tensor, project
+from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, is_tensor
 from pairlens.engines.torch import TensorRows
 from pairlens.judging.views import LinearView
 from pairlens.preference._arrays import as_numpy, like
@@ -261,22 +261,6 @@ class WSDR(LinearView, MarginTransformer):
         self.components_ = fix_signs(space.lift(directions.T)).astype(rows.dtype)
         self.loss_curve_ = []
         self.n_iter_ = 0
-
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Map rows, :math:`(x - m) L'`.
-
-        Parameters
-        ----------
-        X : array-like, CSR matrix or torch tensor of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Z : array of shape (n_samples, n_components)
-            A tensor on the device of X for a tensor.
-        """
-        check_is_fitted(self)
-        rows = self._read(X, fitting=False)
-        return project(rows, self.mean_, self.components_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -21,6 +21,8 @@ class AnswerSet:
 
     _TABLES: ClassVar[tuple[str, ...]]
     """What the tables are called in errors."""
+    _EXAMPLE: ClassVar[str]
+    """How to build one, for errors."""
 
     # Without this, Python would iterate by asking for [0], [1], ...
     __iter__: ClassVar[None] = None

@@ -48,6 +48,7 @@ class StoredPairs(TabularAnswers):
 
     __slots__ = ("_cannot", "_codes", "_must")
     _TABLES: ClassVar[tuple[str, ...]] = ("must_link", "cannot_link")
+    _EXAMPLE: ClassVar[str] = "Constraints(must_link=[(0, 4)], cannot_link=[(0, 9)], n_samples=len(X))"
     _must: PairTable
     _cannot: PairTable
     _codes: IntArray | None

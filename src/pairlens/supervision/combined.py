@@ -25,8 +25,7 @@ def combine(y: ArrayLike | None, constraints: Constraints | None, n_samples: int
     """All that `y` and `constraints` say, as one :class:`~pairlens.Constraints` over `n_samples` rows."""
     if constraints is None:
         return Constraints(n_samples=n_samples) if y is None else _from_labels(y, n_samples)
-    example = "Constraints(must_link=[(0, 4)], cannot_link=[(0, 9)], n_samples=len(X))"
-    constraints = over_rows(constraints, Constraints, n_samples, name="constraints", example=example)
+    constraints = over_rows(constraints, Constraints, n_samples)
     if y is None:
         return constraints
     # What was accepted as contradictory when it was built is not refused now.
@@ -45,8 +44,7 @@ def combine_preferences(
 ) -> Preferences:
     """All that scores `y` and `preferences` say, over `n_samples` rows; `max_pairs` of what `y` says, if it is more."""
     if preferences is not None:
-        example = "Preferences([(better, worse), ...], n_samples=len(X))"
-        preferences = over_rows(preferences, Preferences, n_samples, name="preferences", example=example)
+        preferences = over_rows(preferences, Preferences, n_samples)
     if y is None:
         if groups is not None and preferences is None:
             raise ValueError("groups say which rows y compares, but y is None: give ordinal scores by y.")
@@ -73,11 +71,12 @@ def _count_pairs(y: ArrayLike, groups: ArrayLike | None) -> int:
     return int((in_group**2).sum() - (in_level**2).sum()) // 2
 
 
-def over_rows(given: Any, kind: type[_Answers], n_samples: int, *, name: str, example: str) -> _Answers:
+def over_rows(given: Any, kind: type[_Answers], n_samples: int) -> _Answers:
     """Answers that a user gave, about `n_samples` rows."""
+    name = kind.__name__.lower()
     if not isinstance(given, kind):
         raise TypeError(
-            f"{name} must be a pairlens.{kind.__name__}, got {type(given).__name__}. Build one with {example}."
+            f"{name} must be a pairlens.{kind.__name__}, got {type(given).__name__}. Build one with {kind._EXAMPLE}."
         )
     if given.n_samples is None:
         return given.with_n_samples(n_samples)

@@ -161,6 +161,7 @@ class Triplets(Comparisons):
     __slots__ = ()
     _COLUMNS: ClassVar[tuple[str, ...]] = ("a", "near", "far")
     _TABLES: ClassVar[tuple[str, ...]] = ("triplets",)
+    _EXAMPLE: ClassVar[str] = "Triplets([(a, near, far), ...], n_samples=len(X))"
     _WHAT: ClassVar[str] = "triplet"
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (0, 2), (1, 2))
 
@@ -297,6 +298,7 @@ class Quadruplets(Comparisons):
     __slots__ = ()
     _COLUMNS: ClassVar[tuple[str, ...]] = ("a", "b", "c", "d")
     _TABLES: ClassVar[tuple[str, ...]] = ("quadruplets",)
+    _EXAMPLE: ClassVar[str] = "Quadruplets([(a, b, c, d), ...], n_samples=len(X))"
     _WHAT: ClassVar[str] = "quadruplet"
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (2, 3))
 

@@ -68,6 +68,7 @@ class Preferences(OrderedAnswers):
     __slots__ = ()
     _COLUMNS: ClassVar[tuple[str, ...]] = ("better", "worse")
     _TABLES: ClassVar[tuple[str, ...]] = ("pairs",)
+    _EXAMPLE: ClassVar[str] = "Preferences([(better, worse), ...], n_samples=len(X))"
     _WHAT: ClassVar[str] = "pair"
     _SAID: ClassVar[str] = "preferred"
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
