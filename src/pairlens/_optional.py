@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
 
 from pairlens.exceptions import MissingExtraError
@@ -29,3 +30,13 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
             f"{purpose} needs {module}, which is not installed. Install it with:  pip install 'pairlens[{extra}]'",
             name=module,
         ) from error
+
+
+def installed_version(package: str) -> str | None:
+    """The version of a distribution, or of its variant for CPUs; None if neither is installed."""
+    for name in (package, f"{package}-cpu"):
+        try:
+            return version(name)
+        except PackageNotFoundError:
+            continue
+    return None

@@ -6,13 +6,13 @@ import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens._optional import installed_version
 from pairlens._version import __version__
 from pairlens.cli._console import remark
 from pairlens.cli._options import Conflict, ScaleBy
@@ -310,11 +310,4 @@ def check_new(path: Path, overwrite: bool) -> None:
 def versions() -> dict[str, str]:
     """Versions of all that takes part."""
     found = {"pairlens": __version__, "python": platform.python_version(), "platform": sys.platform}
-    for package in PACKAGES:
-        for name in (package, f"{package}-cpu"):
-            try:
-                found[package] = version(name)
-                break
-            except PackageNotFoundError:
-                continue
-    return found
+    return found | {name: known for name in PACKAGES if (known := installed_version(name)) is not None}

@@ -180,6 +180,11 @@ def _reason(error: Exception) -> str:
     return text[:1].lower() + text[1:]
 
 
+def word_column(column: Any) -> Any:
+    """A column as words, "" where there is none."""
+    return column.astype(object).where(column.notna(), "").astype(str).astype(object)
+
+
 def numeric_column(column: Any, name: str, source: str, first_row: int = 0) -> Any | None:
     """A column as float64; None if it holds words; ValueError if it holds some text among numbers.
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from pairlens._optional import require
 from pairlens.anndata import representation
 from pairlens.io._numpy_files import as_floats
-from pairlens.io.tables import Table, check_column, check_values
+from pairlens.io.tables import Table, check_column, check_values, plain_column
 
 CELL_NAMES = "cell"
 """What the names of the cells are called where the file does not say."""
@@ -50,8 +50,8 @@ def read_cells(path: Path, *, rep: str = "X_pca", ids: str | None = None, labels
     for name in [*([] if ids is None else [ids]), *labels]:
         check_column(name, [str(column) for column in adata.obs.columns], f"obs of {path.name}")
     id_column = ids or str(adata.obs_names.name or CELL_NAMES)
-    asked = {name: _column(adata.obs[name]) for name in labels}
-    asked[id_column] = np.asarray(adata.obs_names, dtype=object) if ids is None else _column(adata.obs[ids])
+    asked = {name: plain_column(adata.obs[name]) for name in labels}
+    asked[id_column] = np.asarray(adata.obs_names, dtype=object) if ids is None else plain_column(adata.obs[ids])
     genes = rep == "X"
     numbers = tuple(str(name) for name in adata.var_names) if genes else _numbered(rep, rows.shape[1])
     adata.file.close()
@@ -65,11 +65,3 @@ def read_cells(path: Path, *, rep: str = "X_pca", ids: str | None = None, labels
 
 def _numbered(rep: str, count: int) -> tuple[str, ...]:
     return tuple(f"{rep.removeprefix('X_')}{j + 1}" for j in range(count))
-
-
-def _column(cells: Any) -> np.ndarray[Any, Any]:
-    """A column of `obs`; text as text, with None where it is missing."""
-    if cells.dtype.kind in "biuf":
-        return np.asarray(cells)
-    missing = cells.isna().tolist()
-    return np.array([None if absent else cell for cell, absent in zip(cells.tolist(), missing)], dtype=object)

@@ -12,7 +12,6 @@ import json
 import os
 import zipfile
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,6 +20,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from pairlens._atomic import atomic_path
+from pairlens._optional import installed_version
 from pairlens._version import __version__
 from pairlens._warnings import warn_user
 from pairlens.io._codec import Decoder, Encoder, ModelFileError
@@ -82,7 +82,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "pairlens": __version__,
-            "packages": {name: found for name in PACKAGES if (found := _version_of(name)) is not None},
+            "packages": {name: found for name in PACKAGES if (found := installed_version(name)) is not None},
             "digests": digests,
             "model": content,
         }
@@ -219,7 +219,7 @@ def _restore(archive: zipfile.ZipFile, manifest: dict[str, Any], members: dict[s
         raise ModelFileError(f"{name} holds no model, but {type(model).__name__}")
     packages = manifest.get("packages")
     written = packages.get("scikit-learn") if isinstance(packages, dict) else None
-    present = _version_of("scikit-learn")
+    present = installed_version("scikit-learn")
     if decoder.has_foreign and isinstance(written, str) and present and _minor(written) != _minor(present):
         warn_user(
             f"{name} was written with scikit-learn {written}, and {present} is installed: compare a few results, or "
@@ -249,15 +249,6 @@ def _read_array(content: bytes, member: str, name: str) -> NDArray[Any]:
         return np.asarray(npy.read_array(stream, allow_pickle=False))
     except (ValueError, MemoryError) as error:
         raise damaged from error
-
-
-def _version_of(package: str) -> str | None:
-    for name in (package, f"{package}-cpu"):
-        try:
-            return version(name)
-        except PackageNotFoundError:
-            continue
-    return None
 
 
 def _minor(text: str) -> list[str]:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pairlens._atomic import atomic_path
 from pairlens._optional import require
 from pairlens.io._arrays import stored_npy, stored_npz
-from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
-from pairlens.io._lists import list_column, list_matrix
+from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff, word_column
 from pairlens.io._numpy_files import as_floats
+from pairlens.io._parquet import list_column, list_matrix, open_parquet
 from pairlens.io.beside import RowsBeside, read_beside
 from pairlens.io.cells import CELL_NAMES, are_cells, read_cells
 from pairlens.io.tables import (
@@ -288,13 +288,7 @@ def _csv_chunks(
 def _parquet_chunks(
     path: Path, wanted: Inputs, ids: str | None, drop: tuple[str, ...], progress: Progress
 ) -> Iterator[Iterator[Chunk]]:
-    parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
-    arrow = require("pyarrow", extra="io", purpose="reading Parquet files")
-    try:
-        file = parquet.ParquetFile(path, pre_buffer=False)
-    except arrow.ArrowInvalid as error:
-        raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
-    with file:
+    with open_parquet(path) as file:
         names = tuple(file.schema_arrow.names)
         if (listed := list_column(path)) is not None:
             yield _list_chunks(file, listed, wanted, ids, path.name, progress)
@@ -360,8 +354,7 @@ def _frame_chunks(
         columns = {}
         for name in chosen:
             if name in wanted.words:
-                column = frame[name]
-                columns[name] = column.astype(object).where(column.notna(), "").astype(str).astype(object)
+                columns[name] = word_column(frame[name])
                 continue
             values = numeric_column(frame[name], name, source, first)
             if values is None:

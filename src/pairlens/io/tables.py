@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff
-from pairlens.io._lists import list_column, list_matrix
+from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff, word_column
 from pairlens.io._numpy_files import (
     as_floats,
     check_length,
@@ -24,6 +23,7 @@ from pairlens.io._numpy_files import (
     numeric_matrix,
     table_among,
 )
+from pairlens.io._parquet import list_column, list_matrix, open_parquet
 from pairlens.tables.cells import MISSING_WORDS, are_plain_numbers, distinct_names, is_text
 from pairlens.tables.columns import LARGEST
 from pairlens.tables.roles import Role, role_of
@@ -160,7 +160,7 @@ def read_table(
         table = _read_lists(source, listed, asked, tuple(drop))
     else:
         as_text = (*asked, *text)
-        frame = _read_csv_frame(source, as_text, not raw) if kind in ("csv", "tsv") else _read_parquet_frame(source)
+        frame = read_frame(source, as_text, strict=not raw)
         if raw:
             frame = frame.set_axis(distinct_names(list(frame.columns)), axis=1)
         if raw and _needs_encoding(frame, (*asked, *drop), text):
@@ -172,34 +172,28 @@ def read_table(
         raise ValueError(f"{source.name} {has}; at least {least_rows} are needed")
     if table.is_raw:
         return table
-    missing = _check_table(table, impute)
-    return Table(**{**vars(table), "missing": missing})
+    return replace(table, missing=_check_table(table, impute))
 
 
-def _read_csv_frame(path: Path, text: tuple[str, ...], strict: bool) -> Any:
-    with csv_reader(path, text=text, strict=strict) as frames:
+def read_frame(path: Path, text: tuple[str, ...], *, columns: Sequence[str] | None = None, strict: bool = True) -> Any:
+    """A CSV, TSV or Parquet file as a data frame; parameters are those of :func:`csv_reader`."""
+    if kind_of(path) == "parquet":
+        with open_parquet(path) as file:
+            return file.read(columns).to_pandas()
+    with csv_reader(path, text=text, columns=None if columns is None else tuple(columns), strict=strict) as frames:
         return next(frames)
-
-
-def _read_parquet_frame(path: Path) -> Any:
-    parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
-    arrow = require("pyarrow", extra="io", purpose="reading Parquet files")
-    try:
-        return parquet.read_table(path).to_pandas()
-    except arrow.ArrowInvalid as error:
-        raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
 
 
 def _read_lists(path: Path, listed: str, asked: tuple[str, ...], drop: tuple[str, ...]) -> Table:
     """A Parquet file of embeddings: its features are the numbers of the lists, whatever else is there."""
-    parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
-    content = parquet.read_table(path)
+    with open_parquet(path) as file:
+        content = file.read()
     # pandas stores an index that has no name as such a column.
     others = [name for name in content.column_names if name != listed and not name.startswith("__index_level_")]
     for name in (*asked, *drop):
         check_column(name, others, path.name)
     frame = content.select(list(asked)).to_pandas()
-    columns = {name: _asked(frame[name]) for name in asked}
+    columns = {name: plain_column(frame[name]) for name in asked}
     left_out = tuple(name for name in others if name not in asked and name not in drop)
     return _from_array(list_matrix(content.column(listed), path.name), path, "parquet", left_out, columns, None)
 
@@ -228,7 +222,7 @@ def _raw_frame(frame: Any, path: Path, kind: str, asked: tuple[str, ...], drop: 
         numbers=features,
         words=(),
         left_out=(),
-        asked={name: _asked(frame[name]) for name in asked},
+        asked={name: plain_column(frame[name]) for name in asked},
         missing=False,
     )
 
@@ -255,7 +249,7 @@ def _from_frame(
         if values is not None and not np.isnan(values).all():
             numbers[name] = values
         elif values is None and one_hot and name != UNNAMED and is_text(column):
-            words[name] = column.astype(object).where(column.notna(), "").astype(str).astype(object)
+            words[name] = word_column(column)
             _check_words(words[name], name, path.name)
         else:
             left_out.append(name)
@@ -270,12 +264,12 @@ def _from_frame(
         numbers=tuple(numbers),
         words=tuple(words),
         left_out=tuple(left_out),
-        asked={name: _asked(frame[name]) for name in asked},
+        asked={name: plain_column(frame[name]) for name in asked},
         missing=False,
     )
 
 
-def _asked(column: Any) -> NDArray[Any]:
+def plain_column(column: Any) -> NDArray[Any]:
     """A column as it stands; text as text, with None where it is missing."""
     values = column.to_numpy()
     if values.dtype.kind in "biufmM":
@@ -298,12 +292,8 @@ def column_names(path: Path) -> list[str]:
     if kind in ("csv", "tsv"):
         return list(sniff(path, strict=False).names)
     if kind == "parquet":
-        parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
-        arrow = require("pyarrow", extra="io", purpose="reading Parquet files")
-        try:
-            return list(parquet.read_schema(path).names)
-        except arrow.ArrowInvalid as error:
-            raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
+        with open_parquet(path) as file:
+            return list(file.schema_arrow.names)
     return [] if kind == "npy" else list(load_arrays(path))
 
 
@@ -312,17 +302,11 @@ def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, NDArray[An
     source = Path(path)
     for name in names:
         check_column(name, column_names(source), source.name)
-    kind = kind_of(source)
-    if kind == "npz":
+    if kind_of(source) == "npz":
         arrays = load_arrays(source)
         return {name: arrays[name] for name in names}
-    if kind == "parquet":
-        parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
-        frame = parquet.read_table(source, columns=list(names)).to_pandas()
-    else:
-        with csv_reader(source, text=tuple(names), columns=tuple(names)) as frames:
-            frame = next(frames)
-    return {name: _asked(frame[name]) for name in names}
+    frame = read_frame(source, tuple(names), columns=list(names))
+    return {name: plain_column(frame[name]) for name in names}
 
 
 def check_column(name: str, names: Sequence[str], source: str) -> None:

@@ -1,4 +1,4 @@
-"""Columns of lists in Parquet files, as embeddings are stored."""
+"""Parquet files: opening them, and columns of lists, as embeddings are stored."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ from numpy.typing import NDArray
 from pairlens._optional import require
 
 
-def list_column(path: Path) -> str | None:
-    """The column of a Parquet file whose cells are lists of numbers; None if there is none."""
+def open_parquet(path: Path) -> Any:
+    """A ParquetFile, to be closed; ValueError if it is something else."""
     parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
     arrow = require("pyarrow", extra="io", purpose="reading Parquet files")
     try:
-        schema = parquet.read_schema(path)
+        return parquet.ParquetFile(path, pre_buffer=False)
     except arrow.ArrowInvalid as error:
         raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
-    types = arrow.types
+
+
+def list_column(path: Path) -> str | None:
+    """The column of a Parquet file whose cells are lists of numbers; None if there is none."""
+    types = require("pyarrow", extra="io", purpose="reading Parquet files").types
+    with open_parquet(path) as file:
+        schema = file.schema_arrow
     found = [
         field.name
         for field in schema
