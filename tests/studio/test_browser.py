@@ -204,6 +204,19 @@ def test_two_people(studio, table, enter):
     assert enter(url).id not in (ann.id, ben.id)
 
 
+def test_two_tabs_of_one_person_show_the_same_question(studio, table, enter):
+    seen = enter(link(studio(table)))
+    first = seen.page
+    second = first.context.new_page()
+    second.goto(seen.base)
+    second.wait_for_selector(f"[data-testid=question][data-question='{seen.id}']")
+    seen.click("different")
+    seen.wait_count(1)
+    second.wait_for_selector(f"[data-testid=question][data-question='{seen.id}']")
+    second.wait_for_function("() => document.querySelectorAll('.chip').length === 1")
+    second.close()
+
+
 def test_a_lost_connection_loses_no_answer(studio, table, enter):
     """The studio is stopped and started again at the same port, while a person goes on."""
     first = studio(table)

@@ -131,6 +131,7 @@ def test_a_reply_that_the_stream_has_overtaken_takes_nothing_back(studio, table,
     seen.wait_count(1)
     seen.wait_chips(1)
     assert "behind" not in page.locator(".map-words").inner_text()
+    assert page.locator(".progress-words").is_hidden()
 
 
 def test_nothing_moves_when_the_page_is_loaded(studio, table, enter):
@@ -266,6 +267,96 @@ def test_on_a_phone_every_group_and_button_is_in_reach(studio, table, enter):
     page.locator("[data-undo]").tap()
     page.locator("[data-undo]").wait_for(state="hidden")
     assert page.inner_text("[data-testid=count]") == "0"
+
+
+def touch(page: Any, kind: str, *fingers: tuple[float, float]) -> None:
+    """Fingers on the screen, by the browser's own protocol."""
+    if not hasattr(page, "touches"):
+        page.touches = page.context.new_cdp_session(page)
+    points = [{"x": x, "y": y, "id": k} for k, (x, y) in enumerate(fingers)]
+    page.touches.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+
+
+def test_two_fingers_zoom_the_map_and_one_moves_it(studio, table, enter):
+    """A row is where the fingers have put it: a tap there shows it."""
+    seen = enter(link(studio(table)), reduced_motion="reduce", **PHONE)
+    page = seen.page
+    seen.wait_map(0)
+    page.locator(".points").scroll_into_view_if_needed()
+    box = page.locator(".points").bounding_box()
+    row = page.evaluate(PLACE)
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    place = [box["x"] + row["x"], box["y"] + row["y"]]
+    scrolled = page.evaluate("() => scrollY")
+
+    # Twice as far apart, and the middle goes 10 pixels to the right and 20 down.
+    touch(page, "Start", (x - 30, y), (x + 30, y))
+    for share in (0.25, 0.5, 0.75, 1):
+        half, right, down = 30 * (1 + share), 10 * share, 20 * share
+        touch(page, "Move", (x - half + right, y + down), (x + half + right, y + down))
+    touch(page, "End")
+    place = [x + 10 + 2 * (place[0] - x), y + 20 + 2 * (place[1] - y)]
+    # Then one finger brings the row to the middle of the map.
+    touch(page, "Start", (x, y))
+    for share in (0.5, 1):
+        touch(page, "Move", (x + share * (x - place[0]), y + share * (y - place[1])))
+    touch(page, "End")
+    assert page.locator(".tip").is_hidden()
+    touch(page, "Start", (x, y))
+    touch(page, "End")
+    page.locator(".tip", has_text="row-0").wait_for()
+    assert page.locator(".tip h3").inner_text() == "row-0"
+    assert page.evaluate("() => [scrollY, visualViewport.scale]") == [scrolled, 1]
+
+    # A second finger ends a lasso that the first began: it zooms.
+    page.get_by_role("button", name="Select").tap()
+    touch(page, "Start", (x, y))
+    touch(page, "Move", (x + 40, y + 40))
+    touch(page, "Start", (x + 40, y + 40), (x, y))
+    touch(page, "Move", (x + 60, y + 60), (x, y))
+    touch(page, "End")
+    assert page.locator("dialog").count() == 0
+    assert page.get_by_role("button", name="Select").get_attribute("aria-pressed") == "true"
+    corners = [(4, 4), (box["width"] - 4, 4), (box["width"] - 4, box["height"] - 4), (4, box["height"] - 4)]
+    page.get_by_role("button", name="Whole map").tap()
+    touch(page, "Start", (box["x"] + corners[0][0], box["y"] + corners[0][1]))
+    for right, down in corners[1:]:
+        touch(page, "Move", (box["x"] + right, box["y"] + down))
+    touch(page, "End")
+    page.get_by_role("heading", name="90 rows selected").wait_for()
+
+
+def test_what_the_map_says_of_a_row(studio, tmp_path, enter):
+    """A picture is whole, beside its name, and goes when the map is moved under it."""
+    rows = np.random.default_rng(0).integers(0, 255, (60, 64))
+    np.save(tmp_path / "tiles.npy", rows)
+    seen = enter(link(studio(tmp_path / "tiles.npy", ids=None)), reduced_motion="reduce")
+    page = seen.page
+    seen.wait_map(0)
+    box, row = page.locator(".points").bounding_box(), page.evaluate(PLACE)
+    page.mouse.move(box["x"] + row["x"], box["y"] + row["y"])
+    page.locator(".tip h3", has_text="0").wait_for()
+    tip, picture = (page.locator(name).bounding_box() for name in (".tip", ".tip .pixels"))
+    assert picture["height"] == pytest.approx(picture["width"], abs=1)
+    assert picture["width"] >= 80
+    assert picture["y"] + picture["height"] <= tip["y"] + tip["height"]
+    assert picture["y"] >= page.locator(".tip h3").bounding_box()["y"] + 10
+    page.mouse.wheel(0, -200)
+    page.locator(".tip").wait_for(state="hidden")
+
+    # Nobody loses the map by turning the wheel.
+    for _ in range(40):
+        page.mouse.wheel(0, 400)
+    inked = """() => {
+        const canvas = document.querySelector(".points");
+        const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+        copy.drawImage(canvas, 0, 0);
+        const { data, width } = copy.getImageData(0, 0, canvas.width, canvas.height);
+        const columns = new Set();
+        data.forEach((value, k) => k % 4 === 3 && value && columns.add(((k - 3) / 4) % width));
+        return Math.max(...columns) - Math.min(...columns) > width / 4;
+    }"""
+    page.wait_for_function(inked)
 
 
 @pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}])

@@ -59,7 +59,10 @@ export class Studio {
       name: `pairlens.outbox/${state.study}/${state.annotator}`,
       send: post,
       keep: storage(),
-      delivered: (reply, parcel, left) => this.delivered(reply, left),
+      delivered: (reply, parcel, left) => {
+        this.delivered(reply, left);
+        this.tellTabs("mine", {});
+      },
       refused: (error) => {
         this.panels.toast(sentence(error.message));
         this.next();
@@ -73,7 +76,7 @@ export class Studio {
     document.addEventListener("keydown", (event) => this.key(event));
     this.strip.show(this.recent);
     this.tell(this.status);
-    listen({
+    this.tellTabs = listen({
       name: `pairlens/${state.study}`,
       heard: (topic, content) => this.heard(topic, content),
       connected: (connected) => this.connected(connected),
@@ -225,11 +228,15 @@ export class Studio {
       this.loadGroups();
       if (!this.question.question && !this.outbox.length && !this.practice.length) this.next();
     } else if (topic === "groups") this.loadGroups();
+    // Another tab of this person has answered, perhaps the question that is shown here.
+    else if (topic === "mine" && !this.outbox.length && !this.practice.length) this.next();
     else if (topic === "trouble") this.panels.toast(sentence(content.words));
   }
 
   /** @param {Status} status */
   tell(status) {
+    this.offerUndo();
+    this.strip.progress(this.outbox?.length ? `${counted(this.outbox.length, "answer")} not sent yet` : "");
     // A reply may be overtaken by the stream, which tells of a newer map.
     if (status.order < this.status.order) return;
     this.status = status;
@@ -243,8 +250,6 @@ export class Studio {
     if (map.error) words = `The map could not be made anew (${map.error}). ${map.points ? "This is the last one; all" : "All"} answers are safe.`;
     this.map.words.textContent = words;
     this.map.words.classList.toggle("trouble", Boolean(map.error));
-    this.offerUndo();
-    this.strip.progress(this.outbox?.length ? `${counted(this.outbox.length, "answer")} not sent yet` : "");
     if (map.version !== this.shownMap && map.points) this.loadMap(map.version);
   }
 

@@ -3,6 +3,7 @@
 
 import { Colours } from "./colours.js";
 import { append, counted, h } from "./dom.js";
+import { Fingers } from "./gestures.js";
 import { Grid } from "./grid.js";
 import { Legend } from "./legend.js";
 import { makeScatter } from "./scatter.js";
@@ -12,8 +13,9 @@ import { makeScatter } from "./scatter.js";
 const MORPH = 400;
 const FLASH = 1600;
 const REACH = 10;
-const DRAG = 4;
 const STEP = 1.25;
+/** How far one can zoom in, from the whole map. */
+const CLOSEST = 1000;
 
 /** @param {ArrayBuffer} buffer @returns {{version: number, answers: number, n: number, places: Float32Array}} */
 export function unpack(buffer) {
@@ -71,6 +73,7 @@ export class MapView {
     /** @type {[number, number][]} */
     this.path = [];
     this.began = -Infinity;
+    this.side = 1;
     this.moved = false;
     this.zoomed = false;
     this.dragging = false;
@@ -79,7 +82,7 @@ export class MapView {
     this.dark.addEventListener("change", () => this.paint());
     new ResizeObserver(() => this.resize()).observe(this.canvas);
     whole.addEventListener("click", () => this.fit());
-    this.lasso.addEventListener("click", () => this.select(this.lasso.getAttribute("aria-pressed") !== "true"));
+    this.lasso.addEventListener("click", () => this.select(!this.selecting));
     this.listen();
   }
 
@@ -158,12 +161,23 @@ export class MapView {
 
   resize() {
     const ratio = devicePixelRatio || 1;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
     for (const canvas of [this.canvas, this.marks]) {
-      canvas.width = Math.max(1, Math.round(this.canvas.clientWidth * ratio));
-      canvas.height = Math.max(1, Math.round(this.canvas.clientHeight * ratio));
+      canvas.width = Math.max(1, Math.round(width * ratio));
+      canvas.height = Math.max(1, Math.round(height * ratio));
     }
+    // Whoever has moved the map sees the same part of it on a screen that was turned.
+    const side = Math.max(1, Math.min(width, height));
+    this.camera.zoom *= side / this.side;
+    this.side = side;
+    this.hideTip();
     if (!this.moved) this.fit();
     this.redraw();
+  }
+
+  /** Whether a drag draws round rows. */
+  get selecting() {
+    return this.lasso.getAttribute("aria-pressed") === "true";
   }
 
   /** Begin or end drawing round rows. @param {boolean} on */
@@ -174,7 +188,7 @@ export class MapView {
 
   /** A finger scrolls the page over the whole map, and moves one that was zoomed. */
   hold() {
-    this.canvas.classList.toggle("held", this.zoomed || this.lasso.getAttribute("aria-pressed") === "true");
+    this.canvas.classList.toggle("held", this.zoomed || this.selecting);
   }
 
   /** Let the camera see all rows. */
@@ -185,10 +199,16 @@ export class MapView {
     const { left, right, low, high } = this.grid;
     this.camera.x = (left + right) / 2;
     this.camera.y = (low + high) / 2;
+    this.camera.zoom = this.whole();
+    this.redraw();
+  }
+
+  /** The zoom that shows all rows. */
+  whole() {
+    const { left, right, low, high } = this.grid;
     const width = Math.max(1, this.canvas.clientWidth);
     const height = Math.max(1, this.canvas.clientHeight);
-    this.camera.zoom = 0.92 * Math.min(width / (right - left || 1), height / (high - low || 1));
-    this.redraw();
+    return 0.92 * Math.min(width / (right - left || 1), height / (high - low || 1));
   }
 
   redraw() {
@@ -270,7 +290,11 @@ export class MapView {
     this.moved = true;
     this.zoomed = true;
     this.hold();
-    this.camera.zoom *= factor;
+    this.hideTip();
+    const whole = this.whole();
+    const now = Math.min(CLOSEST * whole, Math.max(whole / 2, this.camera.zoom * factor));
+    factor = now / this.camera.zoom;
+    this.camera.zoom = now;
     this.camera.x = about[0] + (this.camera.x - about[0]) / factor;
     this.camera.y = about[1] + (this.camera.y - about[1]) / factor;
     this.redraw();
@@ -278,34 +302,37 @@ export class MapView {
 
   listen() {
     const canvas = this.canvas;
-    let start = /** @type {PointerEvent | null} */ (null);
-    let travelled = 0;
+    const fingers = new Fingers();
     canvas.addEventListener("wheel", (event) => {
       event.preventDefault();
-      this.zoom(Math.exp(-event.deltaY / 400), this.world(event));
+      this.zoom(Math.exp(-event.deltaY / (event.deltaMode ? 25 : 400)), this.world(event));
     }, { passive: false });
+    // Two fingers are for the map, also where one scrolls the page.
+    canvas.addEventListener("touchstart", (event) => event.touches.length > 1 && event.preventDefault(), { passive: false });
     canvas.addEventListener("pointerdown", (event) => {
-      start = event;
-      travelled = 0;
+      if (event.button) return;
+      fingers.press(event.pointerId, event.clientX, event.clientY);
       this.dragging = true;
       this.hideTip();
       canvas.setPointerCapture(event.pointerId);
-      if (this.lasso.getAttribute("aria-pressed") === "true") this.path = [this.world(event)];
+      // A second finger zooms, and what the first one has drawn is forgotten.
+      this.path = fingers.count === 1 && this.selecting ? [this.world(event)] : [];
     });
     canvas.addEventListener("pointermove", (event) => {
-      if (!start) return this.hover(event);
-      travelled += Math.abs(event.movementX) + Math.abs(event.movementY);
+      if (!fingers.count) return this.hover(event);
+      const change = fingers.move(event.pointerId, event.clientX, event.clientY);
+      if (!change) return;
       if (this.path.length) this.path.push(this.world(event));
-      else if (travelled > DRAG) {
+      else if (!fingers.tapped) {
         this.moved = true;
-        this.camera.x -= event.movementX / this.camera.zoom;
-        this.camera.y += event.movementY / this.camera.zoom;
+        this.camera.x -= change.dx / this.camera.zoom;
+        this.camera.y += change.dy / this.camera.zoom;
+        if (change.factor !== 1) this.zoom(change.factor, this.world({ clientX: change.x, clientY: change.y }));
       }
       this.redraw();
     });
     const end = (/** @type {PointerEvent} */ event) => {
-      if (!start) return;
-      start = null;
+      if (!fingers.lift(event.pointerId)) return;
       this.dragging = false;
       const path = this.path;
       this.path = [];
@@ -314,13 +341,13 @@ export class MapView {
       else if (path.length) {
         this.select(false);
         this.selected(this.grid.inside(path));
-      } else if (travelled <= DRAG) this.hover(event);
+      } else if (fingers.tapped) this.hover(event);
       this.redraw();
     };
     canvas.addEventListener("pointerup", end);
     canvas.addEventListener("pointercancel", end);
     // A finger leaves as soon as it is lifted; what it pointed at stays until the next tap.
-    canvas.addEventListener("pointerleave", (event) => !start && event.pointerType !== "touch" && this.hideTip());
+    canvas.addEventListener("pointerleave", (event) => !fingers.count && event.pointerType !== "touch" && this.hideTip());
     canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -340,6 +367,7 @@ export class MapView {
     event.preventDefault();
     event.stopPropagation();
     this.moved = true;
+    this.hideTip();
     move();
     this.redraw();
   }

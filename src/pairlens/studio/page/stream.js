@@ -8,6 +8,7 @@ const TOPICS = ["ready", "status", "map", "groups", "trouble"];
  * @param {string} options.name same for all tabs of this studio
  * @param {(topic: string, content: any) => void} options.heard
  * @param {(connected: boolean) => void} options.connected
+ * @returns {(topic: string, content: any) => void} tells the other tabs
  */
 export function listen({ name, heard, connected }) {
   const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel(name) : null;
@@ -34,4 +35,5 @@ export function listen({ name, heard, connected }) {
   };
   if (channel && navigator.locks) navigator.locks.request(`${name}/stream`, () => new Promise(() => read()));
   else read();
+  return tell;
 }
