@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tests.studio.browser import HOSTILE
 from tests.studio.conftest import link
@@ -170,6 +171,37 @@ def test_placement(studio, table, enter):
     seen.act(lambda: seen.page.locator(".card .row-id").nth(1).click(force=True))
     told = running.call(lambda session: list(session.history.answers.values())[-1])
     assert (told.question["id"], told.answer) == (question, "2")
+
+
+def test_a_card_shows_its_key_as_a_key_and_its_group_by_name_and_mark(studio, table, enter):
+    """With more groups than keys a group's number is not its key."""
+    seen = enter(link(studio(table, question="place")))
+    page = seen.page
+    while seen.kind == "same":
+        seen.press("d")
+
+    def many(route: Any) -> None:
+        reply = route.fetch()
+        told = reply.json()
+        for question in told["questions"]:
+            question["numbers"] = [number + 10 for number in question["numbers"]]
+            question["n_groups"] = 21
+        route.fulfill(response=reply, json=told)
+
+    page.route("**/api/next", many)
+    page.reload()
+    page.wait_for_selector("[data-testid=question][data-question]")
+    assert f"{page.locator('.card').count()} of 21 groups" in page.locator("#question .lead").inner_text()
+    card = page.locator(".card").first
+    assert card.locator("> kbd").inner_text() == "1"
+    assert card.locator("[data-answer='1']").inner_text() == "Group 11"
+    assert card.locator("[data-answer='1'] .mark").get_attribute("data-shape") == "3"
+    # The key does not hide what the card shows.
+    key, shown = card.locator("> kbd").bounding_box(), card.locator(".card-body").bounding_box()
+    assert key["y"] < shown["y"]
+    assert key["x"] < shown["x"]
+    seen.press("1")
+    page.locator(".chip", has_text="with row-").first.wait_for()
 
 
 def test_preference(studio, table, enter):

@@ -101,19 +101,44 @@ def test_the_numbers_of_a_line_can_be_read_and_stay_unfolded(studio, tmp_path, e
     page.locator("#question .numbers th", has_text="measure 8").wait_for()
 
 
+PLACE = """async (row) => {
+    const { unpack } = await import("/page/map.js");
+    const { places } = unpack(await (await fetch("/api/map")).arrayBuffer());
+    const side = (axis, size) => {
+        const all = [...places].filter((_, k) => k % 2 === axis);
+        return [all[row ?? 0], (Math.min(...all) + Math.max(...all)) / 2, size / (Math.max(...all) - Math.min(...all))];
+    };
+    const { clientWidth, clientHeight } = document.querySelector(".points");
+    const [x, left, wide] = side(0, clientWidth), [y, low, high] = side(1, clientHeight);
+    const zoom = 0.92 * Math.min(wide, high);
+    return { x: clientWidth / 2 + (x - left) * zoom, y: clientHeight / 2 - (y - low) * zoom };
+}"""
+COLOURED = f"""async ([row, x, y, colour]) => {{
+    const place = await ({PLACE})(row);
+    const canvas = document.querySelector(".points");
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", {{ willReadFrequently: true }});
+    copy.drawImage(canvas, 0, 0);
+    const {{ data }} = copy.getImageData(Math.floor(place.x + x), Math.floor(place.y + y), 1, 1);
+    return data[3] > 0 && colour.every((part, k) => Math.abs(part - data[k]) < 25);
+}}"""
+"""Whether the map has this colour beside a row."""
+INK = """(k) => getComputedStyle(document.querySelectorAll(".legend .mark")[k])
+    .color.match(/\\d+/g).map(Number)"""
+
+
 def test_no_webgl(studio, tmp_path, enter):
     rows = np.random.default_rng(0).standard_normal((21_000, 3))
     np.save(tmp_path / "many.npy", rows)
     seen = enter(link(studio(tmp_path / "many.npy", ids=None)), script=NO_WEBGL)
     seen.wait_map(0)
     assert "no WebGL: the map shows a sample of 5,000 of 21,000 rows" in seen.page.locator(".map-note").inner_text()
-    colours = """() => {
-        const canvas = document.querySelector(".points");
-        const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
-        copy.drawImage(canvas, 0, 0);
-        return copy.getImageData(0, 0, canvas.width, canvas.height).data.some((value) => value > 0);
-    }"""
-    seen.page.wait_for_function(colours)
+    # Rows with a group are never left out of the sample; the first row may be one of them.
+    groups = [{"number": 0, "shown": 2, "name": "", "rows": [0, 12_347], "confidence": [1, 1]}]
+    seen.page.route("**/api/groups", lambda route: route.fulfill(json=groups))
+    seen.page.reload()
+    seen.page.wait_for_selector("[data-group]")
+    seen.wait_map(0)
+    seen.page.wait_for_function(COLOURED, arg=[12_347, 0, 0, [150, 65, 1]])
 
 
 def test_a_reply_that_the_stream_has_overtaken_takes_nothing_back(studio, table, enter):
@@ -193,20 +218,6 @@ def test_a_new_fit_morphs_in_and_the_map_can_be_used(studio, table, enter):
 TOO_SMALL = """() => [...document.querySelectorAll("button, input, dialog a")]
     .filter((element) => element.checkVisibility() && element.getBoundingClientRect().height < 44)
     .map((element) => element.outerHTML)"""
-
-
-PLACE = """async () => {
-    const { unpack } = await import("/page/map.js");
-    const { places } = unpack(await (await fetch("/api/map")).arrayBuffer());
-    const side = (axis, size) => {
-        const all = [...places].filter((_, k) => k % 2 === axis);
-        return [all[0], (Math.min(...all) + Math.max(...all)) / 2, size / (Math.max(...all) - Math.min(...all))];
-    };
-    const { clientWidth, clientHeight } = document.querySelector(".points");
-    const [x, left, wide] = side(0, clientWidth), [y, low, high] = side(1, clientHeight);
-    const zoom = 0.92 * Math.min(wide, high);
-    return { x: clientWidth / 2 + (x - left) * zoom, y: clientHeight / 2 - (y - low) * zoom };
-}"""
 
 
 def test_on_a_phone_every_group_and_button_is_in_reach(studio, table, enter):
@@ -357,6 +368,49 @@ def test_what_the_map_says_of_a_row(studio, tmp_path, enter):
         return Math.max(...columns) - Math.min(...columns) > width / 4;
     }"""
     page.wait_for_function(inked)
+
+
+@pytest.mark.parametrize("script", ["", NO_WEBGL], ids=["webgl", "canvas"])
+def test_groups_have_a_colour_and_a_shape(studio, table, enter, script):
+    """The same on the map, in the dark too, in the legend and beside a row; and after the graphics card was away."""
+    seen = enter(link(studio(table)), script=script, reduced_motion="reduce")
+    page = seen.page
+    seen.wait_map(0)
+    # A square, a plus and a diamond, in three places far from each other.
+    groups = [
+        {"number": k, "shown": shown, "name": "", "rows": [k], "confidence": [1]} for k, shown in enumerate((2, 5, 11))
+    ]
+    page.route("**/api/groups", lambda route: route.fulfill(json=groups))
+    page.reload()
+    page.wait_for_selector("[data-group]")
+    seen.wait_map(0)
+    assert page.locator(".legend .mark").evaluate_all("all => all.map((mark) => mark.dataset.shape)") == ["1", "4", "3"]
+    colours = {
+        "light": [[150, 65, 1], [179, 140, 21], [0, 116, 105]],
+        "dark": [[219, 100, 14], [219, 186, 102], [100, 250, 232]],
+    }
+    for paper, shown in colours.items():
+        page.emulate_media(color_scheme=paper, reduced_motion="reduce")
+        for row, colour in enumerate(shown):
+            page.wait_for_function(COLOURED, arg=[row, 0, 0, colour])
+            # Only the square reaches into its corner.
+            assert page.evaluate(COLOURED, [row, -3, -3, colour]) == (row == 0)
+            assert page.evaluate(INK, row) == colour
+    if not script:
+        page.evaluate("""async () => {
+            const canvas = document.querySelector(".points");
+            const card = canvas.getContext("webgl2").getExtension("WEBGL_lose_context");
+            const lost = new Promise((resolve) => canvas.addEventListener("webglcontextlost", resolve, { once: true }));
+            card.loseContext();
+            await lost;
+            setTimeout(() => card.restoreContext());
+            await new Promise((resolve) => canvas.addEventListener("webglcontextrestored", resolve, { once: true }));
+        }""")
+        page.wait_for_function(COLOURED, arg=[2, 0, 0, colours["dark"][2]])
+    box, place = page.locator(".points").bounding_box(), page.evaluate(PLACE, 2)
+    page.mouse.move(box["x"] + place["x"], box["y"] + place["y"])
+    page.locator(".tip .group-of", has_text="Group 11").wait_for()
+    seen.troubles = [each for each in seen.troubles if "CONTEXT_LOST" not in each]
 
 
 @pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}])

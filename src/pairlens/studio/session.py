@@ -190,7 +190,8 @@ class Session:
         return sorted(pending, key=lambda open: first.index(open.id) if open.id in first else len(first))
 
     def _shown(self, question: Question) -> dict[str, Any]:
-        where = {row: group for group in self._groups() for row in group["rows"]} if question.groups else {}
+        groups = self._groups() if question.groups else []
+        where = {row: group for group in groups for row in group["rows"]}
         # By the rows: of an old question the groups may have gone on under other numbers.
         shown = [where.get(row) for row in question.rows[1 : 1 + len(question.groups)]]
         return {
@@ -200,6 +201,7 @@ class Session:
             "rows": [self.rows.shown(row) for row in question.rows],
             "names": [group["name"] if group else "" for group in shown],
             "numbers": [group["shown"] if group else 0 for group in shown],
+            "n_groups": len(groups),
             "raw": question.to_dict(),
         }
 

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Colours, PALETTE } from "../../../src/pairlens/studio/page/colours.js";
 import { unpack } from "../../../src/pairlens/studio/page/map.js";
 import { scales } from "../../../src/pairlens/studio/page/progress.js";
 import { differing, linePoints } from "../../../src/pairlens/studio/page/rowview.js";
@@ -49,17 +48,4 @@ test("the learning curve fills its picture", () => {
   assert.equal(least, 0.3);
   assert.ok(x(10) < x(60));
   assert.ok(y(1) < y(0.3));
-});
-
-test("a group keeps its colour while others come and go; none is used twice while one is free", () => {
-  const colours = new Colours();
-  colours.give([1, 2, 3]);
-  colours.give([1, 3, 4]);
-  assert.deepEqual([1, 3, 4].map((number) => colours.of(number)), [PALETTE[0], PALETTE[2], PALETTE[3]]);
-  colours.give([1, 3, 4, 11]);
-  assert.deepEqual(colours.of(11), PALETTE[1]);
-  const many = Array.from({ length: 20 }, (_, k) => k + 1);
-  const full = new Colours();
-  full.give(many);
-  assert.deepEqual(many.map((number) => full.of(number)), [...PALETTE, ...PALETTE]);
 });

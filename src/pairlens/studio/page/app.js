@@ -170,7 +170,7 @@ export class Studio {
     const rows = await get(`rows?rows=${pairs.flat().join(",")}`);
     const kind = this.state.question === "prefer" ? "prefer" : "same";
     const answers = kind === "prefer" ? ["left", "right", "equal", "unsure"] : ["same", "different", "unsure"];
-    this.practice = pairs.map((_, k) => ({ id: `practice-${k + 1}`, kind, answers, rows: rows.slice(2 * k, 2 * k + 2), names: [], numbers: [], raw: {} }));
+    this.practice = pairs.map((_, k) => ({ id: `practice-${k + 1}`, kind, answers, rows: rows.slice(2 * k, 2 * k + 2), names: [], numbers: [], n_groups: 0, raw: {} }));
     this.showPractice();
   }
 

@@ -85,9 +85,9 @@ export class Keys {
     );
   }
 
-  /** The first key of an action, for its button. @param {Action} action */
+  /** The first key of an action, for its button; empty if it has none. @param {Action} action */
   label(action) {
-    const first = this.chosen[action][0];
+    const first = this.chosen[action]?.[0];
     return first === undefined ? "" : keyLabel(first);
   }
 }

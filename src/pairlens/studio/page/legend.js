@@ -1,9 +1,9 @@
 // @ts-check
-/** Below the map: the groups, each with its colour, name and size; pressing one names it. */
+/** Below the map: the groups, each with its mark, name and size; pressing one names it. */
 
 import { append, h } from "./dom.js";
+import { markPicture } from "./marks.js";
 
-/** @typedef {import("./colours.js").Colours} Colours */
 /** @typedef {{number: number, shown: number, name: string, rows: number[], confidence: number[]}} Group */
 
 /** Groups that are listed at once; more are behind a button. */
@@ -15,12 +15,8 @@ export function groupName(group) {
 }
 
 export class Legend {
-  /**
-   * @param {Colours} colours
-   * @param {(group: Group) => void} rename
-   */
-  constructor(colours, rename) {
-    this.colours = colours;
+  /** @param {(group: Group) => void} rename */
+  constructor(rename) {
     this.rename = rename;
     this.open = false;
     /** @type {Group[]} */
@@ -55,10 +51,8 @@ export class Legend {
 
   /** @param {Group} group */
   item(group) {
-    const dot = h("span", { class: "dot" });
-    dot.style.background = `rgb(${this.colours.of(group.shown).join(" ")})`;
     const size = h("small", {}, ` ${group.rows.length}`, h("span", { class: "visually-hidden" }, group.rows.length === 1 ? " row" : " rows"));
     const words = h("span", { class: "group-name" }, groupName(group));
-    return h("button", { type: "button", class: "group", "data-group": group.number, title: "Name this group", onclick: () => this.rename(group) }, dot, words, size);
+    return h("button", { type: "button", class: "group", "data-group": group.number, title: "Name this group", onclick: () => this.rename(group) }, markPicture(group.shown), words, size);
   }
 }

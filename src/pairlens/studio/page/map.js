@@ -1,12 +1,12 @@
 // @ts-check
 /** The map of all rows: pan, zoom, point at, draw round, and the way from one fit to the next. */
 
-import { Colours } from "./colours.js";
 import { append, counted, h } from "./dom.js";
 import { Fingers } from "./gestures.js";
 import { Grid } from "./grid.js";
-import { Legend } from "./legend.js";
-import { makeScatter } from "./scatter.js";
+import { Legend, groupName } from "./legend.js";
+import { markOf, markPicture } from "./marks.js";
+import { GlScatter, makeScatter } from "./scatter.js";
 
 /** @typedef {import("./legend.js").Group} Group */
 
@@ -41,8 +41,7 @@ export class MapView {
     this.tip = h("div", { class: "tip", hidden: true, role: "status" });
     this.words = h("p", { class: "map-words", role: "status" }, "The map is being made …");
     this.note = h("p", { class: "map-note" });
-    this.colours = new Colours();
-    this.legend = new Legend(this.colours, rename);
+    this.legend = new Legend(rename);
     this.lasso = h("button", { type: "button", class: "quiet", "aria-pressed": "false", title: "Draw round rows" }, "Select");
     const whole = h("button", { type: "button", class: "quiet", title: "Show all rows" }, "Whole map");
     const nearer = h("button", { type: "button", class: "quiet", title: "Zoom in", "aria-label": "Zoom in", onclick: () => this.zoom(STEP) }, "+");
@@ -55,6 +54,7 @@ export class MapView {
       this.legend.root,
     ]);
     this.scatter = makeScatter(this.canvas);
+    if (this.scatter instanceof GlScatter) this.scatter.restored = () => this.redraw();
     /** @type {Float32Array} */
     this.from = new Float32Array(0);
     /** @type {Float32Array} */
@@ -66,6 +66,8 @@ export class MapView {
     this.camera = { x: 0, y: 0, zoom: 1 };
     /** @type {Group[]} */
     this.groups = [];
+    /** @type {Map<number, Group>} */
+    this.groupOf = new Map();
     /** @type {{rows: number[], until: number, strong: boolean}[]} */
     this.flashes = [];
     /** @type {number[]} */
@@ -116,31 +118,35 @@ export class MapView {
   /** @param {Group[]} groups */
   colour(groups) {
     this.groups = groups;
-    this.colours.give(groups.map((group) => group.shown));
     this.paint();
     this.legend.show(groups);
   }
 
-  /** Colours and sizes of all points. */
+  /** Colours, sizes and shapes of all points. */
   paint() {
     const n = this.to.length / 2;
     const colours = new Uint8Array(4 * n);
     const sizes = new Float32Array(n);
+    const shapes = new Uint8Array(n);
     const small = n > 50000 ? 1 : n > 5000 ? 2 : n > 1000 ? 3.5 : 5;
     const grey = this.dark.matches ? [150, 160, 175, n > 50000 ? 90 : 130] : [110, 120, 135, n > 50000 ? 80 : 120];
-    for (let k = 0; k < n; k++) {
-      colours.set(grey, 4 * k);
-      sizes[k] = small;
-    }
-    this.groups.forEach((group) => {
-      const [r, g, b] = this.colours.of(group.shown);
+    for (let k = 0; k < n; k++) colours.set(grey, 4 * k);
+    sizes.fill(small);
+    this.groupOf = new Map(this.groups.flatMap((group) => group.rows.filter((row) => row < n).map((row) => [row, group])));
+    for (const group of this.groups) {
+      const { shape, light, dark } = markOf(group.shown);
       group.rows.forEach((row, m) => {
         if (row >= n) return;
-        colours.set([r, g, b, 255 * (0.55 + 0.45 * group.confidence[m])], 4 * row);
-        sizes[row] = small + 5;
+        colours.set([...(this.dark.matches ? dark : light), 255 * (0.55 + 0.45 * group.confidence[m])], 4 * row);
+        sizes[row] = Math.max(10, small + 6);
+        shapes[row] = shape + 1;
       });
-    });
-    this.scatter.load({ from: this.from, to: this.to, colours, sizes });
+    }
+    // Marks lie above the points that have none.
+    const order = new Uint32Array(n);
+    for (let k = 0, first = 0, last = n; k < n; k++) order[shapes[k] ? --last : first++] = k;
+    const [r, g, b] = (getComputedStyle(this.root).backgroundColor.match(/[\d.]+/g) ?? []).map((part) => Number(part) / 255);
+    this.scatter.load({ from: this.from, to: this.to, colours, sizes, shapes, order, paper: [r, g, b] });
     this.note.textContent = this.scatter.sampled
       ? `This browser has no WebGL: the map shows a sample of ${this.scatter.sampled.toLocaleString("en")} of ${counted(n, "row")}.`
       : "";
@@ -382,7 +388,9 @@ export class MapView {
     this.point([row]);
     const content = await this.describe(row);
     if (this.hovered !== row || !content) return;
+    const group = this.groupOf.get(row);
     this.tip.replaceChildren(content);
+    if (group) this.tip.append(h("p", { class: "group-of" }, markPicture(group.shown), groupName(group)));
     this.tip.hidden = false;
     const [left, top] = this.screen(this.to[2 * row], this.to[2 * row + 1]);
     const width = this.canvas.clientWidth;

@@ -2,6 +2,7 @@
 /** The question on the left: two rows, a row and the groups, or two rows of which one is better. */
 
 import { append, h, say } from "./dom.js";
+import { markPicture } from "./marks.js";
 import { comparison, numbersTable, pictureParts, scrollTogether } from "./rowview.js";
 
 /** @typedef {import("./rowview.js").Row} Row */
@@ -15,6 +16,7 @@ import { comparison, numbersTable, pictureParts, scrollTogether } from "./rowvie
  * @property {Row[]} rows
  * @property {string[]} names of the groups on a placement screen
  * @property {number[]} numbers of these groups; 0 for one that is no longer there
+ * @property {number} n_groups there are, on the screen or not
  * @property {Record<string, any>} raw
  */
 
@@ -127,8 +129,10 @@ export class QuestionView {
       return h(
         "article",
         { class: "card", "data-row": row.row, "aria-label": `${name}, for example ${row.id}` },
+        // The key is drawn as one, away from the name: a group's number is another one.
+        h("kbd", { "aria-hidden": "true" }, slot),
         h("div", { class: "card-body" }, pictureParts(row, { scale: this.scale, compact: true }), this.cardCells(row), h("p", { class: "row-id" }, row.id)),
-        this.button(slot, name, slot),
+        this.groupButton(slot, name, question.numbers[k]),
       );
     });
     const rest = question.answers.filter((name) => !/^\d+$/.test(name));
@@ -140,7 +144,9 @@ export class QuestionView {
       comparison([subject]),
       numbersTable([subject]),
     );
+    const others = question.n_groups - groups.length;
     return [
+      others > 0 ? h("p", { class: "lead" }, `${groups.length} of ${question.n_groups} groups. If none of these fits, say so: others may follow.`) : null,
       h("div", { class: `placement${subject.texts?.length ? " wordy" : subject.cells?.length || subject.line ? " cellular" : ""}` }, one, h("div", { class: "cards" }, cards)),
       h("div", { class: "answers place", role: "group", "aria-label": "Answer" }, rest.map((name) => this.button(name, WORDS[name] ?? name))),
     ];
@@ -152,9 +158,17 @@ export class QuestionView {
     return h("dl", { class: "mini" }, row.cells.slice(0, 6).flatMap(([name, value]) => [h("dt", {}, name), value === "" ? h("dd", { class: "empty" }, "empty") : h("dd", {}, value)]));
   }
 
-  /** @param {string} answer @param {string} words @param {string} [key] */
-  button(answer, words, key) {
-    const label = key ?? this.keys.label(/** @type {any} */ (answer));
+  /** The answer of a card. @param {string} slot @param {string} name @param {number} number */
+  groupButton(slot, name, number) {
+    const button = this.button(slot, name);
+    button.setAttribute("aria-keyshortcuts", slot);
+    if (number) button.prepend(markPicture(number));
+    return button;
+  }
+
+  /** @param {string} answer @param {string} words */
+  button(answer, words) {
+    const label = this.keys.label(/** @type {any} */ (answer));
     const button = h("button", { type: "button", "data-answer": answer, class: "answer" }, h("span", {}, words), label ? h("kbd", { "aria-hidden": "true" }, label) : null);
     // The second click of a double click is not an answer to the next question.
     button.addEventListener("click", (event) => event.detail < 2 && this.answer(answer));
