@@ -78,7 +78,6 @@ def approximate_neighbors(
     *,
     random_state: Any = None,
     n_probe: int | None = None,
-    far_candidates: int = FAR_CANDIDATES,
 ) -> ProjectedNeighbors:
     """What :meth:`LocalProjectedRows.neighbors` finds, nearly.
 
@@ -92,8 +91,6 @@ def approximate_neighbors(
     n_probe : int, optional
         Cells each row looks into: more find more of the true neighbours, in proportionally more time. By default as
         many as :data:`WANTED_RECALL` takes on a sample of rows, at most :data:`MOST_PROBED`.
-    far_candidates : int
-        Rows each row is compared with at most to find the farthest, besides those that are far from many.
 
     Notes
     -----
@@ -103,7 +100,7 @@ def approximate_neighbors(
     rng = as_generator(random_state)
     n_listed = min(k, rows.groups.n_groups - 1)
     listed, squared_projected = _nearest_points(rows, n_listed, n_probe, rng)
-    farthest, squared = _farthest(rows.X, k, far_candidates)
+    farthest, squared = _farthest(rows.X, k)
     return ProjectedNeighbors(
         nearest=rows.groups.expand(rows.X, listed, np.rint(squared_projected / RESOLUTION), k),
         farthest=farthest,
@@ -365,12 +362,12 @@ def _fill(screen: ProjectedScreen, points: Index, lists: _Lists) -> None:
         lists.merge(*lists.hits(own, some, keys))
 
 
-def _farthest(X: Rows, k: int, at_most: int) -> tuple[Index, NDArray[np.float64]]:
+def _farthest(X: Rows, k: int) -> tuple[Index, NDArray[np.float64]]:
     """Rows farthest from each row, farthest first, and the squared distances."""
     n = X.shape[0]
     index = np.empty((n, k), dtype=np.int64)
     squared = np.empty((n, k))
-    search = _FarSearch.of(X, k, at_most)
+    search = _FarSearch.of(X, k)
 
     def look(own: Index) -> Callable[[], list[Found]]:
         def task() -> list[Found]:
@@ -397,7 +394,7 @@ class _FarSearch:
     n_hubs: int
 
     @classmethod
-    def of(cls, X: Rows, k: int, at_most: int) -> _FarSearch:
+    def of(cls, X: Rows, k: int) -> _FarSearch:
         centre = column_means(X)
         from_centre = np.empty(X.shape[0])
         for block in row_blocks(X.shape[0], 8 * X.shape[1]):
@@ -407,7 +404,7 @@ class _FarSearch:
         everybody = cls(X, HUB_LISTS * k, centre, from_centre, np.arange(X.shape[0]), X.shape[0])
         hubs = np.unique(np.concatenate([everybody.lists(part).index for part in np.array_split(sample, 4)]))
         hubs = hubs[hubs >= 0]
-        others = outer[~np.isin(outer, hubs)][:at_most]
+        others = outer[~np.isin(outer, hubs)][:FAR_CANDIDATES]
         return cls(X, k + SPARE, centre, from_centre, np.concatenate([hubs, others]), hubs.size)
 
     def lists(self, own: Index) -> _Lists:

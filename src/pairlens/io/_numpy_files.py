@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def load_array(path: Path, *, mmap: bool = False) -> NDArray[Any]:
+def load_array(path: Path) -> NDArray[Any]:
     """A two-dimensional array of numbers from an NPY file."""
     try:
-        values = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+        values = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         if isinstance(error, OSError) and not path.is_file():
             raise

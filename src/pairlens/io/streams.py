@@ -157,7 +157,6 @@ def embed_file(
     *,
     ids: str | None = None,
     drop: Sequence[str] = (),
-    names: Sequence[str] | None = None,
     rep: str | None = None,
     progress: Progress = lambda share: None,
 ) -> int:
@@ -173,8 +172,6 @@ def embed_file(
         Column of the data to write beside the result; the row number otherwise.
     drop : sequence of str
         Columns that are no features, for models that do not know the names of theirs.
-    names : sequence of str, optional
-        Names of the columns to write; those of the model by default.
     rep : str, optional
         Representation of the cells of an h5ad file; "X_pca" by default.
     progress : callable
@@ -182,7 +179,7 @@ def embed_file(
     """
     source, target = Path(data), Path(out)
     wanted = inputs_of(model)
-    columns = list(model.get_feature_names_out()) if names is None else list(names)
+    columns = list(model.get_feature_names_out())
     if rep is not None and not are_cells(source):
         raise ValueError(f"--rep chooses among the representations of an h5ad file, which {source.name} is not")
     count = 0

@@ -21,6 +21,7 @@ from pairlens.supervision._pairs import IntArray
 from pairlens.supervision._tables import Table, file_format
 
 BLOCK = 10_000
+"""Lines of a block."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,7 @@ class PairBlock:
     rows: IntArray
 
 
-def read_pair_blocks(
-    path: str | PathLike[str], *, ids: ArrayLike | None, n_samples: int, size: int = BLOCK
-) -> Iterator[PairBlock]:
+def read_pair_blocks(path: str | PathLike[str], *, ids: ArrayLike | None, n_samples: int) -> Iterator[PairBlock]:
     """Read the columns a and b of a file of pairs, block by block: files of any length take the memory of one block.
 
     Parameters
@@ -52,8 +51,6 @@ def read_pair_blocks(
         Names of the rows of X where the file names rows; it holds row numbers if None.
     n_samples : int
         Number of rows of X.
-    size : int
-        Lines of a block.
 
     Raises
     ------
@@ -66,7 +63,7 @@ def read_pair_blocks(
     with source.open(encoding="utf-8-sig", newline="") as file:
         numbered = entries(file, source)
         try:
-            while block := list(islice(numbered, size)):
+            while block := list(islice(numbered, BLOCK)):
                 lines, a, b = zip(*block)
                 columns = {name: np.array(values) for name, values in zip(ENDS, (a, b))}
                 table = Table(columns, lines, source.name, decimal_comma=False)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pairlens.engines import interface
 from pairlens.engines.config import settings
 from pairlens.engines.dask.rows import Block, DaskRows, compute, task, tree
-from pairlens.engines.local.neighbors import DistanceScreen, MeasuredRows, check_counts
+from pairlens.engines.local.neighbors import DistanceScreen, MeasuredRows, check_counts, unit_length
 from pairlens.engines.local.selection import Criterion, kth_bound, true_places
 from pairlens.engines.types import Float64, Index, Neighbors
 
@@ -111,6 +111,15 @@ class Listed:
     sign: int
     quantum: float
 
+    @classmethod
+    def joined(cls, parts: Sequence[Listed | None]) -> Listed | None:
+        """The lists of several sets of rows, one set after the other; None where they were not asked for."""
+        lists = [part for part in parts if part is not None]
+        if not lists:
+            return None
+        index, key = np.concatenate([part.index for part in lists]), np.concatenate([part.key for part in lists])
+        return cls(index, key, lists[0].sign, lists[0].quantum)
+
     def best(self, k: int) -> Listed:
         """The first k of each list, ties by index."""
         # NumPy orders complex numbers by real part, then imaginary part.
@@ -162,10 +171,9 @@ def neighbors(X: DaskRows, *, n_nearest: int = 0, n_farthest: int = 0, block_byt
     points = [task(Points.of, chunk, start) for start, _, chunk in X.coarse(CHUNK_ROWS).chunks()]
     found = meet_all(X.shape[0], points, Euclid(center, scale, n_nearest, n_farthest), block_bytes)
     sides: list[Any] = []
-    for lists in ([part.nearest for part in found], [part.farthest for part in found]):
-        found_side = [part for part in lists if part is not None]
-        sides += [np.concatenate([part.index for part in found_side]) if found_side else None]
-        sides += [scale * np.sqrt(np.concatenate([part.key for part in found_side])) if found_side else None]
+    for parts in zip(*((part.nearest, part.farthest) for part in found)):
+        side = Listed.joined(parts)
+        sides += [None, None] if side is None else [side.index, scale * np.sqrt(side.key)]
     return Neighbors(*sides)
 
 
@@ -173,8 +181,7 @@ def unit_of(X: DaskRows) -> tuple[Float64, float]:
     """Centre and spread of all rows, the latter to the nearest power of two."""
     moments = X.moments(scatter=True)
     assert moments.scatter is not None
-    spread = np.sqrt(np.trace(moments.scatter) / X.shape[0])
-    return moments.mean, float(2.0 ** np.rint(np.log2(spread))) if spread > 0 else 1.0
+    return moments.mean, unit_length(np.trace(moments.scatter) / X.shape[0])
 
 
 def meet_all(n: int, points: Sequence[Any], comparison: Comparison, block_bytes: int | None = None) -> list[Found]:
@@ -226,17 +233,7 @@ def meet(comparison: Comparison, left: Points, right: Points, tile_bytes: int = 
     meeting = _Meeting(comparison, left if same else left.before(right), 0 if same else n, right.start, same)
     step = max(16, tile_bytes // (4 * m))
     parts = [meeting.listed(slice(low, min(low + step, n))) for low in range(0, n, step)]
-    near, far = (
-        None
-        if side[0] is None
-        else Listed(
-            np.concatenate([part.index for part in side]),
-            np.concatenate([part.key for part in side]),
-            side[0].sign,
-            side[0].quantum,
-        )
-        for side in zip(*parts)
-    )
+    near, far = (Listed.joined(side) for side in zip(*parts))
     return Found(near, far, meeting.largest)
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from pairlens._optional import require
 from pairlens.engines import interface
 from pairlens.engines.dask import neighbors as dask_neighbors
-from pairlens.engines.dask.neighbors import Euclid, Points, Screened, meet_all, unit_of
+from pairlens.engines.dask.neighbors import Euclid, Listed, Points, Screened, meet_all, unit_of
 from pairlens.engines.dask.operations import equal_pairs, pair_squared_distances
 from pairlens.engines.dask.rows import Block, DaskRows, compute, task
-from pairlens.engines.local.collapse import Collapsed
+from pairlens.engines.local.collapse import Collapsed, first_alike
 from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen, check_k
 from pairlens.engines.types import Float64, Index, IntArray, ProjectedNeighbors, Span
 
@@ -65,7 +65,8 @@ class DaskProjectedRows:
         )
         mark, remaining = (np.concatenate([part[which] for part in parts]) for which in (0, 1))
         # A number that is the same for identical rows serves to group them as well as the rows do.
-        groups = Collapsed.of(_first_identical(X, mark)[:, None].astype(np.float64), chunklets)
+        identical = first_alike(mark, lambda rows, others: equal_pairs(X, np.column_stack([rows, others])))
+        groups = Collapsed.of(identical[:, None].astype(np.float64), chunklets)
         diameter = max(4 * max(part[2] for part in parts), 1e-300)
         return cls(X, space, chunklets, groups, remaining, euclid, diameter)
 
@@ -109,16 +110,16 @@ class DaskProjectedRows:
         ]
         found = meet_all(self.n, points, comparison, block_bytes)
         listed, key = np.empty((self.groups.n_groups, 0), dtype=np.int64), np.empty((self.groups.n_groups, 0))
-        if n_listed:
-            near = [part.nearest for part in found if part.nearest is not None]
-            listed = self.groups.group[np.concatenate([part.index for part in near])]
-            key = np.rint(np.concatenate([part.key for part in near]) / near[0].quantum)
-        far = [part.farthest for part in found if part.farthest is not None]
+        near, far = (Listed.joined(side) for side in zip(*((part.nearest, part.farthest) for part in found)))
+        assert far is not None
+        if near is not None:
+            listed = self.groups.group[near.index]
+            key = np.rint(near.key / near.quantum)
         return ProjectedNeighbors(
             nearest=self._expand(listed, key, k),
-            farthest=np.concatenate([part.index for part in far]),
+            farthest=far.index,
             largest_projected=float(np.sqrt(2 * max(part.largest for part in found))),
-            largest_input=euclid.scale * float(np.sqrt(max(part.key.max() for part in far))),
+            largest_input=euclid.scale * float(np.sqrt(far.key.max())),
         )
 
     def _expand(self, listed: Index, key: Float64, k: int) -> Index:
@@ -206,16 +207,6 @@ def coordinates(block: Block, space: Span) -> Float64:
 def place(block: Block, start: int, stands: NDArray[np.bool_], space: Span) -> Points:
     """The rows of a chunk with their F."""
     return Points(block, start, stands, space.coordinates(block))
-
-
-def _first_identical(X: DaskRows, mark: Float64) -> Index:
-    """For each row the first row that is identical to it; :func:`pairlens.engines.local.collapse.first_identical`."""
-    _, first, inverse = np.unique(mark, return_index=True, return_inverse=True)
-    candidate = first[inverse].astype(np.int64)
-    repeated = np.flatnonzero(candidate != np.arange(len(mark)))
-    same = equal_pairs(X, np.column_stack([repeated, candidate[repeated]]))
-    candidate[repeated[~same]] = repeated[~same]
-    return candidate
 
 
 def _shared(space: Span) -> Any:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from pairlens.engines.interface import neighbors, pair_squared_distances
-from pairlens.engines.local.rows import row_blocks
+from pairlens.engines.local.rows import dense, row_blocks
 from pairlens.engines.types import EngineRows, Index, IntArray, Rows
 
 # Squared input distances are equal if they agree to this share of the mean squared distance from the mean.
@@ -33,14 +32,23 @@ def first_identical(X: Rows) -> Index:
     mark = np.empty(n)
     for block in row_blocks(n, 8 * X.shape[1]):
         # Unlike a product with a vector, np.sum treats every row in the same way.
-        mark[block] = (_dense(X, block).astype(np.float64) * weight).sum(axis=1)
+        mark[block] = (dense(X, block).astype(np.float64) * weight).sum(axis=1)
+
+    def same(rows: Index, others: Index) -> NDArray[np.bool_]:
+        parts = row_blocks(len(rows), 16 * X.shape[1])
+        found = [(dense(X, rows[part]) == dense(X, others[part])).all(axis=1) for part in parts]
+        return np.concatenate([np.empty(0, dtype=bool), *found])
+
+    return first_alike(mark, same)
+
+
+def first_alike(mark: NDArray[np.float64], same: Callable[[Index, Index], NDArray[np.bool_]]) -> Index:
+    """For each row the first one with an equal mark, if ``same(rows, others)`` says that the two are identical."""
     _, first, inverse = np.unique(mark, return_index=True, return_inverse=True)
-    candidate = first[inverse]
-    repeated = np.flatnonzero(candidate != np.arange(n))
-    for block in row_blocks(len(repeated), 16 * X.shape[1]):
-        rows = repeated[block]
-        same = (_dense(X, rows) == _dense(X, candidate[rows])).all(axis=1)
-        candidate[rows[~same]] = rows[~same]
+    candidate = first[inverse].astype(np.int64)
+    repeated = np.flatnonzero(candidate != np.arange(len(mark)))
+    alone = repeated[~same(repeated, candidate[repeated])]
+    candidate[alone] = alone
     return candidate
 
 
@@ -210,7 +218,3 @@ def _mean_square(X: Rows) -> float:
     for block in row_blocks(X.shape[0], 8 * X.shape[1]):
         total += float(((X[block] - mean) ** 2).sum())
     return total / X.shape[0]
-
-
-def _dense(X: Any, rows: slice | Index) -> NDArray[np.floating]:
-    return X[rows].toarray() if sparse.issparse(X) else X[rows]

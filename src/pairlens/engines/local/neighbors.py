@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from scipy.sparse import issparse
 
 from pairlens.engines import interface
-from pairlens.engines.local.rows import blas_threads
+from pairlens.engines.local.rows import blas_threads, dense
 from pairlens.engines.local.selection import Criterion, Selected, Tile, blocks, crowding, self_join, spread_sample
 from pairlens.engines.types import Float64, Index, Neighbors
 
@@ -66,7 +65,7 @@ def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: i
         nearest=screen.criterion(n_nearest) if n_nearest else None,
         farthest=screen.criterion(n_farthest) if n_farthest else None,
         # One tile more than there are threads is in memory: the one that is merged.
-        block=_block_rows(block_bytes // (threads + 1), n_features),
+        block=block_rows(block_bytes // (threads + 1), 256, 24 * (n_features + 2)),
         n_threads=threads,
     )
     return Neighbors(*_per_row(rows, near, +1), *_per_row(rows, far, -1))
@@ -86,10 +85,10 @@ def _per_row(rows: MeasuredRows, selected: Selected | None, sign: int) -> tuple[
     return indices, rows.scale * np.sqrt(squared)
 
 
-def _block_rows(n_bytes: int, n_features: int) -> int:
-    """The b that solves ``256 b**2 + 24 (n_features + 2) b = n_bytes``, what a tile needs at worst."""
-    half = 12 * (n_features + 2)
-    side = int((np.sqrt(half**2 + 256 * n_bytes) - half) / 256)
+def block_rows(n_bytes: int, per_pair: int, per_row: int) -> int:
+    """The b that solves ``per_pair b**2 + per_row b = n_bytes``, what a tile of b rows needs at worst."""
+    half = per_row / 2
+    side = int((np.sqrt(half**2 + per_pair * n_bytes) - half) / per_pair)
     return min(max(side, 16), LARGEST_BLOCK)
 
 
@@ -103,6 +102,12 @@ def _screen_dtype(rows: MeasuredRows, n_nearest: int, n_farthest: int) -> DTypeL
         crowding(screen.criterion(k), sample, squared, sign) for k, sign in ((n_nearest, +1), (n_farthest, -1)) if k
     ]
     return np.float32 if max(doubt) <= TOLERABLE_CROWDING else np.float64
+
+
+def unit_length(mean_square: float) -> float:
+    """The spread of rows, from their mean squared distance from their mean, to the nearest power of two."""
+    spread = np.sqrt(mean_square)
+    return float(2.0 ** np.rint(np.log2(spread))) if spread > 0 else 1.0
 
 
 @dataclass(frozen=True)
@@ -128,11 +133,10 @@ class MeasuredRows:
         weights = np.random.default_rng(0).standard_normal(X.shape[1])
         square, mark = np.empty(n), np.empty(n)
         for part in blocks(n, 256):
-            centred = np.subtract(_dense(X, part), center, dtype=np.float64)
+            centred = np.subtract(dense(X, part), center, dtype=np.float64)
             square[part] = np.einsum("ij,ij->i", centred, centred)
             mark[part] = (centred * weights).sum(axis=1)
-        spread = np.sqrt(square.mean())
-        scale = float(2.0 ** np.rint(np.log2(spread))) if spread > 0 else 1.0
+        scale = unit_length(square.mean())
         groups = _Groups.of(X, mark, k)
         square = square if groups is None else square[groups.first]
         return cls(X, groups, center, scale, square / scale**2)
@@ -142,7 +146,7 @@ class MeasuredRows:
         return self.square.size
 
     def __getitem__(self, rows: slice | Index) -> NDArray[np.floating]:
-        return _dense(self.X, rows if self.groups is None else self.groups.first[rows])
+        return dense(self.X, rows if self.groups is None else self.groups.first[rows])
 
     def squared_distances(self, rows: Index, cols: Index) -> Float64:
         """Squared distances of pairs from differences; np.sum, unlike a product, sums every row in the same way."""
@@ -175,7 +179,7 @@ class _Groups:
             return None
         order = np.argsort(first)
         first, group = first[order], np.argsort(order)[group]
-        same = (np.array_equal(_dense(X, part), _dense(X, first[group[part]])) for part in blocks(mark.size, 256))
+        same = (np.array_equal(dense(X, part), dense(X, first[group[part]])) for part in blocks(mark.size, 256))
         return cls(first, group) if all(same) else None
 
     def expand(self, indices: Index, squared: Float64, sign: int) -> Selected:
@@ -239,7 +243,3 @@ class DistanceScreen:
         block[:, -2] = 1
         block[:, -1] = self.rows.square[rows]
         return block
-
-
-def _dense(X: Any, rows: slice | Index) -> NDArray[np.floating]:
-    return X[rows].toarray() if issparse(X) else X[rows]

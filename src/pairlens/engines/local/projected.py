@@ -24,6 +24,7 @@ from pairlens.engines.local.neighbors import (
     TOLERABLE_CROWDING,
     DistanceScreen,
     MeasuredRows,
+    block_rows,
 )
 from pairlens.engines.local.rows import blas_threads
 from pairlens.engines.local.selection import Criterion, blocks, crowding, self_join, spread_sample
@@ -150,7 +151,9 @@ class LocalProjectedRows(ProjectedUnits):
             nearest=screen.nearest(n_listed) if n_listed else None,
             farthest=screen.euclid.criterion(k),
             # One tile more than there are threads is in memory: the one that is merged.
-            block=_block_rows((block_bytes or DEFAULT_BLOCK_BYTES) // (threads + 1), self.X.shape[1] + self.F.shape[1]),
+            block=block_rows(
+                (block_bytes or DEFAULT_BLOCK_BYTES) // (threads + 1), 288, 24 * (self.X.shape[1] + self.F.shape[1] + 4)
+            ),
             n_threads=threads,
         )
         assert far is not None
@@ -278,10 +281,3 @@ class ProjectedScreen:
         halved, _ = self.rows._halved(self.index[rows][line], self.index[cols][place])
         with self._lock:
             self.largest = max(self.largest, float(halved.max(initial=0.0)))
-
-
-def _block_rows(n_bytes: int, n_features: int) -> int:
-    """The b that solves ``288 b**2 + 24 (n_features + 4) b = n_bytes``, what a tile needs at worst."""
-    half = 12 * (n_features + 4)
-    side = int((np.sqrt(half**2 + 288 * n_bytes) - half) / 288)
-    return min(max(side, 16), LARGEST_BLOCK)

@@ -39,11 +39,14 @@ def read_ahead(X: Rows, rows: IntArray, *, scatter: bool) -> None:
     """Does nothing: the rows are in memory."""
 
 
+def dense(X: Rows, rows: IntArray | slice) -> NDArray[Any]:
+    """Some rows as a dense array in their own dtype."""
+    return X[rows].toarray() if sparse.issparse(X) else X[rows]
+
+
 @interface.take_rows.register(object)
 def take_rows(X: Rows, rows: IntArray | slice) -> Float64:
-    taken = X[rows]
-    dense = taken.toarray() if sparse.issparse(taken) else taken
-    return dense.astype(np.float64, copy=False)
+    return dense(X, rows).astype(np.float64, copy=False)
 
 
 @interface.rows_in_memory.register(object)

@@ -114,7 +114,7 @@ def attracted(n: int, perplexity: float) -> tuple[int, float]:
 
 
 def tsne_affinities(
-    V: Float64, perplexity: float, *, search: str = "auto", found: tuple[IntArray, Float64] | None = None
+    V: Float64, perplexity: float, *, found: tuple[IntArray, Float64] | None = None
 ) -> sparse.csr_matrix:
     """Q of rows in a metric.
 
@@ -122,13 +122,11 @@ def tsne_affinities(
     ----------
     V : array of shape (n_rows, n_columns)
     perplexity : float
-    search : {"auto", "exact", "approx"}
-        How neighbours are found.
     found : tuple of arrays, optional
-        What that search has found, at least as many as :func:`attracted` says.
+        The nearest rows and their distances, where they are known, at least as many as :func:`attracted` says.
     """
     k, perplexity = attracted(len(V), perplexity)
-    nearest, distance = nearest_rows(V, k, search=search) if found is None else found
+    nearest, distance = nearest_rows(V, k) if found is None else found
     return neighbor_affinities(nearest[:, :k], distance[:, :k], perplexity)
 
 
