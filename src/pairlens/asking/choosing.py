@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.asking.posterior import choice_value
+from pairlens.asking.posterior import choice_value, logistic
 from pairlens.asking.questions import Kind, Purpose
 from pairlens.asking.state import State
 from pairlens.asking.view import Lens
 
-__all__ = ["Draft", "Situation", "audited_pair", "next_place", "random_pair", "uncertain_pair"]
+__all__ = ["TRIES", "Draft", "Situation", "audited_pair", "drawn_pair", "next_place", "random_pair", "uncertain_pair"]
 
 SCREEN = 8
 """Groups on a placement screen."""
@@ -194,15 +195,18 @@ def audited_pair(now: Situation) -> Draft | None:
 def random_pair(now: Situation) -> Draft | None:
     """A pair drawn at random from all whose answer does not follow from others."""
     known = _Known(now.state)
-    n = now.lens.n_rows
+    pair = drawn_pair(now.lens.n_rows, lambda i, j: now.free(i, j) and not known.follows(i, j), now.rng)
+    return None if pair is None else Draft("same", pair, "pair")
+
+
+def drawn_pair(n: int, free: Callable[[int, int], bool], rng: np.random.Generator) -> tuple[int, int] | None:
+    """Two of n rows, drawn from all that are free; None if there are none, or too few among many rows to hit one."""
     for _ in range(TRIES):
-        i, j = (int(row) for row in now.rng.integers(n, size=2))
-        if now.free(i, j) and not known.follows(i, j):
-            return Draft("same", (i, j), "pair")
-    if n > ENUMERATE:
-        return None
-    left = [(i, j) for i, j in combinations(range(n), 2) if now.free(i, j) and not known.follows(i, j)]
-    return Draft("same", left[int(now.rng.integers(len(left)))], "pair") if left else None
+        i, j = (int(row) for row in rng.integers(n, size=2))
+        if free(i, j):
+            return i, j
+    left = [pair for pair in combinations(range(n), 2) if free(*pair)] if n <= ENUMERATE else []
+    return left[int(rng.integers(len(left)))] if left else None
 
 
 def uncertain_pair(now: Situation) -> Draft | None:
@@ -239,11 +243,11 @@ def _chance_of_same(state: State, closer: NDArray[np.float64]) -> NDArray[np.flo
         x, y = np.array(told).T
         design = np.column_stack([np.ones(len(x)), _place(x)])
         for _ in range(8):
-            p = 1 / (1 + np.exp(-np.clip(design @ theta, -30, 30)))
+            p = logistic(design @ theta)
             slope = design.T @ (y - p) - PRIOR_WEIGHT * (theta - prior)
             curvature = (design * (p * (1 - p))[:, None]).T @ design + PRIOR_WEIGHT * np.eye(2)
             theta = theta + np.linalg.solve(curvature, slope)
-    p = 1 / (1 + np.exp(-np.clip(theta[0] + theta[1] * _place(closer), -30, 30)))
+    p = logistic(theta[0] + theta[1] * _place(closer))
     return np.asarray(np.clip(p, 1e-9, 1 - 1e-9))
 
 

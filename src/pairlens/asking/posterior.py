@@ -27,6 +27,7 @@ __all__ = [
     "answer_log_odds",
     "choice_value",
     "log_prior",
+    "logistic",
     "merge_log_odds",
     "mixed",
     "pair_weights",
@@ -47,6 +48,11 @@ MOST_PAIRS = 50_000
 """Pairs of a kind that go to the learner; a view does not change with more of them, but takes longer."""
 SHAPE_LIMITS = (-4.0, 2.0)
 """The most that the places of two groups say about whether they are one."""
+
+
+def logistic(x: Float64) -> Float64:
+    """The logistic function, with arguments held to where it is neither 0 nor 1."""
+    return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))))
 
 
 @dataclass

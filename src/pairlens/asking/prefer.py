@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens.asking.choosing import Draft
+from pairlens.asking.choosing import TRIES, Draft, drawn_pair
 from pairlens.asking.progress import CurvePoint, StoppingHint, hint, share_curve
 from pairlens.asking.questions import Entry
 from pairlens.asking.ranking import Ranking, RankJob, RankLens, better_chance, information
@@ -25,8 +24,6 @@ TOP = 0.1
 """Share of the rows that are the top."""
 AT_TOP = 0.5
 """Share of the candidates with a row from the top."""
-TRIES = 200
-ENUMERATE = 400
 N_PROBE = 500
 """Pairs whose order is watched from fit to fit."""
 SURE = 0.9
@@ -265,14 +262,8 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
 
     def _random(self, rng: np.random.Generator, purpose: Literal["pair", "audit"]) -> Draft | None:
         taken = self._leases.pairs()
-        for _ in range(TRIES):
-            i, j = (int(row) for row in rng.integers(self.n_rows, size=2))
-            if self._free(i, j, taken):
-                return Draft("prefer", (i, j), purpose)
-        if self.n_rows > ENUMERATE:
-            return None
-        left = [(i, j) for i, j in combinations(range(self.n_rows), 2) if self._free(i, j, taken)]
-        return Draft("prefer", left[int(rng.integers(len(left)))], purpose) if left else None
+        pair = drawn_pair(self.n_rows, lambda i, j: self._free(i, j, taken), rng)
+        return None if pair is None else Draft("prefer", pair, purpose)
 
     def _least_sure(self, rng: np.random.Generator) -> Draft | None:
         if self._strategy == "random":

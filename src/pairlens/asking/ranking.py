@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pairlens.asking.posterior import logistic
 from pairlens.asking.view import checked_rows, principal_coordinates
 from pairlens.engines import Float64
 
@@ -92,14 +93,14 @@ def laplace(differences: Float64, share: Float64, weight: Float64) -> tuple[Floa
     w = np.zeros(dim)
     precision = np.eye(dim) / PRIOR_VARIANCE
     for _ in range(STEPS):
-        p = 1 / (1 + np.exp(-np.clip(differences @ w, -30, 30)))
+        p = logistic(differences @ w)
         slope = differences.T @ (weight * (share - p)) - w / PRIOR_VARIANCE
         curvature = (differences * (weight * p * (1 - p))[:, None]).T @ differences + precision
         step = np.linalg.solve(curvature, slope)
         w = w + step
         if np.abs(step).max() < 1e-10:
             break
-    p = 1 / (1 + np.exp(-np.clip(differences @ w, -30, 30)))
+    p = logistic(differences @ w)
     curvature = (differences * (weight * p * (1 - p))[:, None]).T @ differences + precision
     return w, np.asarray(np.linalg.inv(curvature))
 
@@ -110,7 +111,7 @@ def better_chance(differences: Float64, ranking: Ranking) -> Float64:
     By MacKay's approximation (The evidence framework applied to classification networks, 1992).
     """
     mean, variance = differences @ ranking.weights, _variance(differences, ranking)
-    return np.asarray(1 / (1 + np.exp(-np.clip(mean / np.sqrt(1 + np.pi * variance / 8), -30, 30))))
+    return logistic(mean / np.sqrt(1 + np.pi * variance / 8))
 
 
 def _variance(differences: Float64, ranking: Ranking) -> Float64:

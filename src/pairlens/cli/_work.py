@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from pairlens.io.beside import RowsBeside
+    from pairlens.selection import HeldOutScore
     from pairlens.supervision import Answers
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "xgboost", "plotly")
@@ -288,6 +289,31 @@ def scaled_view(estimator: Any, scale: ScaleBy, table: Table) -> Pipeline:
     if scale in (ScaleBy.none, ScaleBy.minmax) and "standardize" in estimator.get_params():
         estimator.set_params(standardize=False)
     return Pipeline([*steps, ("method", estimator)])
+
+
+def distinct_ids(names: NDArray[Any], column: str) -> NDArray[Any]:
+    """The names of the rows; ValueError if one comes twice."""
+    values, counts = np.unique(names.astype(str), return_counts=True)
+    if (counts > 1).any():
+        twice = int(counts.argmax())
+        raise ValueError(f"ids must be distinct, but {values[twice]!r} comes {counts[twice]} times in {column!r}")
+    return names
+
+
+def held_out_score(
+    view: Any, X: Any, known: Answers, folds: int, seed: int, update: Callable[..., None]
+) -> tuple[str, HeldOutScore]:
+    """How well a model tells held-out pairs apart, or orders held-out preferences; and the name of that score."""
+    from pairlens.selection import held_out_accuracy, held_out_auc
+    from pairlens.selection.fitting import learns_from
+
+    def step(done: int, total: int) -> None:
+        update(done / total, f"judging by held-out pairs, {done + 1} of {total}")
+
+    chosen: dict[str, Any] = {"n_splits": folds, "random_state": seed, "on_fold": step}
+    if "preferences" in learns_from(view):
+        return "preference_accuracy", held_out_accuracy(view, X, known.preferences, **chosen)
+    return "pair_auc", held_out_auc(view, X, known.constraints, **chosen)
 
 
 def describe_pairs(counts: dict[str, int]) -> str:

@@ -90,8 +90,10 @@ def ask(
 
     Every answer is kept in a journal beside the file, so the same command goes on where it was stopped.
     """
+    import numpy as np
+
     from pairlens.asking import Journal, fingerprint
-    from pairlens.cli._work import prepared, read_columns_file, read_data
+    from pairlens.cli._work import distinct_ids, prepared, read_columns_file, read_data
 
     path = out.with_suffix(".journal.jsonl")
     _check_files(out, path, closure)
@@ -105,7 +107,7 @@ def ask(
         strict=strict,
         columns=choices,
     )
-    names = _row_names(table, id_column)
+    names = np.arange(table.n_rows) if id_column is None else distinct_ids(table.asked[id_column], id_column)
     rows = _Rows(data, table, names, options.as_list(show))
     with progress("looking at the rows"):
         X = prepared(table, impute is not None, choices)[1]
@@ -137,19 +139,6 @@ def _check_files(out: Path, journal: Path, closure: Path | None) -> None:
                 raise ValueError(f"{path.parent} is no folder, so {path.name} cannot be written there")
     if out.exists() and not journal.exists():
         raise ValueError(f"{out} exists already, with no {journal.name} beside it to go on from: choose another name")
-
-
-def _row_names(table: Table, id_column: str | None) -> NDArray[Any]:
-    import numpy as np
-
-    if id_column is None:
-        return np.arange(table.n_rows)
-    names = table.asked[id_column]
-    values, counts = np.unique(names.astype(str), return_counts=True)
-    if (counts > 1).any():
-        twice = int(counts.argmax())
-        raise ValueError(f"ids must be distinct, but {values[twice]!r} comes {counts[twice]} times in {id_column!r}")
-    return names
 
 
 def _asker(X: Any, question: Ask, strategy: Strategy | None, seed: int) -> Asker | PreferenceAsker:
@@ -269,17 +258,9 @@ def _bare(asker: Asker | PreferenceAsker) -> Any:
 
 def _write(path: Path, known: Any, names: NDArray[Any]) -> int:
     """Write pairs by the names of their rows; returns how many."""
-    import numpy as np
+    from pairlens.supervision.answers import listed_answers, write_answers
 
-    from pairlens.supervision import Preferences
-    from pairlens.supervision.answers import ANSWER_KINDS, write_answers
-
-    if isinstance(known, Preferences):
-        pairs, kind, weight = known.pairs, np.repeat(ANSWER_KINDS[2], known.n_pairs), known.weight
-    else:
-        pairs = np.concatenate([known.must_link, known.cannot_link])
-        kind = np.repeat(ANSWER_KINDS[:2], [known.n_must_link, known.n_cannot_link])
-        weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
+    pairs, kind, weight = listed_answers(known)
     write_answers(path, names[pairs[:, 0]], names[pairs[:, 1]], kind, weight)
     return len(pairs)
 

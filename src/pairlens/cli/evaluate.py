@@ -40,7 +40,7 @@ def evaluate(
 
     The pairs should be others than those the model was fitted to; with --cross-validate they may be the same.
     """
-    from pairlens.cli._work import describe_pairs, read_all_answers, read_new
+    from pairlens.cli._work import describe_pairs, held_out_score, read_all_answers, read_new
     from pairlens.io.models import load
     from pairlens.selection.fitting import last_step
 
@@ -49,10 +49,6 @@ def evaluate(
         table = read_new(fitted, data, rows=rows, ids=id_column, labels=[] if labels is None else [labels], rep=rep)
         words = options.as_list(unknown)
         known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict, words)
-
-        def step(done: int, total: int) -> None:
-            update(done / total, f"judging by held-out pairs, {done + 1} of {total}")
-
         update(None, "judging")
         result: dict[str, Any] = {
             "model": type(last_step(fitted)).__name__,
@@ -61,8 +57,10 @@ def evaluate(
             "cross_validated": cross_validate,
         }
         if cross_validate:
-            chosen = {"n_splits": folds, "random_state": seed, "on_fold": step}
-            result.update(_cross_validated(fitted, table.rows, known, chosen))
+            name, score = held_out_score(fitted, table.rows, known, folds, seed, update)
+            if not score.folds:
+                raise ValueError("there are too few pairs to hold some out: two of each kind are the least")
+            result[name] = (score.mean, score.standard_error)
         else:
             result.update(_as_it_is(fitted, table.rows, known))
     if as_json:
@@ -95,16 +93,3 @@ def _as_it_is(fitted: Any, X: Any, known: Answers) -> dict[str, tuple[float, flo
             "these pairs cannot judge this model: a view needs must-links and cannot-links, a ranking preferences"
         )
     return result
-
-
-def _cross_validated(fitted: Any, X: Any, known: Answers, chosen: dict[str, Any]) -> dict[str, tuple[float, float]]:
-    from pairlens.selection import held_out_accuracy, held_out_auc
-    from pairlens.selection.fitting import learns_from
-
-    if "preferences" in learns_from(fitted):
-        name, score = "preference_accuracy", held_out_accuracy(fitted, X, known.preferences, **chosen)
-    else:
-        name, score = "pair_auc", held_out_auc(fitted, X, known.constraints, **chosen)
-    if not score.folds:
-        raise ValueError("there are too few pairs to hold some out: two of each kind are the least")
-    return {name: (score.mean, score.standard_error)}

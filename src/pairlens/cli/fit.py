@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,7 +77,14 @@ def fit(
     Writes the model, the embedded rows, a report that opens in a browser, and a record of the run. Nothing is written
     before all of it is done.
     """
-    from pairlens.cli._work import prepared, read_all_answers, read_columns_file, read_features, scaled_view
+    from pairlens.cli._work import (
+        held_out_score,
+        prepared,
+        read_all_answers,
+        read_columns_file,
+        read_features,
+        scaled_view,
+    )
 
     clock = _Clock()
     dropped, n_components = options.as_list(drop), options.as_dims(dims)
@@ -112,9 +119,9 @@ def fit(
             fit_model(view, values, known.constraints, known.preferences)
             _calibrate(view, values, known)
         with clock("judge"):
-            score = _judged(view, values, known, folds, seed, update)
+            scored, score = held_out_score(view, values, known, folds, seed, update)
         model = Pipeline([*steps, *view.steps])
-        run = _record(table, known, model, score, _parameters(locals()), seed, clock.seconds)
+        run = _record(table, known, model, scored, score, _parameters(locals()), seed, clock.seconds)
         run["suspicious"] = _suspicious(estimator, table, id_column)
         update(None, "writing the report")
         with clock("report"):
@@ -201,21 +208,6 @@ def _check_folder(out: Path, kind: str, overwrite: bool) -> None:
         raise ValueError(f"{out} holds {there[0]} already: choose another folder, or give --overwrite")
 
 
-def _judged(
-    view: Any, values: NDArray[Any], known: Answers, folds: int, seed: int, update: Callable[..., None]
-) -> HeldOutScore:
-    from pairlens.selection import held_out_accuracy, held_out_auc
-    from pairlens.selection.fitting import learns_from
-
-    def step(done: int, total: int) -> None:
-        update(done / total, f"judging by held-out pairs, {done + 1} of {total}")
-
-    chosen: dict[str, Any] = {"n_splits": folds, "random_state": seed, "on_fold": step}
-    if "constraints" in learns_from(view):
-        return held_out_auc(view, values, known.constraints, **chosen)
-    return held_out_accuracy(view, values, known.preferences, **chosen)
-
-
 def _parameters(given: dict[str, Any]) -> dict[str, Any]:
     """The options of the command as they were given, less what scripts say about output."""
     names = (
@@ -247,16 +239,16 @@ def _record(
     table: Table,
     known: Answers,
     model: Any,
+    scored: str,
     score: HeldOutScore,
     parameters: dict[str, Any],
     seed: int,
     timings: dict[str, float],
 ) -> dict[str, Any]:
     from pairlens.cli._work import encoding, versions
-    from pairlens.selection.fitting import last_step, learns_from
+    from pairlens.selection.fitting import last_step
 
     method = last_step(model)
-    scored = "pair_auc" if "constraints" in learns_from(method) else "preference_accuracy"
     return {
         "versions": versions(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -70,10 +70,10 @@ def sample(
     """Draw answered pairs from a column of labels or scores, by the protocols of the papers."""
     import numpy as np
 
-    from pairlens.cli._work import check_new
+    from pairlens.cli._work import check_new, distinct_ids
     from pairlens.io.tables import label_values, read_columns
     from pairlens.supervision import Constraints, Preferences
-    from pairlens.supervision.answers import ANSWER_KINDS, file_format, write_answers
+    from pairlens.supervision.answers import ANSWER_KINDS, file_format, listed_answers, write_answers
 
     if (labels is None) == (scores is None):
         raise ValueError("give --labels for must-links and cannot-links, or --scores for preferences")
@@ -93,18 +93,17 @@ def sample(
             # Wrong answers contradict right ones: that is what was asked for.
             warnings.simplefilter("ignore")
             drawn = drawn.sample(drawn.n_pairs).flip(flip, random_state=seed)
-        pairs = np.concatenate([drawn.must_link, drawn.cannot_link])
-        kind = np.repeat(ANSWER_KINDS[:2], [len(drawn.must_link), len(drawn.cannot_link)])
+        pairs, kind, _ = listed_answers(drawn)
     else:
         if set(given) != {"n_pairs"}:
             raise ValueError("preferences are drawn by --n-pairs only")
         numbers = np.array([_number(value, column) for value in values.tolist()])
         preferred = Preferences.from_scores(numbers, random_state=seed, **given).flip(flip, random_state=seed)
-        pairs, kind = preferred.pairs, np.repeat(ANSWER_KINDS[2], preferred.n_pairs)
+        pairs, kind, _ = listed_answers(preferred)
     # In the order drawn, all of one kind would come first, and people stop in the middle.
     order = np.random.default_rng(seed).permutation(len(pairs))
     pairs, kind = pairs[order], kind[order]
-    names = np.arange(len(values)) if id_column is None else _distinct(columns[id_column], id_column)
+    names = np.arange(len(values)) if id_column is None else distinct_ids(columns[id_column], id_column)
     write_answers(out, names[pairs[:, 0]], names[pairs[:, 1]], kind)
     found = {name: int((kind == name).sum()) for name in ANSWER_KINDS if (kind == name).any()}
     if as_json:
@@ -120,16 +119,6 @@ def _number(value: Any, column: str) -> float:
         return float(value)
     except ValueError:
         raise ValueError(f"the column {column!r} must hold numbers to be scores, but holds {value!r}") from None
-
-
-def _distinct(names: NDArray[Any], column: str) -> NDArray[Any]:
-    import numpy as np
-
-    values, counts = np.unique(names.astype(str), return_counts=True)
-    if (counts > 1).any():
-        twice = int(counts.argmax())
-        raise ValueError(f"ids must be distinct, but {values[twice]!r} comes {counts[twice]} times in {column!r}")
-    return names
 
 
 @app.command("check")
@@ -236,7 +225,7 @@ def convert(
     as_json: options.Json = False,
 ) -> None:
     """Convert a file of pairs: CSV to JSON lines and back, ids to row numbers and back."""
-    from pairlens.cli._work import check_new
+    from pairlens.cli._work import check_new, distinct_ids
     from pairlens.supervision.answers import AnswerFile, file_format, write_answers
 
     file_format(out)
@@ -247,7 +236,7 @@ def convert(
         if data is None or id_column is None:
             raise ValueError("--to needs the table and its column of ids: give --data and --id")
         columns, n_rows = _columns(data, id_column, None)
-        ids = _distinct(columns[id_column], id_column)
+        ids = distinct_ids(columns[id_column], id_column)
         rows = file.rows(ids if to is Naming.rows else None, n_rows)
         a, b = rows.T if to is Naming.rows else (ids[rows[:, 0]], ids[rows[:, 1]])
     write_answers(out, a, b, file.kind, file.weight)

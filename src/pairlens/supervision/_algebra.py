@@ -15,6 +15,7 @@ from pairlens.supervision._pairs import (
     PairTable,
     canonical,
     check_not_too_many,
+    decode,
     distinct,
     from_keys,
     group_rows,
@@ -91,7 +92,7 @@ def close_cannot(given: PairTable, part: IntArray) -> tuple[PairTable, int]:
     left, right = part[given.pairs].T
     inside = left == right
     blocks = distinct(canonical(left[~inside], right[~inside]))
-    one, other = blocks >> 32, blocks & (2**32 - 1)
+    one, other = decode(blocks).T
     order, start, size = group_rows(part)
     check_not_too_many(
         int((size[one] * size[other]).sum()),

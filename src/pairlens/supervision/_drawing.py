@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens.supervision._inputs import regular_array
-from pairlens.supervision._pairs import IntArray, canonical, check_count, check_not_too_many, group_rows
-from pairlens.supervision._sampling import draw_distinct, triangle
+from pairlens.supervision._pairs import IntArray, canonical, decode, group_rows
+from pairlens.supervision._sampling import all_or_drawn, draw_distinct, triangle
 
 Draw = Callable[[int], tuple[IntArray, IntArray]]
 
@@ -21,14 +21,7 @@ def triplets_of_labels(codes: IntArray, n_triplets: int | None, rng: np.random.G
     others = len(order) - size
     ends = np.cumsum(size * (size - 1) * others)
     total = int(ends[-1]) if len(ends) else 0
-    if n_triplets is None:
-        check_not_too_many(total, what="what these labels imply", remedy="draw some of them with n_triplets")
-        drawn = np.arange(total)
-    else:
-        count = check_count(n_triplets, name="n_triplets", least=0)
-        if count > total:
-            raise ValueError(f"n_triplets={count} exceeds the {total} distinct triplets that the labels imply")
-        drawn = draw_distinct(total, count, rng)
+    drawn = all_or_drawn(total, n_triplets, rng, name="n_triplets", what="triplet", source="labels")
     group = np.searchsorted(ends, drawn, side="right")
     local = drawn - (ends - size * (size - 1) * others)[group]
     a, rest = np.divmod(local, ((size - 1) * others)[group])
@@ -94,8 +87,7 @@ def _distinct_pairs(draw: Draw, count: int, population: int, rng: np.random.Gene
     if len(found) > count:
         # They are sorted, so the first of them would not be a fair choice.
         found = found[rng.choice(len(found), count, replace=False)]
-    low = (1 << 32) - 1
-    return np.column_stack([found[:, 0] >> 32, found[:, 0] & low, found[:, 1] >> 32, found[:, 1] & low])
+    return np.column_stack([decode(found[:, 0]), decode(found[:, 1])])
 
 
 def answered(
@@ -118,7 +110,7 @@ def answered(
 
 
 def _distances(rows: NDArray[Any], metric: str | Callable[..., float], pairs: IntArray) -> NDArray[np.float64]:
-    first, second = pairs >> 32, pairs & ((1 << 32) - 1)
+    first, second = decode(pairs).T
     if metric == "precomputed":
         return np.asarray(rows[first, second], dtype=np.float64)
     from sklearn.metrics.pairwise import paired_distances

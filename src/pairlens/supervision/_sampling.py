@@ -9,7 +9,16 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from pairlens.supervision._pairs import IntArray, canonical, contains, distinct, group_rows
+from pairlens._sklearn import as_generator
+from pairlens.supervision._pairs import (
+    IntArray,
+    canonical,
+    check_count,
+    check_not_too_many,
+    contains,
+    distinct,
+    group_rows,
+)
 
 
 def check_fraction(fraction: Any, *, zero: bool = False) -> float:
@@ -20,6 +29,17 @@ def check_fraction(fraction: Any, *, zero: bool = False) -> float:
     if not (0 <= value <= 1) or (value == 0 and not zero):
         raise ValueError(f"fraction must lie in {low}, 1], got {fraction!r}")
     return value
+
+
+def all_or_drawn(total: int, count: Any, random_state: Any, *, name: str, what: str, source: str) -> IntArray:
+    """The numbers of all `total` answers that a source implies, or of `count` of them; `name` is the parameter."""
+    if count is None:
+        check_not_too_many(total, what=f"what these {source} imply", remedy=f"draw some of them with {name}")
+        return np.arange(total)
+    wanted = check_count(count, name=name, least=0)
+    if wanted > total:
+        raise ValueError(f"{name}={wanted} exceeds the {total} distinct {what}s that the {source} imply")
+    return draw_distinct(total, wanted, as_generator(random_state))
 
 
 def draw_distinct(population: int, count: int, rng: np.random.Generator) -> IntArray:

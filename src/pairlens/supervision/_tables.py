@@ -6,8 +6,9 @@ import csv
 import io
 import json
 import reprlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -172,23 +173,42 @@ def file_format(path: Path) -> str:
     return kind
 
 
+def csv_records(file: Iterable[str], path: Path) -> tuple[list[str], str, Iterator[tuple[int, list[str]]]]:
+    """The header, what separates the cells, and each record with its line, read as they are asked for."""
+    blank, start = [], ""
+    lines = iter(file)
+    for start in lines:
+        if start.strip():
+            break
+        blank.append(start)
+    delimiter = delimiter_of(start, path.suffix)
+    reader = csv.reader(chain(blank, [start], lines), delimiter=delimiter)
+
+    def records() -> Iterator[tuple[int, list[str]]]:
+        try:
+            for record in reader:
+                if len(record) > 1 or "".join(record).strip():
+                    yield reader.line_num, record
+        except csv.Error as error:
+            line, name = reader.line_num, path.name
+            raise AnswerError(f"line {line} of {name} is not CSV", str(error), file=name, line=line) from error
+
+    found = records()
+    header = [name.strip() for name in next(found, (0, []))[1]]
+
+    def checked() -> Iterator[tuple[int, list[str]]]:
+        for line, record in found:
+            if len(record) != len(header):
+                statement = f"line {line} of {path.name} has {len(record)} fields, but the header has {len(header)}"
+                raise AnswerError(statement, file=path.name, line=line)
+            yield line, record
+
+    return header, delimiter, checked()
+
+
 def _read_csv(text: str, path: Path) -> Source:
-    first = next((line for line in io.StringIO(text) if line.strip()), "")
-    delimiter = delimiter_of(first, path.suffix)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        numbered = [(reader.line_num, record) for record in reader if len(record) > 1 or "".join(record).strip()]
-    except csv.Error as error:
-        line = reader.line_num
-        raise AnswerError(f"line {line} of {path.name} is not CSV", str(error), file=path.name, line=line) from error
-    header = [name.strip() for name in numbered.pop(0)[1]] if numbered else []
-    for line, record in numbered:
-        if len(record) != len(header):
-            raise AnswerError(
-                f"line {line} of {path.name} has {len(record)} fields, but the header has {len(header)}",
-                file=path.name,
-                line=line,
-            )
+    header, delimiter, records = csv_records(io.StringIO(text, newline=""), path)
+    numbered = list(records)
 
     def read(name: str, default: str | None) -> NDArray[Any]:
         if header.count(name) > 1:

@@ -31,7 +31,7 @@ from pairlens.supervision._tables import Table, file_format, read_file, write_fi
 from pairlens.supervision.constraints import Constraints
 from pairlens.supervision.preferences import Preferences
 
-__all__ = ["ANSWER_KINDS", "AnswerFile", "Answers", "file_format", "read_answers", "write_answers"]
+__all__ = ["ANSWER_KINDS", "AnswerFile", "Answers", "file_format", "listed_answers", "read_answers", "write_answers"]
 
 WEIGHT = "weight"
 
@@ -169,6 +169,15 @@ def read_answers(
     array([[2, 0]])
     """
     return AnswerFile.read(path).answers(ids, n_samples, on_conflict)
+
+
+def listed_answers(known: Constraints | Preferences) -> tuple[IntArray, NDArray[Any], NDArray[np.float64]]:
+    """The rows of each answer, shape (n_answers, 2), its kind and its weight."""
+    if isinstance(known, Preferences):
+        return known.pairs, np.repeat(ANSWER_KINDS[2], known.n_pairs), known.weight
+    pairs = np.concatenate([known.must_link, known.cannot_link])
+    kind = np.repeat(ANSWER_KINDS[:2], [known.n_must_link, known.n_cannot_link])
+    return pairs, kind, np.concatenate([known.must_link_weight, known.cannot_link_weight])
 
 
 def write_answers(

@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pairlens._sklearn import as_generator
 from pairlens.exceptions import AnswerError
 from pairlens.supervision._conflicts import OnConflict
 from pairlens.supervision._entries import ENDS, KIND_COLUMNS, read_kinds
@@ -16,13 +15,11 @@ from pairlens.supervision._ordered import OrderedAnswers
 from pairlens.supervision._pairs import (
     FloatArray,
     IntArray,
-    check_count,
-    check_not_too_many,
     check_two_rows,
     encode,
     from_keys,
 )
-from pairlens.supervision._sampling import draw_distinct
+from pairlens.supervision._sampling import all_or_drawn
 from pairlens.supervision._tables import Source
 from pairlens.supervision._tabular import Reading
 from pairlens.supervision.labels import factorise, one_per_row
@@ -151,14 +148,7 @@ class Preferences(OrderedAnswers):
         order, start, length = _better_runs(scores[rows], codes[rows], difference)
         ends = np.cumsum(length)
         total = int(ends[-1]) if len(ends) else 0
-        if n_pairs is None:
-            check_not_too_many(total, what="what these scores imply", remedy="draw some of them with n_pairs")
-            drawn = np.arange(total)
-        else:
-            count = check_count(n_pairs, name="n_pairs", least=0)
-            if count > total:
-                raise ValueError(f"n_pairs={count} exceeds the {total} distinct pairs that the scores imply")
-            drawn = draw_distinct(total, count, as_generator(random_state))
+        drawn = all_or_drawn(total, n_pairs, random_state, name="n_pairs", what="pair", source="scores")
         worse = np.searchsorted(ends, drawn, side="right")
         better = order[start[worse] + drawn - (ends - length)[worse]]
         return cls._derived(_table=from_keys(encode(rows[better], rows[worse])), _n_samples=len(scores))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,14 +13,12 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._text import delimiter_of
 from pairlens.exceptions import AnswerError
 from pairlens.supervision._entries import ENDS, IdIndex, read_rows
 from pairlens.supervision._pairs import IntArray
-from pairlens.supervision._tables import Table, file_format
+from pairlens.supervision._tables import Table, csv_records, file_format
 
 BLOCK = 10_000
-"""Lines of a block."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,9 @@ class PairBlock:
     rows: IntArray
 
 
-def read_pair_blocks(path: str | PathLike[str], *, ids: ArrayLike | None, n_samples: int) -> Iterator[PairBlock]:
+def read_pair_blocks(
+    path: str | PathLike[str], *, ids: ArrayLike | None, n_samples: int, size: int = BLOCK
+) -> Iterator[PairBlock]:
     """Read the columns a and b of a file of pairs, block by block: files of any length take the memory of one block.
 
     Parameters
@@ -51,6 +50,8 @@ def read_pair_blocks(path: str | PathLike[str], *, ids: ArrayLike | None, n_samp
         Names of the rows of X where the file names rows; it holds row numbers if None.
     n_samples : int
         Number of rows of X.
+    size : int
+        Lines of a block.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def read_pair_blocks(path: str | PathLike[str], *, ids: ArrayLike | None, n_samp
     with source.open(encoding="utf-8-sig", newline="") as file:
         numbered = entries(file, source)
         try:
-            while block := list(islice(numbered, BLOCK)):
+            while block := list(islice(numbered, size)):
                 lines, a, b = zip(*block)
                 columns = {name: np.array(values) for name, values in zip(ENDS, (a, b))}
                 table = Table(columns, lines, source.name, decimal_comma=False)
@@ -75,9 +76,7 @@ def read_pair_blocks(path: str | PathLike[str], *, ids: ArrayLike | None, n_samp
 
 def _csv_entries(file: TextIO, path: Path) -> Iterator[tuple[int, str, str]]:
     """Line and both ends of each record."""
-    start = file.readline()
-    reader = csv.reader(file, delimiter=delimiter_of(start, path.suffix))
-    header = [name.strip() for name in next(csv.reader([start], delimiter=delimiter_of(start, path.suffix)), [])]
+    header, _, records = csv_records(file, path)
     for name in ENDS:
         if name not in header:
             found = ", ".join(map(repr, header)) or "none"
@@ -86,18 +85,7 @@ def _csv_entries(file: TextIO, path: Path) -> Iterator[tuple[int, str, str]]:
                 f"{path.name} has no column {name!r}; it has {found}", reason, problem="no-column", file=path.name
             )
     a, b = (header.index(name) for name in ENDS)
-    try:
-        for record in reader:
-            line = reader.line_num + 1
-            if len(record) != len(header):
-                if not "".join(record).strip():
-                    continue
-                statement = f"line {line} of {path.name} has {len(record)} fields, but the header has {len(header)}"
-                raise AnswerError(statement, file=path.name, line=line)
-            yield line, record[a], record[b]
-    except csv.Error as error:
-        line = reader.line_num + 1
-        raise AnswerError(f"line {line} of {path.name} is not CSV", str(error), file=path.name, line=line) from error
+    yield from ((line, record[a], record[b]) for line, record in records)
 
 
 def _json_entries(file: TextIO, path: Path) -> Iterator[tuple[int, Any, Any]]:
