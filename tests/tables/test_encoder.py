@@ -248,3 +248,28 @@ def test_bad_tables():
         TableEncoder().fit(pandas.DataFrame({"a": [1.0]}))
     with pytest.raises(ValueError, match="complex"):
         TableEncoder().fit(pandas.DataFrame({"a": [1j, 2j, 3j]}))
+
+
+def test_collections_in_cells_are_left_out_and_said():
+    table = pandas.DataFrame({"n": [1.0, 2.5, 3.0], "l": [[1, 2], [3], []], "d": [{"a": 1}, {}, None]})
+    encoder = TableEncoder().fit(table)
+    assert [(column.name, column.role) for column in encoder.columns_[1:]] == [("l", "dropped"), ("d", "dropped")]
+    assert "give their entries as columns" in encoder.columns_[1].note
+    np.testing.assert_array_equal(encoder.transform(table), TableEncoder().fit_transform(table[["n"]]))
+    assert TableEncoder(roles={"l": "category"}).fit_transform(table).shape == (3, 4)
+
+
+def test_tables_of_other_kinds_are_those_of_pandas():
+    columns = {"n": [1.0, 2.5, 3.0, 2.0], "w": ["a", "b", "a", "b"]}
+    expected = TableEncoder().fit_transform(pandas.DataFrame(columns))
+    np.testing.assert_array_equal(TableEncoder().fit_transform(columns), expected)
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    for table in (polars.DataFrame(columns).lazy(), arrow.table(columns)):
+        np.testing.assert_array_equal(TableEncoder().fit_transform(table), expected)
+    with_struct = polars.DataFrame({**columns, "s": [{"a": 1}] * 4})
+    np.testing.assert_array_equal(TableEncoder().fit_transform(with_struct), expected)
+
+
+def test_a_table_without_columns_is_said_to_have_none():
+    with pytest.raises(ValueError, match="the table has no columns"):
+        TableEncoder().fit(pandas.DataFrame(index=range(5)))

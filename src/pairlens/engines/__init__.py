@@ -6,7 +6,7 @@ here, and from the latter two what is particular to these.
 """
 
 from pairlens.engines.config import Settings, config_context, settings
-from pairlens.engines.conversion import checked_rows, collected, engine_rows, is_dask, is_tensor
+from pairlens.engines.conversion import checked_rows, collected, engine_rows, is_dask, is_tensor, out_of_range
 from pairlens.engines.interface import (
     along,
     centred_product,
@@ -122,6 +122,7 @@ __all__ = [
     "near_walk",
     "neighbors",
     "one_blas_thread",
+    "out_of_range",
     "pair_scatter",
     "pair_squared_distances",
     "project",

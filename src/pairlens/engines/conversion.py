@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.exceptions import DTypePromotionError
 
 from pairlens._sklearn import DTYPES, validate_data
 from pairlens.engines.config import settings
 from pairlens.engines.types import EngineRows, Rows
 
+CHECKED_VALUES = 1 << 22
+"""Of more values, those of evenly spaced rows are looked at to know their size."""
+
 
 def checked_rows(
-    estimator: Any, X: Any, *, fitting: bool, least: int = 2, accept_sparse: bool = True, in_memory: bool = True
+    estimator: Any,
+    X: Any,
+    *,
+    fitting: bool,
+    least: int = 2,
+    accept_sparse: bool = True,
+    in_memory: bool = True,
+    power: int = 2,
 ) -> Rows:
     """Check X as scikit-learn does, where an estimator takes it from a user.
 
@@ -30,18 +43,25 @@ def checked_rows(
     in_memory : bool
         Whether dask arrays and data frames are collected first, up to the setting `gather_bytes`, and tensors become
         arrays; otherwise both stay where they are.
+    power : int
+        The highest power of the values as they are that the estimator sums when fitting; 0 if it rescales them first.
+        Values that are too large or too small for that are refused.
     """
     rows = None if in_memory else engine_rows(X, fitting=fitting)
     least = least if fitting else 1
     if rows is None:
-        return validate_data(
-            estimator,
-            collected(X, type(estimator).__name__),
-            dtype=DTYPES,
-            accept_sparse="csr" if accept_sparse else False,
-            reset=fitting,
-            ensure_min_samples=least,
-        )
+        with _words_named():
+            rows = validate_data(
+                estimator,
+                collected(X, type(estimator).__name__),
+                dtype=DTYPES,
+                accept_sparse="csr" if accept_sparse else False,
+                reset=fitting,
+                ensure_min_samples=least,
+            )
+        if fitting and power:
+            _check_range(rows, power)
+        return rows
     if fitting and rows.shape[0] < least:
         raise ValueError(
             f"{type(estimator).__name__} needs at least {least} rows. Found array with {rows.shape[0]} sample(s) "
@@ -49,6 +69,42 @@ def checked_rows(
         )
     validate_data(estimator, rows.header, reset=fitting, skip_check_array=True)
     return rows
+
+
+@contextmanager
+def _words_named() -> Iterator[None]:
+    """Say what to do with columns of words and dates, which scikit-learn leaves to the reader."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if not (isinstance(error, DTypePromotionError) or str(error).startswith("could not convert string to float")):
+            raise
+        what = "it has dates beside them" if isinstance(error, DTypePromotionError) else str(error)
+        raise ValueError(
+            f"X must hold numbers, but {what}. pairlens.TableEncoder turns columns of words, dates and texts into "
+            "numbers: make_pipeline(TableEncoder(), ...)."
+        ) from error
+
+
+def out_of_range() -> ValueError:
+    """The error for values that are too large or too small to compute with."""
+    return ValueError(
+        "the values of X are so large or so small that what is computed from them leaves the range of floating-point "
+        "numbers. Rescale X, for example by sklearn.preprocessing.StandardScaler."
+    )
+
+
+def _check_range(rows: Rows, power: int) -> None:
+    """ValueError if sums of powers overflow, if powers of differences have lost digits, or if inverses overflow."""
+    n, f = rows.shape
+    part = rows[:: max(1, n * f // CHECKED_VALUES)]
+    highest, lowest = float(part.max()), float(part.min())
+    # float32 is summed in float64, where the powers of all its values are.
+    limits = np.finfo(np.float64)
+    largest = float(limits.max / (n * f)) ** (1 / power)
+    smallest = max(float(limits.tiny / limits.eps) ** (1 / power), float(np.finfo(rows.dtype).tiny))
+    if max(highest, -lowest) > largest or 0 < highest - lowest < smallest:
+        raise out_of_range()
 
 
 def engine_rows(X: Any, *, fitting: bool) -> EngineRows | None:
@@ -89,15 +145,24 @@ def is_dask(X: Any) -> bool:
 
 
 def collected(X: Any, who: str) -> Any:
-    """What an estimator that needs its rows in memory makes of X: dask arrays and data frames are computed.
+    """What an estimator that needs its rows in memory makes of X: lazy tables are computed, tensors lose their graph.
 
     Parameters
     ----------
     X : any
-        What a user passed; all but dask collections are returned as they are.
+        What a user passed; what is in memory is returned as it is. Masked entries are refused.
     who : str
         Name of the estimator, for the error if X exceeds the setting `gather_bytes`.
     """
+    if np.ma.is_masked(X):
+        raise ValueError(
+            f"X has {np.ma.count_masked(X)} masked entries, and {who} would see what is behind the mask. Fill them in, "
+            "for example by sklearn.impute.SimpleImputer on X.filled(numpy.nan)."
+        )
+    if is_tensor(X):
+        return X.detach()
+    if _package(X) == "polars" and hasattr(X, "collect"):
+        return X.collect()
     if not is_dask(X):
         return X
     sized = X.to_dask_array(lengths=True) if hasattr(X, "to_dask_array") else X

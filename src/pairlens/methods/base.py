@@ -31,6 +31,7 @@ from pairlens.engines import (
     Rows,
     checked_rows,
     column_means,
+    out_of_range,
     read_ahead,
     rows_to_learn_from,
     threads_for,
@@ -57,6 +58,8 @@ class PairTransformer(JudgedView, ClassNamePrefixFeaturesOutMixin, TransformerMi
     """Rows that `fit` needs at least."""
     _rows_may_be: ClassVar[Placement] = Placement.COLLECTED
     """Where the method can deal with rows."""
+    _power: int = 2
+    """The highest power of the values as they are that the method sums; 0 if it rescales them."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -107,7 +110,7 @@ class PairTransformer(JudgedView, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
         in_memory = self._rows_may_be is Placement.COLLECTED
-        return checked_rows(self, X, fitting=fitting, least=self._fewest_rows, in_memory=in_memory)
+        return checked_rows(self, X, fitting=fitting, least=self._fewest_rows, in_memory=in_memory, power=self._power)
 
     def _within_reach(self, rows: Rows, known: Constraints) -> tuple[Rows, Constraints, IntArray | None]:
         """The rows to learn from, what is known about them, and their numbers if they are not all."""
@@ -155,6 +158,10 @@ class ScaleAware(PairTransformer):
             self.standardized_ = not self._of_encoder if self.standardize == "auto" else bool(self.standardize)
         return super()._read(X, fitting=fitting)
 
+    @property
+    def _power(self) -> int:  # type: ignore[override]
+        return 0 if self.standardized_ else 2
+
 
 class SpectralPairTransformer(PairProbabilities, PairTransformer):
     """Methods made of two scatters and an eigenproblem.
@@ -201,10 +208,7 @@ class SpectralPairTransformer(PairProbabilities, PairTransformer):
             self._learn_in_dtype(rows, known)
         except FloatingPointError:
             if rows.dtype == np.float64:
-                raise ValueError(
-                    "the values of X are so large or so small that their squares leave the range of float64. Rescale "
-                    "X, for example by sklearn.preprocessing.StandardScaler."
-                ) from None
+                raise out_of_range() from None
             # Squares leave the range of float32 long before the values do.
             self._learn_in_dtype(rows.astype(np.float64), known)
             self._store_as(rows.dtype)
@@ -288,7 +292,10 @@ class LinearPairTransformer(LinearView, SpectralPairTransformer):
         return row_space(X, mean, used=used), known[used]
 
     def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
-        self.components_ = fix_signs(space.lift(directions)).astype(X.dtype)
+        with np.errstate(over="ignore"):
+            self.components_ = fix_signs(space.lift(directions)).astype(X.dtype)
+        if not np.isfinite(self.components_).all():
+            raise out_of_range()
 
     def _store_as(self, dtype: np.dtype[Any]) -> None:
         super()._store_as(dtype)

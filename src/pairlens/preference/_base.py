@@ -27,8 +27,7 @@ from pairlens.judging.views import PairView
 from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference.objective import Objective, draw_shifts
 from pairlens.preference.pairs import Pairs, largest_differences
-from pairlens.spectral.eigen import generalized
-from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, check_variation, row_space
+from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, principal_directions, row_space
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences
 
@@ -55,6 +54,8 @@ class PreferenceEstimator(BaseEstimator, ABC):
 
     max_pairs: int
     random_state: Any
+    _power: ClassVar[int] = 2
+    """The highest power of the values of X that is summed."""
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -95,7 +96,7 @@ class PreferenceEstimator(BaseEstimator, ABC):
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
-        return checked_rows(self, X, fitting=fitting)
+        return checked_rows(self, X, fitting=fitting, power=self._power)
 
     @abstractmethod
     def _check(self, rows: Rows, y: ArrayLike | None, preferences: Preferences | None) -> None:
@@ -207,7 +208,7 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         "max_pairs": [Interval(Integral, 1, None, closed="left")],
         "combinations": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
         "cv": [Interval(Integral, 2, None, closed="left")],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
     }
 
     n_components: int
@@ -233,11 +234,10 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self.mean_ = mean.astype(X.dtype)
         # Only where both are many, rows in preferences must be in the span of those chosen; finding them takes a sort.
         space = row_space(X, mean, anchors=known.rows if min(X.shape) > EXACT_LIMIT else None)
-        _, directions = generalized(space.covariance(), np.eye(space.dim), self.n_components)
-        check_variation(directions.shape[1])
-        if directions.shape[1] < self.n_components:
-            warn_fewer(self, directions.shape[1], self.n_components, "the rows of X span no more")
-        return space, directions.T
+        _, directions = principal_directions(space, self.n_components)
+        if len(directions) < self.n_components:
+            warn_fewer(self, len(directions), self.n_components, "the rows of X span no more")
+        return space, directions
 
     def _warn_no_preferences(self) -> None:
         warn_user(

@@ -86,7 +86,7 @@ class GBWSDR(MarginTransformer):
         Number of folds of "early".
     n_jobs : int or None, default=None
         Threads of XGBoost; its own choice if None.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         For the draws, the folds, and ties between splits.
 
     Attributes

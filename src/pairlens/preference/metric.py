@@ -18,9 +18,8 @@ from pairlens.judging.probability import PairProbabilities
 from pairlens.judging.views import JudgedView, LinearView
 from pairlens.preference.linear import minimize
 from pairlens.preference.pairs import Pairs
-from pairlens.spectral.eigen import fix_signs, generalized, symmetric
-from pairlens.spectral.rowspace import RowSpace, check_variation, row_space
-from pairlens.spectral.scatters import unsupervised
+from pairlens.spectral.eigen import fix_signs, symmetric
+from pairlens.spectral.rowspace import RowSpace, principal_directions, row_space
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 from pairlens.supervision.comparisons import Comparisons
@@ -69,7 +68,9 @@ def comparison_pairs(known: Comparisons) -> tuple[Pairs, Pairs]:
 
 def log_det_penalty(L: Float64) -> tuple[float, Float64]:
     r"""LogDet divergence of :math:`M = L'L` from the identity, :math:`\mathrm{tr} M - \log\det M - d`, and gradient."""
-    _, log_det = np.linalg.slogdet(L)
+    with np.errstate(invalid="ignore"):
+        # A step too far may leave the range of numbers: it is refused, as one to a singular L.
+        _, log_det = np.linalg.slogdet(L)
     if not np.isfinite(log_det):
         return np.inf, np.zeros_like(L)
     return float(np.vdot(L, L)) - 2 * float(log_det) - len(L), 2 * (L - np.linalg.inv(L).T)
@@ -189,13 +190,13 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
         self.mean_ = mean.astype(rows.dtype)
         space = row_space(rows, mean, anchors=used)
         wanted = space.dim if self.n_components is None else self.n_components
-        identity, covariance = unsupervised(space)
-        _, directions = generalized(covariance, identity, wanted)
-        check_variation(directions.shape[1])
-        return Coordinates(space, covariance, directions.T, wanted)
+        return Coordinates(space, *principal_directions(space, wanted), wanted)
 
     def _keep(self, place: Coordinates, L: Float64, dtype: np.dtype[Any]) -> Self:
         """Turn the map so that its components are uncorrelated, and keep those of most variance."""
+        if not L.any():
+            warn_fallback(self, "what is known contradicts itself so far that no direction is left")
+            L = place.directions
         _, turn = symmetric(L @ place.covariance @ L.T, min(place.wanted, len(L)))
         self.n_iter_ = max(0, len(self.loss_curve_) - 1)
         self.components_ = fix_signs(place.space.lift((turn.T @ L).T)).astype(dtype)

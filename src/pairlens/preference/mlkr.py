@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, check_consistent_length
 
 from pairlens._sklearn import Interval, as_generator, fit_context
 from pairlens.preference.embedded import KernelRegression
 from pairlens.preference.metric import MetricLearner
+from pairlens.supervision.labels import numbers_per_row
 
 __all__ = ["MLKR"]
 
@@ -100,9 +100,11 @@ class MLKR(MetricLearner):
         rows = self._read(X, fitting=True)
         used, objective = np.empty(0, dtype=np.int64), None
         if y is not None:
-            target = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite="allow-nan", input_name="y")
-            target = target.ravel()
-            check_consistent_length(rows, target)
+            target = numbers_per_row(y, meaning="the target of the regression")
+            if len(target) != rows.shape[0]:
+                raise ValueError(f"y has {len(target)} entries but X has {rows.shape[0]} rows; there must be one each.")
+            if np.isinf(target).any():
+                raise ValueError("y holds infinity; give finite numbers, and NaN where the target is unknown.")
             used = np.flatnonzero(~np.isnan(target))
             if len(used) > self.max_samples:
                 used = np.sort(as_generator(self.random_state).choice(used, self.max_samples, replace=False))

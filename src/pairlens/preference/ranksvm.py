@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
+from pairlens._warnings import warn_user
 from pairlens.engines import Float64, IntArray, Rows, fitting_threads
+from pairlens.exceptions import SupervisionWarning
 from pairlens.preference._base import PreferenceEstimator
 from pairlens.preference.pairs import Pairs
 from pairlens.preference.ranking import folds, rank_svm, select
@@ -45,7 +47,7 @@ class RankSVM(PreferenceEstimator):
         Stop when the norm of the gradient, relative to that of the zero ranking, is below this.
     max_iter : int, default=100
         Most Newton steps.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         For the draw of pairs and folds.
 
     Attributes
@@ -84,13 +86,14 @@ class RankSVM(PreferenceEstimator):
 
     coef_: NDArray[Any]
 
+    _power: ClassVar = 4
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "max_pairs": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
+        "random_state": ["random_state", np.random.Generator],
     }
 
     def __init__(
@@ -129,6 +132,11 @@ class RankSVM(PreferenceEstimator):
             for C in values:
                 weights, self.n_iter_ = rank_svm(inside, pairs, C, start=weights, tol=self.tol, max_iter=self.max_iter)
         assert weights is not None
+        if not weights.any():
+            warn_user(
+                "RankSVM: the preferences cancel out, or are between equal rows, so all rows have the same score.",
+                SupervisionWarning,
+            )
         self.C_ = values[-1]
         self.coef_ = weights.astype(rows.dtype)
 

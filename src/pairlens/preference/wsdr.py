@@ -68,7 +68,7 @@ class WSDR(LinearView, MarginTransformer):
         Stop when the objective improves by less than this share.
     cv : int, default=5
         Number of folds for ``C="cv"``.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         For the draws and the folds.
 
     Attributes

@@ -64,7 +64,8 @@ def generalized(A: Matrix, B: Matrix, k: int, *, largest: bool = True) -> Pencil
     largest are asked for, directions with a zero or negative eigenvalue are dropped: they carry nothing of A.
     """
     scale, basis = range_basis(B)
-    if scale.max(initial=0.0) <= NEGLIGIBLE * np.trace(A):
+    # An identity, as in PCA, is no sum of squares of the rows: it is exact, whatever their unit.
+    if scale.max(initial=0.0) <= NEGLIGIBLE * np.trace(A) and not np.array_equal(B, np.eye(len(B))):
         return np.empty(0), np.empty((len(A), 0))
     whiten = basis / np.sqrt(scale)
     values, vectors = symmetric(whiten.T @ A @ whiten)

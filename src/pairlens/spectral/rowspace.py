@@ -32,13 +32,14 @@ from pairlens.engines import (
     column_means,
     combine_rows,
     evenly_spaced,
+    out_of_range,
     rescaled,
     row_blocks,
     varying_columns,
     weighted_scatter,
 )
 from pairlens.exceptions import ApproximationWarning
-from pairlens.spectral.eigen import range_basis, symmetric
+from pairlens.spectral.eigen import generalized, range_basis, symmetric
 
 EXACT_LIMIT = 5000
 """Largest eigenproblem that is solved exactly: f x f or rows x rows, whichever is smaller."""
@@ -180,6 +181,17 @@ def check_variation(n_directions: int) -> None:
     """ValueError if there is no direction in which rows differ."""
     if n_directions == 0:
         raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+
+
+def principal_directions(space: RowSpace, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The covariance of the rows, and its leading directions (in rows); ValueError if there are none."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        covariance = space.covariance()
+    if not np.isfinite(covariance).all():
+        raise out_of_range()
+    _, directions = generalized(covariance, np.eye(space.dim), k)
+    check_variation(directions.shape[1])
+    return covariance, directions.T
 
 
 def _landmark_space(rows: Rows, mean: NDArray[np.float64], anchors: IntArray) -> RowSpace:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens._text import delimiter_of, read_text
+from pairlens.engines import collected
 from pairlens.exceptions import AnswerError
 from pairlens.supervision._inputs import regular_array
 
@@ -148,6 +149,7 @@ def read_frame(frame: Any) -> Source:
     if isinstance(frame, Mapping):
         names = list(frame)
     else:
+        frame = collected(frame, "from_frame")
         found = getattr(frame, "column_names", None)
         found = getattr(frame, "columns", None) if found is None else found
         if found is None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens.supervision._inputs import regular_array
-from pairlens.supervision._pairs import IntArray, freeze, renumber
+from pairlens.supervision._pairs import FloatArray, IntArray, freeze, renumber
 
 
 def encode_labels(y: ArrayLike) -> IntArray:
@@ -62,6 +62,23 @@ def one_per_row(values: ArrayLike, *, name: str) -> tuple[NDArray[Any], NDArray[
         raise ValueError(f"{name} must be one-dimensional, one value per row; got the shape {array.shape}")
     present = ~np.ma.getmaskarray(array)
     return np.asarray(array)[present] if masked else array, present
+
+
+def numbers_per_row(y: ArrayLike, *, meaning: str) -> FloatArray:
+    """Numbers, NaN where one is missing; `meaning` says in the error what they should be."""
+    given, present = one_per_row(y, name="y")
+    numbers = np.full(len(present), np.nan)
+    try:
+        if given.dtype.kind == "c":
+            raise TypeError("they are complex")
+        if given.dtype == object:
+            codes, distinct = factorise(given, name="y")
+            numbers[present] = np.append(distinct.astype(np.float64), np.nan)[codes]
+        else:
+            numbers[present] = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"y must hold numbers, {meaning}: {error}") from error
+    return numbers
 
 
 def _factorise_objects(array: NDArray[Any], *, name: str) -> tuple[IntArray, NDArray[Any]]:

@@ -22,7 +22,7 @@ from pairlens.supervision._pairs import (
 from pairlens.supervision._sampling import all_or_drawn
 from pairlens.supervision._tables import Source
 from pairlens.supervision._tabular import Reading
-from pairlens.supervision.labels import factorise, one_per_row
+from pairlens.supervision.labels import factorise, numbers_per_row
 
 
 class Preferences(OrderedAnswers):
@@ -135,7 +135,7 @@ class Preferences(OrderedAnswers):
                [0, 3],
                [3, 1]])
         """
-        scores = _as_scores(y)
+        scores = numbers_per_row(y, meaning="the higher the better")
         difference = float(min_difference)
         if not (np.isfinite(difference) and difference >= 0):
             raise ValueError(f"min_difference must be finite and at least 0, got {min_difference!r}")
@@ -179,20 +179,6 @@ class Preferences(OrderedAnswers):
                 column=kind,
             )
         return cls._from_table(table, ENDS, how)
-
-
-def _as_scores(y: ArrayLike) -> FloatArray:
-    given, present = one_per_row(y, name="y")
-    scores = np.full(len(present), np.nan)
-    try:
-        if given.dtype == object:
-            codes, distinct = factorise(given, name="y")
-            scores[present] = np.append(distinct.astype(np.float64), np.nan)[codes]
-        else:
-            scores[present] = given.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"y must hold numbers, the higher the better: {error}") from error
-    return scores
 
 
 def _better_runs(scores: FloatArray, codes: IntArray, difference: float) -> tuple[IntArray, IntArray, IntArray]:

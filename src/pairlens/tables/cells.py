@@ -7,6 +7,7 @@ little.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +20,10 @@ __all__ = [
     "MISSING_WORDS",
     "Dates",
     "are_plain_numbers",
+    "as_frame",
     "distinct_names",
     "has_decimal_comma",
+    "holds_collections",
     "is_missing",
     "read_dates",
     "read_numbers",
@@ -246,8 +249,36 @@ def is_text(column: Any) -> bool:
 def _distinct(column: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Codes, -1 where missing, and the different values of a column."""
     pandas = require("pandas", extra="io", purpose="reading tables")
-    codes, values = pandas.factorize(column)
+    try:
+        codes, values = pandas.factorize(column)
+    except TypeError:
+        # Lists and the like have no hash: they are told apart by their text.
+        codes, values = pandas.factorize(column.map(str, na_action="ignore"))
     return codes, np.asarray(values, dtype=object)
+
+
+def holds_collections(column: Any) -> bool:
+    """Whether some cell of a column is a list, a dictionary or another collection, not one value."""
+    if column.dtype != object:
+        return False
+    return any(isinstance(cell, (list, dict, set, np.ndarray)) for cell in column)
+
+
+def as_frame(table: Any) -> Any:
+    """A table with named columns (pandas, polars, Arrow, a mapping of columns) as a pandas DataFrame."""
+    pandas = require("pandas", extra="io", purpose="reading tables")
+    if isinstance(table, pandas.DataFrame):
+        return table
+    if isinstance(table, Mapping):
+        return pandas.DataFrame(dict(table))
+    if hasattr(table, "to_pydict"):
+        return table.to_pandas()
+    return pandas.DataFrame({name: _values(table[name]) for name in table.columns})
+
+
+def _values(column: Any) -> Any:
+    values = column.to_numpy()
+    return values if values.ndim == 1 else column.to_list()
 
 
 def _text(value: Any) -> str:

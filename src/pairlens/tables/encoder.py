@@ -23,7 +23,7 @@ from pairlens._sklearn import (
     validate_data,
 )
 from pairlens.engines import collected
-from pairlens.tables.cells import distinct_names, is_missing
+from pairlens.tables.cells import as_frame, distinct_names, is_missing
 from pairlens.tables.columns import ColumnBlock
 from pairlens.tables.roles import MAX_CATEGORIES, ColumnSummary, Role, role_of
 from pairlens.tables.scaled import ScaledCSR, ScaledRows
@@ -138,7 +138,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : pandas or polars DataFrame, or array-like of shape (n_samples, n_columns)
+        X : pandas or polars DataFrame, Arrow table, mapping of columns, or array-like of shape (n_samples, n_columns)
         y : ignored
             Not used, present for the conventions of scikit-learn.
 
@@ -153,6 +153,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name in frame:
             self._fit_column(frame[name], name, named, roles.get(name), weights.get(name, 1.0))
         if not self._blocks:
+            if not self.columns_:
+                raise ValueError("the table has no columns; give one with a column whose cells differ.")
             reasons = "; ".join(f"{column.name!r}: {column.note or column.role}" for column in self.columns_[:5])
             raise ValueError(
                 f"no column can be learned from ({reasons}). Give a column whose cells differ, or set roles=."
@@ -197,7 +199,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : pandas or polars DataFrame, or array-like of shape (n_samples, n_columns)
+        X : pandas or polars DataFrame, Arrow table, mapping of columns, or array-like of shape (n_samples, n_columns)
             Columns are found by name where there are names.
 
         Returns
@@ -240,9 +242,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _frame(self, X: Any, *, fitting: bool) -> tuple[Any, bool]:
         """X as a pandas DataFrame with different names, and whether the names are its own."""
         pandas = require("pandas", extra="io", purpose="TableEncoder")
-        named = hasattr(X, "columns")
+        X = collected(X, "TableEncoder")
+        named = hasattr(X, "columns") or (isinstance(X, Mapping) and not sparse.issparse(X))
         if named:
-            frame = X if isinstance(X, pandas.DataFrame) else pandas.DataFrame({n: X[n].to_numpy() for n in X.columns})
+            frame = as_frame(X)
             frame = frame.set_axis(distinct_names(list(frame.columns)), axis=1)
             if frame.shape[0] < 1 + fitting:
                 raise ValueError(
@@ -252,7 +255,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         else:
             values = validate_data(
                 self,
-                collected(X, "TableEncoder"),
+                X,
                 dtype=None,
                 ensure_all_finite="allow-nan",
                 reset=fitting,

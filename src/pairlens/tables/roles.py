@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens.engines import evenly_spaced
-from pairlens.tables.cells import is_missing, read_dates, read_numbers, read_words
+from pairlens.tables.cells import holds_collections, is_missing, read_dates, read_numbers, read_words
 
 __all__ = ["MAX_CATEGORIES", "ColumnSummary", "Role", "role_of"]
 
@@ -109,6 +109,8 @@ def role_of(column: Any, name: str | None) -> tuple[Role, str]:
         return (Role.constant, "one value") if present.nunique() < 2 else (Role.date, "")
     if pandas.api.types.is_timedelta64_dtype(column):
         return Role.dropped, "durations are not read; give them as a number of seconds"
+    if holds_collections(present):
+        return Role.dropped, "lists and other collections are not read; give their entries as columns"
     numbers = read_numbers(present)
     readable = 1 - np.isnan(numbers).mean()
     if readable >= READABLE:

@@ -219,6 +219,8 @@ def median_gamma(X: Rows) -> float:
     """The rows that it takes are few: they are fetched from wherever they are."""
     from sklearn.metrics.pairwise import euclidean_distances
 
+    if X.shape[0] < 2:
+        return 1.0
     rows = interface.rows_in_memory(X, evenly_spaced(X.shape[0], MEDIAN_ROWS)).astype(np.float64)
     squared = euclidean_distances(rows, squared=True)
     median = float(np.median(squared[np.triu_indices_from(squared, 1)]))

@@ -1,0 +1,157 @@
+"""Rows of any scale and kind, for every estimator: a finite result, or a sentence that says what would be right."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import pairlens
+from pairlens import ITML, MLKR, SCML, Constraints, Preferences, RankSVM, TableEncoder, Triplets
+from pairlens.exceptions import SupervisionWarning
+from tests.estimators import all_estimators
+
+ESTIMATORS = [cls for cls in all_estimators() if cls is not TableEncoder]
+RESCALING = ("LinearPairLens", "PairLens", "PairMap")
+"""Methods that z-score the features before they square anything."""
+CLASSES = np.arange(24) % 3
+ROWS = np.random.default_rng(0).standard_normal((24, 4)) + 3 * np.eye(3, 4)[CLASSES]
+
+
+@pytest.fixture(autouse=True)
+def _few_pairs():
+    """What the classes of few rows leave open is no matter here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SupervisionWarning)
+        yield
+
+
+def fitted(cls, X, **parameters):
+    """Fitted to the classes, or to preferences between them; few iterations where there are many."""
+    if cls is pairlens.PairMap:
+        parameters |= {"n_iter": 20, "early_exaggeration_iter": 10}
+    if cls is pairlens.GBWSDR:
+        parameters |= {"n_estimators": 3, "backend": "sklearn"}
+    return cls(**parameters).fit(X, CLASSES.astype(float))
+
+
+def result(model, X):
+    return np.asarray(model.transform(X) if hasattr(model, "transform") else model.predict(X))
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+@pytest.mark.parametrize("unit", [1e18, 1e-30])
+def test_the_unit_of_the_features_is_no_obstacle(cls, unit):
+    """Nanoseconds since 1970 are of this size."""
+    values = result(fitted(cls, ROWS * unit), ROWS * unit)
+    assert np.isfinite(values).all()
+    assert values.dtype.kind == "i" or np.ptp(values, axis=0).max() > 0
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+@pytest.mark.parametrize("unit", [1e200, 1e-160, 1e-200])
+def test_values_whose_squares_are_no_numbers(cls, unit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        if cls.__name__ in RESCALING:
+            assert np.isfinite(result(fitted(cls, ROWS * unit), ROWS * unit)).all()
+        else:
+            with pytest.raises(ValueError, match=r"leaves the range of floating-point numbers. Rescale X"):
+                fitted(cls, ROWS * unit)
+
+
+@pytest.mark.parametrize("cls", [pairlens.LinearPairLens, pairlens.LPP, pairlens.LSML])
+def test_float32_without_room_for_inverses_or_squares(cls):
+    tiny = (ROWS * 1e-40).astype(np.float32)
+    with pytest.raises(ValueError, match=r"leaves the range of floating-point numbers. Rescale X"):
+        fitted(cls, tiny)
+
+
+def test_sums_of_squares_of_float32_overflow():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(ValueError, match="Rescale X"):
+            fitted(pairlens.LSML, (ROWS * 1e30).astype(np.float32))
+
+
+@pytest.mark.parametrize("cls", [pairlens.WBDR, pairlens.PairMap, pairlens.RankSVM, pairlens.SKKMeans])
+def test_words_dates_and_masks_are_refused_with_a_remedy(cls):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS, columns=list("abcd"))
+    with pytest.raises(ValueError, match=r"X must hold numbers, but could not convert .*'cat'.*TableEncoder"):
+        fitted(cls, frame.assign(a="cat"))
+    with pytest.raises(ValueError, match=r"X must hold numbers, but it has dates beside them.*TableEncoder"):
+        fitted(cls, frame.assign(a=pandas.date_range("2020", periods=24)))
+    with pytest.raises(ValueError, match=r"X has 1 masked entries, and .* Fill them in"):
+        fitted(cls, np.ma.masked_array(ROWS, np.arange(96).reshape(24, 4) == 5))
+
+
+@pytest.mark.parametrize("cls", [pairlens.WBDR, pairlens.KernelWBDR, pairlens.LMNN])
+def test_tensors_with_a_gradient_are_rows_like_others(cls):
+    torch = pytest.importorskip("torch")
+    plain, recording = torch.tensor(ROWS), torch.tensor(ROWS, requires_grad=True)
+    expected = fitted(cls, plain).transform(plain)
+    np.testing.assert_array_equal(np.asarray(fitted(cls, recording).transform(recording).__array__()), expected)
+
+
+def test_lazy_frames_are_collected():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(dict(zip("abcd", ROWS.T)))
+    np.testing.assert_array_equal(
+        fitted(pairlens.WBDR, frame.lazy()).transform(frame.lazy()), fitted(pairlens.WBDR, frame).transform(frame)
+    )
+    answers = polars.DataFrame({"a": ["x"], "b": ["y"], "kind": ["same"]})
+    assert Constraints.from_frame(answers.lazy(), ids=["x", "y"]).n_must_link == 1
+
+
+SEEDED = [cls for cls in ESTIMATORS if "random_state" in inspect.signature(cls).parameters]
+
+
+@pytest.mark.parametrize("cls", SEEDED)
+def test_generators_are_seeds_everywhere(cls):
+    once, again = (fitted(cls, ROWS, random_state=np.random.default_rng(3)) for _ in range(2))
+    np.testing.assert_array_equal(result(once, ROWS), result(again, ROWS))
+
+
+def test_what_cancels_out_is_said():
+    circle = Preferences([(0, 1), (1, 2), (2, 0)], n_samples=24)
+    with pytest.warns(SupervisionWarning, match="the preferences cancel out"):
+        assert not RankSVM().fit(ROWS, preferences=circle).coef_.any()
+    with pytest.warns(pairlens.exceptions.ConflictWarning):
+        both_ways = Triplets([(0, 1, 2), (0, 2, 1)], n_samples=24)
+    with pytest.warns(SupervisionWarning, match="no direction is left, so the result is that of PCA"):
+        view = SCML(beta=10.0, random_state=0).fit(ROWS, triplets=both_ways)
+    assert np.ptp(view.transform(ROWS), axis=0).min() > 0
+
+
+def test_huge_weights_cause_no_storm_of_warnings():
+    heavy = Constraints([(0, 3)], [(0, 1)], n_samples=24, must_link_weight=1e300, cannot_link_weight=1e300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isfinite(ITML().fit(ROWS, constraints=heavy).transform(ROWS)).all()
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (CLASSES.astype(str).astype(object) + "x", "y must hold numbers, the target of the regression"),
+        (CLASSES + 1j, "they are complex"),
+        (CLASSES[:5], "y has 5 entries but X has 24 rows"),
+        (np.where(CLASSES == 1, np.inf, 0.0), "y holds infinity; give finite numbers"),
+        (
+            np.stack([CLASSES, CLASSES], axis=1),
+            r"y must be one-dimensional, one value per row; got the shape \(24, 2\)",
+        ),
+    ],
+)
+def test_a_wrong_target_is_named(y, message):
+    with pytest.raises(ValueError, match=message):
+        MLKR().fit(ROWS, y)
+
+
+def test_one_row_has_a_kernel_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pairlens.KernelNullSpace().fit_transform(ROWS[:1]).shape == (1, 1)
