@@ -265,7 +265,7 @@ def test_answers_are_routed():
         (lambda X, y: ITML(2, bounds=(2.0, 1.0)).fit(X, y), "bounds must be two positive numbers"),
         (lambda X, y: LSML(2).fit(X, quadruplets=Quadruplets(n_samples=3)), "quadruplets are for 3 rows but X has 20"),
         (lambda X, y: SCML(2).fit(X, y[:5]), "y has 5 entries but X has 20 rows"),
-        (lambda X, y: MLKR(2).fit(X, y[:5]), "inconsistent numbers of samples"),
+        (lambda X, y: MLKR(2).fit(X, y[:5]), "y has 5 entries but X has 20 rows"),
         (lambda X, y: LSML(2).fit(X, y).score(X), "score needs at least one comparison"),
     ],
 )
