@@ -1,25 +1,41 @@
-"""Write the compact files of the data sets that come with the package.
+"""Write the compact files of the data sets that come with the package, or the checksums of any known set.
 
     python tools/bundle.py FOLDER NAME...
+    python tools/bundle.py --checksums FOLDER NAME...
 
-FOLDER holds NAME.npz as :func:`pairlens.datasets.load` reads them. Add the source and the terms of a new set to
-src/pairlens/datasets/CREDITS.md.
+FOLDER holds NAME.npz as :func:`pairlens.datasets.load` reads them. Add the source and the terms of a new set that comes
+with the package to src/pairlens/datasets/CREDITS.md.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import json
 from pathlib import Path
 
 import numpy as np
 
 from pairlens.datasets.bundled import decode, encode
-from pairlens.datasets.files import read, write
+from pairlens.datasets.files import NUMERIC, array_digest, read, rows_digest, write
 
-TARGET = Path(__file__).parents[1] / "src" / "pairlens" / "datasets" / "npz"
+DATASETS = Path(__file__).parents[1] / "src" / "pairlens" / "datasets"
+TARGET = DATASETS / "npz"
+CHECKSUMS = DATASETS / "digests.json"
 
 
-def main(folder: Path, names: list[str]) -> None:
+def write_checksums(folder: Path, names: list[str]) -> None:
+    """Those of all numeric arrays, and of the rows in any order."""
+    stored = json.loads(CHECKSUMS.read_text())
+    for name in names:
+        arrays = read(folder / f"{name}.npz")
+        numeric = sorted(key for key, array in arrays.items() if array.dtype.kind in NUMERIC)
+        stored[name] = {key: array_digest(arrays[key]) for key in numeric}
+        if "X" in arrays:
+            stored[name]["rows"] = rows_digest(arrays["X"], arrays["y"])
+    CHECKSUMS.write_text(json.dumps(dict(sorted(stored.items())), indent=1) + "\n")
+
+
+def bundle(folder: Path, names: list[str]) -> None:
     """Encode each set, and make sure that it comes back bit by bit."""
     for name in names:
         arrays = read(folder / f"{name}.npz")
@@ -32,4 +48,9 @@ def main(folder: Path, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="+", metavar="NAME")
+    parser.add_argument("--checksums", action="store_true", help="write digests.json instead")
+    chosen = parser.parse_args()
+    (write_checksums if chosen.checksums else bundle)(chosen.folder, chosen.names)

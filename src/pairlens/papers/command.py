@@ -266,11 +266,15 @@ def _state(experiment: Experiment, store: Store) -> str:
 def _summary(shown: Section) -> str:
     if not shown.n_results:
         return "no results"
-    found = [one for table in shown.tables for one in table.differences]
-    if not found:
+    compared = [table for table in shown.tables if table.differences]
+    if not compared:
         return "done"
-    words = []
-    for one in found:
-        verdict = f" ({one.verdict} {one.limit})" if one.verdict else ""
-        words.append(f"{one.method} {one.mean:.3f}{verdict}")
-    return "mean absolute difference from the paper: " + ", ".join(words)
+    parts = []
+    for table in compared:
+        words = []
+        for one in table.differences:
+            verdict = f" ({one.verdict} {one.limit})" if one.verdict else ""
+            words.append(f"{one.method} {one.mean:.3f}{verdict}")
+        name = f"{table.title}: " if len(compared) > 1 else ""
+        parts.append(name + ", ".join(words))
+    return "mean absolute difference from the paper: " + "; ".join(parts)

@@ -50,16 +50,18 @@ def run(
     outcome = Outcome()
     store.clean()
     todo: dict[Path, Unit] = {}
+    wanted: set[Path] = set()
     left: dict[str, set[Path]] = {}
     reasons: dict[str, str] = {}
     for experiment in experiments:
         units = store.unfinished(experiment.units())
-        outcome.found += len(experiment.units()) - len(units)
+        wanted |= {store.path(unit) for unit in experiment.units()}
         outcome.missing[experiment.name] = missing = _missing(experiment, units, reasons)
         mine = {store.path(unit): unit for unit in units if unit.data.name not in missing}
         left[experiment.name] = set(mine)
         # Experiments with equal definitions share their units.
         todo |= {path: unit for path, unit in mine.items() if path not in todo}
+    outcome.found = sum(path.exists() for path in wanted)
 
     def finish() -> None:
         for experiment in experiments:
