@@ -127,3 +127,12 @@ def test_relevance_is_yes_or_no(relevant, message):
 )
 def test_kinds_of_relevance(relevant):
     assert metrics.mean_average_precision(relevant, [3.0, 2.0, 1.0]) == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
+@pytest.mark.parametrize("score", [metrics.pairwise_f_score, metrics.normalized_rand_score])
+def test_clusterings_with_rows_without_a_label(score):
+    with pytest.raises(ValueError, match="labels_true has no label for row 1; leave such rows out of both"):
+        score(["a", None, "b"], [0, 0, 1])
+    with pytest.raises(ValueError, match="labels_pred has no label for row 2"):
+        score([0, 0, 1], [0, 0, np.nan])
+    assert score(["a", "a", 1], [0, 0, -1]) == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -25,8 +26,16 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     (False, 'done')
     """
     target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "is a folder; give the name of a file", str(target))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder to write to", str(target.parent))
     # The ending stays, because writers choose the format by it.
-    handle, name = tempfile.mkstemp(prefix=f".{target.stem}.", suffix=f".part{target.suffix}", dir=target.parent)
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.stem}.", suffix=f".part{target.suffix}", dir=target.parent)
+    except OSError as error:
+        # A reader knows the name that was asked for, not the temporary one.
+        raise OSError(error.errno, error.strerror, str(target)) from None
     os.close(handle)
     partial = Path(name)
     try:

@@ -16,6 +16,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from pairlens.engines import neighbors
 from pairlens.supervision import Preferences
+from pairlens.supervision.labels import factorise
 
 __all__ = [
     "adjusted_rand_score",
@@ -41,7 +42,7 @@ def pairwise_f_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     >>> pairwise_f_score([0, 0, 1, 1], [0, 0, 0, 1])
     0.4
     """
-    (_, false_together), (missed, found) = pair_confusion_matrix(labels_true, labels_pred)
+    (_, false_together), (missed, found) = _pair_confusion(labels_true, labels_pred)
     denominator = 2 * found + false_together + missed
     return float(2 * found / denominator) if denominator else 1.0
 
@@ -59,9 +60,20 @@ def normalized_rand_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> flo
     >>> normalized_rand_score([0, 0, 1, 1], [0, 0, 0, 0])
     0.5
     """
-    (apart, false_together), (missed, found) = pair_confusion_matrix(labels_true, labels_pred)
+    (apart, false_together), (missed, found) = _pair_confusion(labels_true, labels_pred)
     parts = [hit / (hit + miss) for hit, miss in ((found, missed), (apart, false_together)) if hit + miss]
     return float(np.mean(parts)) if parts else 1.0
+
+
+def _pair_confusion(labels_true: ArrayLike, labels_pred: ArrayLike) -> NDArray[np.int64]:
+    """Pairs by whether they are together in either; every label must be there."""
+    codes = []
+    for name, labels in (("labels_true", labels_true), ("labels_pred", labels_pred)):
+        found, _ = factorise(labels, name=name)
+        if (found < 0).any():
+            raise ValueError(f"{name} has no label for row {int((found < 0).argmax())}; leave such rows out of both.")
+        codes.append(found)
+    return np.asarray(pair_confusion_matrix(*codes))
 
 
 def cumulative_purity(Z: ArrayLike, y: ArrayLike, n_neighbors: int = 10) -> NDArray[np.float64]:

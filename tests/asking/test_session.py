@@ -351,3 +351,14 @@ def test_errors_say_what_is_wrong():
     with pytest.raises(ValueError, match="at least two rows"):
         Asker([[0.0]])
     assert make("place").undo() is None
+
+
+def test_what_is_no_row_no_question_and_no_number_is_named():
+    asker = Asker(np.eye(4))
+    for wrong in (None, "1-same-0-1"):
+        with pytest.raises(TypeError, match=r"question must be a Question that ask\(\) gave"):
+            asker.tell(wrong, "same")
+    with pytest.raises(TypeError, match=r"skip takes the number of a row, such as question\.rows\[0\], got Question"):
+        asker.skip(asker.ask())
+    with pytest.raises(ValueError, match=r"X must hold numbers, but could not convert.*TableEncoder"):
+        Asker([["a", "b"]] * 3)

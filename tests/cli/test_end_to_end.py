@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pickle
@@ -19,6 +20,7 @@ from sklearn.datasets import load_digits
 from sklearn.utils import Bunch
 
 import pairlens
+from pairlens.cli.app import run
 from pairlens.io.models import load, save
 from tests.cli.conftest import COMMAND, FIT, IDS, Outcome, X
 
@@ -251,6 +253,13 @@ BAD = {
         r"model\.pairlens is not a model.*pickle",
     ),
     "an unknown method": (nothing, (*FIT, "--method", "wdbr", *OUT), r"no method 'wdbr'; did you mean"),
+    "a folder": (nothing, ("fit", ".", "--labels", "class", *OUT), r"error: \. must end in \.csv"),
+    "a method of triplets": (
+        nothing,
+        (*FIT, "--method", "lsml", *OUT),
+        r"lsml learns from quadruplets or triplets, which",
+    ),
+    "a method of numbers": (nothing, (*FIT, "--method", "mlkr", *OUT), r"mlkr learns from numbers as a target, which"),
     "an unknown option": (nothing, (*FIT, "--pear", "x", *OUT), r"(?i)no such option.*--pear"),
 }
 
@@ -313,3 +322,21 @@ def test_an_interrupted_run_leaves_nothing(number, code, fitted):
     assert not list(fitted.glob(".out.*"))
     assert (fitted / "out.csv").read_text() == "old"
     assert load(fitted / "fitted" / "model.pairlens").transform is not None
+
+
+def test_an_encoding_without_the_characters_of_the_data(table, monkeypatch):
+    """A console of Windows writes cp1252, and a column may have any name."""
+    written = io.TextIOWrapper(io.BytesIO(), encoding="cp1252")
+    monkeypatch.setattr(sys, "stdout", written)
+    monkeypatch.chdir(table)
+    (table / DATA).write_text((table / DATA).read_text().replace(",w,", ",\u540d,"), encoding="utf-8")
+    assert run([*FIT, "--method", "wbdr", "--json", *OUT]) == 0
+    written.flush()
+    assert r"\u540d" in written.buffer.getvalue().decode("cp1252")
+
+
+def test_no_standard_error_at_all(table, monkeypatch):
+    """As in a process without a console."""
+    monkeypatch.chdir(table)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert run([*FIT, "--method", "wbdr", *OUT]) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import pickle
+import re
 import warnings
 import zipfile
 from hashlib import sha256
@@ -464,3 +465,11 @@ def test_an_interrupted_save_leaves_the_old_file(good, monkeypatch):
         save(WBDR(2), good)
     assert good.read_bytes() == before
     assert [file.name for file in good.parent.iterdir()] == [good.name]
+
+
+def test_where_a_model_cannot_be_written_is_named(tmp_path):
+    model = WBDR().fit(np.eye(4), [0, 0, 1, 1])
+    with pytest.raises(FileNotFoundError, match=rf"no such folder to write to: '{re.escape(str(tmp_path / 'none'))}'"):
+        save(model, tmp_path / "none" / "model.pairlens")
+    with pytest.raises(IsADirectoryError, match="is a folder; give the name of a file"):
+        save(model, tmp_path)

@@ -327,3 +327,11 @@ def test_answers_join_what_the_rows_alone_part():
 
     assert ari(Constraints(n_samples=200)) < 0.3
     assert ari(Constraints.from_labels(y, n_pairs=150, random_state=0)) > 0.9
+
+
+def test_a_start_from_which_nothing_finds_back_and_no_threads_are_refused():
+    rows = np.random.default_rng(0).standard_normal((20, 3))
+    with pytest.raises(ValueError, match=r"init holds places up to .*e\+10, .* Give a former map"):
+        PairMap(init=rows[:, :2] * 1e10, **FAST).fit(rows)
+    with pytest.raises(ValueError, match="'n_jobs' parameter of PairMap"):
+        PairMap(n_jobs=0, **FAST).fit(rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -259,14 +260,22 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         ----------
         row : int
         """
+        try:
+            number = operator.index(row)
+        except TypeError:
+            raise TypeError(
+                f"skip takes the number of a row, such as question.rows[0], got {type(row).__name__}."
+            ) from None
         self._n_asked += 1
-        question = Question(f"{self._n_asked}-{row}", "skip", (int(row),), ("skip",), "skip")
+        question = Question(f"{self._n_asked}-{number}", "skip", (number,), ("skip",), "skip")
         self.tell(question, "skip")
         for open_question in self._leases.questions():
             if open_question.rows[0] == row:
                 self._leases.drop(open_question.id)
 
     def _check(self, question: Question, answer: str) -> None:
+        if not isinstance(question, Question):
+            raise TypeError(f"question must be a Question that ask() gave, got {type(question).__name__}.")
         if question.kind not in self._kinds:
             raise ValueError(
                 f"Question {question.id} is of kind {question.kind!r}; {type(self).__name__} takes "

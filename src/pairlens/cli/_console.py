@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
@@ -18,7 +19,7 @@ Update = Callable[..., None]
 @contextmanager
 def progress(description: str) -> Iterator[Update]:
     """A bar on stderr while something takes time; ``update(share, description)`` moves it, a share of None spins it."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield lambda share=None, description=None: None
         return
     from rich.console import Console
@@ -41,6 +42,13 @@ def progress(description: str) -> Iterator[Update]:
             bar.update(task, completed=done, total=total, description=description)
 
         yield update
+
+
+def forgive_encoding() -> None:
+    """Let output that the encoding of the terminal or the file has no character for be written with escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def tell(text: str, *, err: bool = False) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from pairlens._version import __version__
 from pairlens.cli import ask, compare, demo, evaluate, export, fit, pairs, studio, transform
-from pairlens.cli._console import tell
+from pairlens.cli._console import forgive_encoding, tell
 from pairlens.exceptions import AnswerError, ConflictError
 
 TRACEBACK = "PAIRLENS_TRACEBACK"
@@ -74,6 +74,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if hasattr(signal, "SIGTERM"):
         # Ends like an error does: what is half written is removed.
         signal.signal(signal.SIGTERM, _terminate)
+    forgive_encoding()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:

@@ -276,8 +276,11 @@ def _say_how_it_goes(asker: Asker | PreferenceAsker) -> None:
     if curve:
         last = curve[-1]
         tell(f"On {last.n} questions drawn at random: {last.auc:.2f}, between {last.low:.2f} and {last.high:.2f}.")
-    if isinstance(asker, Asker):
-        tell(f"{len(asker.groups_)} groups; about {asker.error_rate_:.0%} of the answers look wrong.")
+    if isinstance(asker, Asker) and asker.log:
+        n_groups = len(asker.groups_)
+        tell(
+            f"{n_groups} group{'' if n_groups == 1 else 's'}; about {asker.error_rate_:.0%} of the answers look wrong."
+        )
         hint = asker.stopping_hint()
         if hint.stop:
             tell(f"More answers would change little. {hint.cost}")

@@ -159,6 +159,11 @@ def _method(name: str | None, known: Answers, n_components: int | str, seed: int
         raise ValueError(f"{name} makes no view of its own; choose a method that does, such as pairlens")
     estimator = build(name, n_components, seed)
     sources = learns_from(estimator)
+    if not sources & {"constraints", "preferences"}:
+        what = " or ".join(sorted(sources)) or "numbers as a target"
+        raise ValueError(
+            f"{name} learns from {what}, which only Python can give it: choose a method that learns from pairs"
+        )
     if "constraints" not in sources and known.preferences.n_pairs == 0:
         raise ValueError(f"{name} learns from preferences: give --prefer, or pairs of the kind prefer")
     if "preferences" not in sources and only_preferences:

@@ -124,7 +124,7 @@ def load(
     >>> wine.X.shape, len(wine.target_names)
     ((178, 13), 3)
     """
-    if not re.fullmatch(r"\w[\w-]*", name):
+    if not isinstance(name, str) or not re.fullmatch(r"\w[\w-]*", name):
         raise ValueError(f"name={name!r} must be made of letters, digits, '_' and '-'; names() lists the known sets.")
     arrays, origin, path = _find(name, data_home, download=download, verify=verify)
     if return_X_y:

@@ -6,7 +6,15 @@ here, and from the latter two what is particular to these.
 """
 
 from pairlens.engines.config import Settings, config_context, settings
-from pairlens.engines.conversion import checked_rows, collected, engine_rows, is_dask, is_tensor, out_of_range
+from pairlens.engines.conversion import (
+    checked_rows,
+    collected,
+    engine_rows,
+    is_dask,
+    is_tensor,
+    out_of_range,
+    words_named,
+)
 from pairlens.engines.interface import (
     along,
     centred_product,
@@ -142,4 +150,5 @@ __all__ = [
     "unit_variance",
     "varying_columns",
     "weighted_scatter",
+    "words_named",
 ]

@@ -50,7 +50,7 @@ def checked_rows(
     rows = None if in_memory else engine_rows(X, fitting=fitting)
     least = least if fitting else 1
     if rows is None:
-        with _words_named():
+        with words_named():
             rows = validate_data(
                 estimator,
                 collected(X, type(estimator).__name__),
@@ -72,7 +72,7 @@ def checked_rows(
 
 
 @contextmanager
-def _words_named() -> Iterator[None]:
+def words_named() -> Iterator[None]:
     """Say what to do with columns of words and dates, which scikit-learn leaves to the reader."""
     try:
         yield

@@ -109,7 +109,7 @@ def kind_of(path: Path) -> str:
     """The kind of a data file by its ending."""
     kind = FORMATS.get(path.suffix.lower())
     if kind is None:
-        raise ValueError(f"{path.name} must end in {', '.join(list(FORMATS)[:-1])} or {list(FORMATS)[-1]}")
+        raise ValueError(f"{path.name or path} must end in {', '.join(list(FORMATS)[:-1])} or {list(FORMATS)[-1]}")
     return kind
 
 

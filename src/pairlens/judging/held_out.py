@@ -178,11 +178,15 @@ def auc_standard_error(auc: float, n_must: int, n_cannot: int) -> float:
 def share_standard_error(share: float, count: int) -> float:
     """Standard error of a share of `count` answers, as if one more had come out half right: never zero.
 
+    NaN without answers.
+
     Examples
     --------
     >>> round(share_standard_error(1.0, 10), 2)
     0.07
     """
+    if count == 0:
+        return float("nan")
     smoothed = (share * count + 0.5) / (count + 1)
     return float(np.sqrt(smoothed * (1 - smoothed) / count))
 

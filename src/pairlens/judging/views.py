@@ -88,6 +88,7 @@ def pair_auc(embedded: Rows, known: Constraints, sample_weight: ArrayLike | None
     """
     from sklearn.metrics import roc_auc_score
 
+    known = combine(None, known, embedded.shape[0])
     if known.n_must_link == 0 or known.n_cannot_link == 0:
         warn_user(
             f"score found {known.n_must_link} must-links and {known.n_cannot_link} cannot-links among the rows and "

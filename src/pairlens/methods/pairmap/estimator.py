@@ -59,6 +59,8 @@ __all__ = ["PairMap"]
 
 
 N_NEIGHBORS = 10
+WIDEST = 1e7
+"""Places of a start beyond which no force between rows is left in double precision."""
 WARM_SHARE = 0.1
 """Iterations of a warm start, as a share of those after the exaggeration."""
 
@@ -158,7 +160,7 @@ class PairMap(ScaleAware):
         "n_landmarks": [Interval(Integral, 3, None, closed="left")],
         "neighbors": [StrOptions(set(SEARCHES))],
         **ScaleAware._scale_constraints,
-        "n_jobs": [Integral, None],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
     }
@@ -241,6 +243,11 @@ class PairMap(ScaleAware):
             )
         if not np.isfinite(start).all():
             raise ValueError("init holds NaN or infinity; every row needs a place to start from.")
+        if np.abs(start).max(initial=0.0) > WIDEST:
+            raise ValueError(
+                f"init holds places up to {np.abs(start).max():.2g}, from which rows do not find back to each "
+                "other. Give a former map, or other places divided by their size: a map is some ten to a hundred wide."
+            )
         return start
 
     def _same_rows(self, rows: Rows) -> bool:
