@@ -165,6 +165,31 @@ def test_lists_of_different_lengths(folder, cli):
     assert "the first has 4, that of row 39 has 1" in cli("fit", "ragged.parquet", *FIT).error
 
 
+def test_lists_beside_columns_can_be_dropped(table, cli):
+    """Otherwise the lists are the features, and what is not learned from is said."""
+    pandas = pytest.importorskip("pandas", reason="Parquet needs pandas")
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow: pip install 'pairlens[io]'")
+    frame = pandas.read_csv("data.csv", dtype={"id": str})[["id", "w", "x", "y"]]
+    frame["lists"] = frame[["w", "x"]].to_numpy().tolist()
+    frame.assign(more=frame["lists"]).to_parquet("both.parquet")
+    frame.to_parquet("data.parquet")
+    frame["lists"] = [[]] * len(frame)
+    frame.to_parquet("empty.parquet")
+    fit = ("--pairs", "pairs.csv", "--id", "id", "--method", "wbdr", "--out")
+    learned = cli("fit", "data.parquet", *fit, "lists")
+    assert learned.code == 0
+    assert "not learned from: w, x, y" in learned.out
+    for name, drop in (("data", "lists"), ("both", "lists,more"), ("empty", "lists")):
+        outcome = cli("fit", f"{name}.parquet", "--drop", drop, *fit, name)
+        assert outcome.code == 0, outcome.err
+        assert "60 rows with 3 columns" in outcome.out
+        assert cli("transform", f"{name}/model.pairlens", f"{name}.parquet", "--out", f"view-{name}.csv").code == 0
+    assert "several columns of lists, lists, more: --drop all but" in cli("fit", "both.parquet", *fit, "none").error
+    assert (
+        "must hold numbers, all of them as many: that of row 0 has 0" in cli("fit", "empty.parquet", *fit, "no").error
+    )
+
+
 @pytest.fixture
 def cells(folder):
     anndata = pytest.importorskip("anndata", reason="h5ad files need anndata: pip install 'pairlens[anndata]'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +22,21 @@ def open_parquet(path: Path) -> Any:
         raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
 
 
-def list_column(path: Path) -> str | None:
-    """The column of a Parquet file whose cells are lists of numbers; None if there is none."""
+def list_column(path: Path, drop: Collection[str] = ()) -> str | None:
+    """The column of a Parquet file whose cells are lists of numbers; None if there is none but those to drop."""
     types = require("pyarrow", extra="io", purpose="reading Parquet files").types
     with open_parquet(path) as file:
         schema = file.schema_arrow
     found = [
         field.name
         for field in schema
-        if (types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type))
+        if field.name not in drop
+        and (types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type))
         and (types.is_floating(field.type.value_type) or types.is_integer(field.type.value_type))
     ]
     if len(found) > 1:
         raise ValueError(
-            f"{path.name} has several columns of lists, {', '.join(found[:5])}: keep the one to learn from"
+            f"{path.name} has several columns of lists, {', '.join(found[:5])}: --drop all but the one to learn from"
         )
     return found[0] if found else None
 
@@ -51,9 +53,10 @@ def list_matrix(column: Any, source: str) -> NDArray[np.float64]:
     if wrong.any():
         row = int(np.argmax(wrong))
         said = "is missing" if lengths[row] < 0 else f"has {lengths[row]}"
+        beside = f"the first has {lengths[0]}, that" if row else "that"
         raise ValueError(
-            f"the lists of {source} must all hold as many numbers: the first has {max(lengths[0], 0)}, that of row "
-            f"{row} {said}"
+            f"the lists of {source} must hold numbers, all of them as many: {beside} of row {row} {said}. Mend them, "
+            "or --drop the column"
         )
     values = np.asarray(chunk.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
     return values.reshape(len(lengths), -1)

@@ -92,6 +92,13 @@ def _encoded_inputs(encoder: TableEncoder) -> Inputs:
     return Inputs(tuple(column.name for column in used), words, encoder.n_features_in_, fills_in=True, is_raw=True)
 
 
+def _list_column(path: Path, wanted: Inputs) -> str | None:
+    """The column of lists that holds the features of a Parquet file, unless its columns are those of the model."""
+    if wanted.names is not None and set(wanted.names) <= set(column_names(path)):
+        return None
+    return list_column(path)
+
+
 def read_for(
     model: Any, path: str | Path, *, ids: str | None = None, labels: Sequence[str] = (), rep: str | None = None
 ) -> Table:
@@ -101,7 +108,7 @@ def read_for(
         table = read_cells(source, rep=rep or REP, ids=ids, labels=labels)
         _check_width(table.rows.shape[1], wanted, source.name)
         return table
-    if kind_of(source) in ("npy", "npz") or (kind_of(source) == "parquet" and list_column(source) is not None):
+    if kind_of(source) in ("npy", "npz") or (kind_of(source) == "parquet" and _list_column(source, wanted) is not None):
         table = read_table(source, ids=ids, labels=labels, impute=wanted.fills_in)
         _check_width(table.rows.shape[1], wanted, source.name)
         return replace(table, rows=_checked_array(table.rows, wanted, source.name))
@@ -287,7 +294,7 @@ def _parquet_chunks(
 ) -> Iterator[Iterator[Chunk]]:
     with open_parquet(path) as file:
         names = tuple(file.schema_arrow.names)
-        if (listed := list_column(path)) is not None:
+        if (listed := _list_column(path, wanted)) is not None:
             yield _list_chunks(file, listed, wanted, ids, path.name, progress)
             return
         columns = _columns(names, wanted, ids, drop, path.name)

@@ -156,7 +156,7 @@ def read_table(
         table = _read_npy(source, asked)
     elif kind == "npz":
         table = _read_npz(source, asked, tuple(drop))
-    elif kind == "parquet" and (listed := list_column(source)) is not None:
+    elif kind == "parquet" and (listed := list_column(source, tuple(drop))) is not None:
         table = _read_lists(source, listed, asked, tuple(drop))
     else:
         as_text = (*asked, *text)
