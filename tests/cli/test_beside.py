@@ -173,7 +173,7 @@ def test_lists_beside_columns_can_be_dropped(table, cli):
     frame["lists"] = frame[["w", "x"]].to_numpy().tolist()
     frame.assign(more=frame["lists"]).to_parquet("both.parquet")
     frame.to_parquet("data.parquet")
-    frame["lists"] = [[]] * len(frame)
+    frame["lists"] = [[], *([[1.0]] * (len(frame) - 1))]
     frame.to_parquet("empty.parquet")
     fit = ("--pairs", "pairs.csv", "--id", "id", "--method", "wbdr", "--out")
     learned = cli("fit", "data.parquet", *fit, "lists")
