@@ -9,10 +9,13 @@ torch = pytest.importorskip("torch")
 
 from pairlens import WSDR, Preferences  # noqa: E402
 from pairlens.preference.objective import Objective, draw_shifts  # noqa: E402
-from pairlens.preference.pairs import Pairs, largest_differences  # noqa: E402
+from pairlens.preference.pairs import (  # noqa: E402
+    Pairs,
+    TorchPairs,
+    largest_differences,
+    largest_differences_on_device,
+)
 from pairlens.preference.ranking import accuracy, rank_svm  # noqa: E402
-from pairlens.preference.torch_pairs import TorchPairs  # noqa: E402
-from pairlens.preference.torch_pairs import largest_differences as largest_differences_on_device  # noqa: E402
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 LOSSES = [

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens.judging import auc
+
 __all__ = [
     "Agreement",
     "Audit",
@@ -126,13 +128,12 @@ class StoppingHint:
 def _auc(same: NDArray[np.bool_], closeness: NDArray[np.float64]) -> tuple[float, float]:
     """AUC and its standard error (Hanley and McNeil, 1982)."""
     near, far = closeness[same], closeness[~same]
-    less = (near[:, None] < far).sum() + 0.5 * (near[:, None] == far).sum()
-    auc = float(less / (len(near) * len(far)))
-    q1, q2 = auc / (2 - auc), 2 * auc**2 / (1 + auc)
-    spread = (len(near) - 1) * (q1 - auc**2) + (len(far) - 1) * (q2 - auc**2)
+    found = auc(near, far)
+    q1, q2 = found / (2 - found), 2 * found**2 / (1 + found)
+    spread = (len(near) - 1) * (q1 - found**2) + (len(far) - 1) * (q2 - found**2)
     # At 0 and 1 the formula says that nothing is left to doubt; half a comparison always is.
     least = 1 / (2 * math.sqrt(len(near) * len(far)))
-    return auc, max(math.sqrt(max(auc * (1 - auc) + spread, 0.0) / (len(near) * len(far))), least)
+    return found, max(math.sqrt(max(found * (1 - found) + spread, 0.0) / (len(near) * len(far))), least)
 
 
 def audit_curve(audits: Sequence[Audit]) -> list[CurvePoint]:
@@ -143,13 +144,10 @@ def audit_curve(audits: Sequence[Audit]) -> list[CurvePoint]:
         same = np.array([audit.same for audit in window])
         if same.all() or not same.any():
             continue
-        auc, error = _auc(same, np.array([audit.view for audit in window]))
+        view, error = _auc(same, np.array([audit.view for audit in window]))
         pca, pca_error = _auc(same, np.array([audit.pca for audit in window]))
-        points.append(
-            CurvePoint(
-                window[-1].answers + 1, auc, *_interval(auc, error), pca, *_interval(pca, pca_error), len(window)
-            )
-        )
+        intervals = (view, *_interval(view, error), pca, *_interval(pca, pca_error))
+        points.append(CurvePoint(window[-1].answers + 1, *intervals, len(window)))
     return points
 
 

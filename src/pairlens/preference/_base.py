@@ -27,6 +27,7 @@ from pairlens.judging.views import PairView
 from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference.objective import Objective, draw_shifts
 from pairlens.preference.pairs import Pairs, largest_differences
+from pairlens.spectral.eigen import fix_signs
 from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, principal_directions, row_space
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences
@@ -195,6 +196,7 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         Weights of the view that rank rows; see :meth:`decision_function`. Missing if there were no preferences.
     """
 
+    components_: NDArray[Any]
     mean_: NDArray[Any]
     ranking_: Float64
 
@@ -239,7 +241,11 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
             warn_fewer(self, len(directions), self.n_components, "the rows of X span no more")
         return space, directions
 
-    def _warn_no_preferences(self) -> None:
+    def _keep_principal(self, space: RowSpace, directions: Float64, rows: Rows) -> None:
+        """Without preferences: the view of PCA, which ranks nothing."""
+        self.__dict__.pop("ranking_", None)
+        self.components_ = fix_signs(space.lift(directions.T)).astype(rows.dtype)
+        self.loss_curve_: list[float] = []
         warn_user(
             f"{type(self).__name__}: no preferences were given, so the result is that of PCA. Give pairs by "
             "preferences=, or ordinal scores by y.",
@@ -250,17 +256,21 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """The objective for an embedding of the rows that occur in preferences, and which rows these are."""
         used = known.rows
         pairs = Pairs.of(np.searchsorted(used, known.pairs), len(used), known.weight)
-        objective = Objective(
+        shifts = self._shifts(pairs.count, rng)
+        return self._objective_of(pairs, largest_differences(X, known.pairs), C, shifts), used
+
+    def _objective_of(self, pairs: Any, largest: Any, C: float, shifts: Any) -> Objective:
+        """The objective of pairs whose largest differences are known, on arrays or on tensors."""
+        return Objective(
             pairs,
-            self.sigma * largest_differences(X, known.pairs),
+            self.sigma * largest,
             gamma1=float(self.gamma1),
             gamma2=float(self.gamma2),
             C=C,
             sigma=float(self.sigma),
             squared=self.angle_loss == "squared",
-            shifts=self._shifts(pairs.count, rng),
+            shifts=shifts,
         )
-        return objective, used
 
     def _shifts(self, n_pairs: int, rng: np.random.Generator) -> tuple[IntArray, IntArray] | None:
         if self.gamma2 >= 1 or self.combinations == "all":

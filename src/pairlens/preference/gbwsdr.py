@@ -137,8 +137,6 @@ class GBWSDR(MarginTransformer):
     True
     """
 
-    components_: NDArray[Any]
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MarginTransformer._parameter_constraints,
         "n_estimators": [Interval(Integral, 0, None, closed="left"), StrOptions({"early"})],
@@ -197,13 +195,9 @@ class GBWSDR(MarginTransformer):
 
     def _learn(self, rows: Rows, known: Preferences, rng: np.random.Generator) -> None:
         space, directions = self._start(rows, known)
-        self.loss_curve_: list[float] = []
         self.backend_ = self._choose_backend(rows, len(known.rows))
         if known.n_pairs == 0:
-            self._warn_no_preferences()
-            if hasattr(self, "ranking_"):
-                del self.ranking_
-            self.components_ = fix_signs(space.lift(directions.T)).astype(rows.dtype)
+            self._keep_principal(space, directions, rows)
             self._trees: Trees = SklearnTrees(None, len(directions), self._options(0))
             self.n_estimators_ = 0
             return
@@ -211,8 +205,7 @@ class GBWSDR(MarginTransformer):
         with fitting_threads(len(known.rows) * rows.shape[1] * len(directions)):
             count = self._search(objective, boosting, rng) if self.n_estimators == "early" else int(self.n_estimators)
             final = boosting(objective)
-            self.loss_curve_ += final.grow(count)
-            self.loss_curve_.append(objective(final.Z)[0])
+            self.loss_curve_ = [*final.grow(count), objective(final.Z)[0]]
             self.ranking_ = embedded_ranking(final.Z, objective.pairs)
         self.n_estimators_ = count
         self.components_ = space.lift(final.linear.T).astype(rows.dtype)

@@ -21,7 +21,7 @@ from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference._base import C_PATH, MarginTransformer
 from pairlens.preference.linear import LinearProblem, Solution, solve_admm, solve_lbfgs, starting_map
 from pairlens.preference.objective import Objective
-from pairlens.preference.pairs import Pairs
+from pairlens.preference.pairs import Pairs, TorchPairs, largest_differences_on_device
 from pairlens.preference.ranking import embedded_ranking, folds, select
 from pairlens.spectral.eigen import fix_signs, symmetric
 from pairlens.spectral.rowspace import RowSpace
@@ -123,8 +123,6 @@ class WSDR(LinearView, MarginTransformer):
     True
     """
 
-    components_: NDArray[Any]
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MarginTransformer._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
@@ -173,8 +171,8 @@ class WSDR(LinearView, MarginTransformer):
     def _learn(self, rows: Rows, known: Preferences, rng: np.random.Generator) -> None:
         space, directions = self._start(rows, known)
         if known.n_pairs == 0:
-            self._warn_no_preferences()
-            self._keep_without_ranking(space, directions, rows)
+            self._keep_principal(space, directions, rows)
+            self.n_iter_ = 0
             return
         inside, objective = self._problem(rows, space, known, rng)
         start = starting_map(directions, inside, objective)
@@ -212,25 +210,15 @@ class WSDR(LinearView, MarginTransformer):
         self, rows: TensorRows, space: RowSpace, known: Preferences, rng: np.random.Generator
     ) -> tuple[Rows, Objective]:
         """The same on the device of a tensor."""
-        from pairlens.preference import torch_pairs as device
-
         X = rows.tensor
         ends = like(X, known.pairs)
         used, local = ends.unique(return_inverse=True)
         shifts = self._shifts(known.n_pairs, rng)
         # The coordinates of wide rows, which are few, come as an array.
         inside = space.rows.tensor if isinstance(space.rows, TensorRows) else like(X[:0].double(), space.rows)
-        pairs: Any = device.TorchPairs.of(local.view(ends.shape), len(used), like(X[:0].double(), known.weight))
-        width: Any = self.sigma * device.largest_differences(X, ends)
-        objective = Objective(
-            pairs,
-            width,
-            gamma1=float(self.gamma1),
-            gamma2=float(self.gamma2),
-            sigma=float(self.sigma),
-            squared=self.angle_loss == "squared",
-            shifts=None if shifts is None else (like(X, shifts[0]), shifts[1]),
-        )
+        pairs: Any = TorchPairs.of(local.view(ends.shape), len(used), like(X[:0].double(), known.weight))
+        placed = None if shifts is None else (like(X, shifts[0]), shifts[1])
+        objective = self._objective_of(pairs, largest_differences_on_device(X, ends), 1.0, placed)
         return inside[used].double(), objective
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
@@ -254,13 +242,6 @@ class WSDR(LinearView, MarginTransformer):
         found = select(rows, objective.pairs, folds(objective.pairs, self.cv, rng), path)
         self.cv_scores_ = dict(zip(C_PATH, found.scores.tolist()))
         return C_PATH[: found.best + 1]
-
-    def _keep_without_ranking(self, space: RowSpace, directions: Float64, rows: Rows) -> None:
-        if hasattr(self, "ranking_"):
-            del self.ranking_
-        self.components_ = fix_signs(space.lift(directions.T)).astype(rows.dtype)
-        self.loss_curve_ = []
-        self.n_iter_ = 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
