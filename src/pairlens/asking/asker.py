@@ -180,8 +180,7 @@ class Asker(Session[State, FitJob, View]):
             Strategy "place": all that follows from the groups, with weights, and the bare answers about other
             rows. Else the bare answers.
         """
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConflictWarning)
+        with warnings.catch_warnings(action="ignore", category=ConflictWarning):
             return self._state.constraints(self.n_rows)
 
     def learning_curve(self) -> list[CurvePoint]:
@@ -248,8 +247,7 @@ class Asker(Session[State, FitJob, View]):
         )
 
     def _job(self, state: State) -> FitJob:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConflictWarning)
+        with warnings.catch_warnings(action="ignore", category=ConflictWarning):
             constraints = state.constraints(self.n_rows)
         return FitJob(self._key(constraints), constraints, state.n_entries, self.seed_)
 

@@ -106,27 +106,10 @@ class State:
 
     def copy(self) -> State:
         """A copy that can be changed by itself; the view is shared."""
-        return replace(
-            self,
-            groups=self.groups.copy(),
-            answers=self.answers.copy(),
-            **{
-                name: type(value)(value)
-                for name in (
-                    "votes",
-                    "open",
-                    "skipped",
-                    "asked",
-                    "unsure",
-                    "questions_of",
-                    "shown",
-                    "audits",
-                    "kept",
-                    "probed",
-                )
-                for value in [getattr(self, name)]
-            },
-        )
+        collections: dict[str, Any] = {
+            name: value.copy() for name, value in vars(self).items() if isinstance(value, (dict, list, set))
+        }
+        return replace(self, groups=self.groups.copy(), answers=self.answers.copy(), **collections)
 
     def without_view(self) -> State:
         """A copy that keeps no row in memory; :meth:`with_view` gives them back."""

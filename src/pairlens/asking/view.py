@@ -111,8 +111,10 @@ class Lens:
 
     def directions(self, job: FitJob) -> View:
         """Learn the view that the pairs of a job show."""
-        with warnings.catch_warnings(), threads_for(self._stage.problem.rows.shape):
-            warnings.simplefilter("ignore", SupervisionWarning)
+        with (
+            warnings.catch_warnings(action="ignore", category=SupervisionWarning),
+            threads_for(self._stage.problem.rows.shape),
+        ):
             found = self._stage.fit(job.constraints, random_state=job.seed)
             directions = found.directions(min(N_COLUMNS, self._stage.problem.dim))[1]
         # Rows that are all equal have no direction; they look equal in any.

@@ -16,15 +16,7 @@ from pairlens._optional import installed_version
 from pairlens._version import __version__
 from pairlens.cli._console import remark
 from pairlens.cli._options import Conflict, ScaleBy
-from pairlens.io.tables import (
-    Table,
-    check_column,
-    column_names,
-    label_values,
-    read_columns,
-    read_table,
-    suspected_ids,
-)
+from pairlens.io.tables import Table, check_column, column_names, label_values, read_columns, read_table, suspected_ids
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -87,11 +79,10 @@ def read_features(
     **reading
         How :func:`read_data` reads a table.
     """
-    from pairlens.io.cells import are_cells, read_cells
+    from pairlens.io.cells import are_cells, check_rep, read_cells
 
     wanted = [name for name in labels if name is not None]
-    if rep is not None and not are_cells(data):
-        raise ValueError(f"--rep chooses among the representations of an h5ad file, which {data.name} is not")
+    check_rep(data, rep)
     if rows is None and not are_cells(data):
         return read_data(data, ids=ids, labels=labels, **reading), None
     given = [name for name, value in reading.items() if value]
@@ -120,15 +111,14 @@ def read_new(
     drop: Sequence[str] = (),
 ) -> Table:
     """Rows for a fitted model, wherever they are; parameters are those of :func:`read_features`."""
-    from pairlens.io.cells import are_cells
+    from pairlens.io.cells import are_cells, check_rep
     from pairlens.io.streams import read_beside_for, read_for
 
     if rows is None:
         return read_for(fitted, data, ids=ids, labels=labels, rep=rep)
     if are_cells(data):
         raise ValueError(f"{data.name} holds what is known of its cells in obs: leave out --rows")
-    if rep is not None:
-        raise ValueError(f"--rep chooses among the representations of an h5ad file, which {data.name} is not")
+    check_rep(data, rep)
     if drop:
         raise ValueError("--drop is for the columns of a table, not for --rows")
     table, beside = read_beside_for(fitted, data, rows, ids=ids, labels=labels)

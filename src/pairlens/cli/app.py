@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from pairlens._version import __version__
-from pairlens.cli import ask, compare, demo, evaluate, export, fit, pairs, studio, transform
+from pairlens.cli import ask, compare, demo, evaluate, export, fit, pairs, reproduce, studio, transform
 from pairlens.cli._console import forgive_encoding, tell
 from pairlens.exceptions import AnswerError, ConflictError
 
@@ -58,15 +58,7 @@ app.command("export-onnx")(export.export_onnx)
 app.command("ask")(ask.ask)
 app.command("studio")(studio.studio)
 app.command("demo")(demo.demo)
-
-
-def _add_reproduce() -> None:
-    from pairlens.cli.reproduce import reproduce
-
-    app.command("reproduce")(reproduce)
-
-
-_add_reproduce()
+app.command("reproduce")(reproduce.reproduce)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

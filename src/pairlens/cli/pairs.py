@@ -89,9 +89,8 @@ def sample(
     }
     if labels is not None:
         drawn = Constraints.from_labels(values, random_state=seed, **given)
-        with warnings.catch_warnings():
-            # Wrong answers contradict right ones: that is what was asked for.
-            warnings.simplefilter("ignore")
+        # Wrong answers contradict right ones: that is what was asked for.
+        with warnings.catch_warnings(action="ignore"):
             drawn = drawn.sample(drawn.n_pairs).flip(flip, random_state=seed)
         pairs, kind, _ = listed_answers(drawn)
     else:
@@ -152,8 +151,7 @@ def check(
     else:
         columns, n_rows = _columns(data, id_column, labels)
         names = np.arange(n_rows) if id_column is None else columns[id_column]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConflictWarning)
+    with warnings.catch_warnings(action="ignore", category=ConflictWarning):
         ids = names if data is None or id_column is not None else None
         answers = file.answers(ids, n_rows, "warn")
         known = answers.constraints

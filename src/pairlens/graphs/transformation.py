@@ -25,6 +25,7 @@ from pairlens._warnings import warn_user
 from pairlens.engines import IntArray, Rows, pair_squared_distances
 from pairlens.graphs.edges import default_theta, nearest_edges
 from pairlens.supervision import Constraints
+from pairlens.supervision.combined import over_rows
 
 PORTION = 1 << 23
 """Pairs that are written out at a time before repeated ones are dropped: about 300 MB."""
@@ -135,12 +136,7 @@ def transform_constraints(
 
     rows = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
     n = rows.shape[0]
-    if not isinstance(constraints, Constraints):
-        raise TypeError(f"constraints must be a pairlens.Constraints, got {type(constraints).__name__}.")
-    if constraints.n_samples is None:
-        constraints = constraints.with_n_samples(n)
-    elif len(constraints) != n:
-        raise ValueError(f"constraints are for {len(constraints)} rows but X has {n}; there must be one row for each.")
+    constraints = over_rows(constraints, Constraints, n)
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors} must be at least 1.")
     made = generate(constraints, Mutual.of(rows, n_neighbors))

@@ -23,6 +23,12 @@ def are_cells(path: Path) -> bool:
     return path.suffix.lower() == ".h5ad"
 
 
+def check_rep(path: Path, rep: str | None) -> None:
+    """ValueError if a representation is chosen of a file that has none."""
+    if rep is not None and not are_cells(path):
+        raise ValueError(f"--rep chooses among the representations of an h5ad file, which {path.name} is not")
+
+
 def read_cells(path: Path, *, rep: str = "X_pca", ids: str | None = None, labels: Sequence[str] = ()) -> Table:
     """Read the cells of an h5ad file.
 

@@ -87,8 +87,7 @@ class PictureFolder:
         if path.stat().st_size > MOST_BYTES:
             raise PictureError(f"the file is larger than {MOST_BYTES >> 20} MB")
         try:
-            with warnings.catch_warnings(), Image.open(path, formats=FORMATS) as picture:
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"), Image.open(path, formats=FORMATS) as picture:
                 width, height = picture.size
                 if width * height > MOST_PIXELS:
                     raise PictureError(f"the picture has {width} x {height} pixels, more than can be shown")

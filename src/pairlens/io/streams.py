@@ -19,15 +19,8 @@ from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff, word_co
 from pairlens.io._numpy_files import as_floats
 from pairlens.io._parquet import list_column, list_matrix, open_parquet
 from pairlens.io.beside import RowsBeside, read_beside
-from pairlens.io.cells import CELL_NAMES, are_cells, read_cells
-from pairlens.io.tables import (
-    Table,
-    check_column,
-    check_values,
-    column_names,
-    kind_of,
-    read_table,
-)
+from pairlens.io.cells import CELL_NAMES, are_cells, check_rep, read_cells
+from pairlens.io.tables import Table, check_column, check_values, column_names, kind_of, read_table
 from pairlens.tables import Role, TableEncoder
 
 CHUNK_CELLS = 1 << 21
@@ -187,8 +180,7 @@ def embed_file(
     source, target = Path(data), Path(out)
     wanted = inputs_of(model)
     columns = list(model.get_feature_names_out())
-    if rep is not None and not are_cells(source):
-        raise ValueError(f"--rep chooses among the representations of an h5ad file, which {source.name} is not")
+    check_rep(source, rep)
     count = 0
     with (
         atomic_path(target) as partial,

@@ -112,9 +112,8 @@ def _at_most(known: Constraints, random_state: Any) -> Constraints:
 
 def _selected(known: Constraints, must: NDArray[np.bool_], cannot: NDArray[np.bool_]) -> Constraints:
     """Some of the pairs, with their weights."""
-    with warnings.catch_warnings():
-        # Contradictions were reported when the constraints were built.
-        warnings.simplefilter("ignore", ConflictWarning)
+    # Contradictions were reported when the constraints were built.
+    with warnings.catch_warnings(action="ignore", category=ConflictWarning):
         return Constraints(
             known.must_link[must],
             known.cannot_link[cannot],

@@ -133,9 +133,8 @@ class PairProbabilities:
             )
 
         def embed(train: Constraints) -> Float64:
-            with warnings.catch_warnings():
-                # What is to be said about the pairs, fit said.
-                warnings.simplefilter("ignore")
+            # What is to be said about the pairs, fit said.
+            with warnings.catch_warnings(action="ignore"):
                 return in_memory(clone(self).fit(X, constraints=train).transform(X))
 
         held_out = held_out_distances(embed, PairFolds.draw_independent(known, CALIBRATION_FOLDS, 0))

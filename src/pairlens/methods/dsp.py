@@ -246,8 +246,7 @@ class DSP(LinearPairTransformer):
         shares = np.zeros(len(deltas))
         for i, delta in enumerate(deltas):
             model = SKKMeans(n_clusters, gamma=delta_to_gamma(float(delta)), random_state=self.random_state)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SupervisionWarning)
+            with warnings.catch_warnings(action="ignore", category=SupervisionWarning):
                 labels = model.fit(rows, constraints=known).labels_
             shares[i] = np.average(labels[pairs[:, 0]] != labels[pairs[:, 1]], weights=weight)
             if self.verbose:

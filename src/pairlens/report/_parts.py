@@ -13,15 +13,7 @@ from pairlens.engines import IntArray
 from pairlens.judging import HeldOutScore
 from pairlens.report import _answer_sections as answer_sections
 from pairlens.report import _sections as sections
-from pairlens.report._pairs import (
-    TABLE_ROWS,
-    Judged,
-    auc_unlearnt,
-    judge,
-    list_pairs,
-    rank,
-    violations,
-)
+from pairlens.report._pairs import TABLE_ROWS, Judged, auc_unlearnt, judge, list_pairs, rank, violations
 from pairlens.report._points import Colours, Names
 from pairlens.report._views import Control, FittedView
 from pairlens.selection import held_out_accuracy, held_out_auc

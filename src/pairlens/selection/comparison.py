@@ -86,8 +86,7 @@ def compare(
         try:
             if on_step is not None:
                 on_step(name, 0, n_splits + 1)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SupervisionWarning)
+            with warnings.catch_warnings(action="ignore", category=SupervisionWarning):
                 fitted, cost = measured(partial(fit_model, clone(model), X, constraints, preferences))
             options = {"n_splits": n_splits, "random_state": random_state, "on_fold": step}
             if constraints is not None:

@@ -130,9 +130,8 @@ def held_out_accuracy(
 
 
 def _fitted(model: Any, X: ArrayLike, constraints: Constraints | None, preferences: Preferences | None) -> Any:
-    with warnings.catch_warnings():
-        # That a fold has too few pairs says nothing about all of them.
-        warnings.simplefilter("ignore", SupervisionWarning)
+    # That a fold has too few pairs says nothing about all of them.
+    with warnings.catch_warnings(action="ignore", category=SupervisionWarning):
         return fit_model(clone(model), X, constraints, preferences)
 
 

@@ -33,12 +33,7 @@ from pairlens.supervision._pairs import (
     pairs_within,
     row_array,
 )
-from pairlens.supervision._sampling import (
-    check_fraction,
-    draw_distinct,
-    draw_per_class,
-    triangle,
-)
+from pairlens.supervision._sampling import check_fraction, draw_distinct, draw_per_class, triangle
 from pairlens.supervision.labels import encode_labels
 
 

@@ -12,13 +12,7 @@ from pairlens.supervision._conflicts import OnConflict
 from pairlens.supervision._entries import ENDS, KIND_COLUMNS, read_kinds
 from pairlens.supervision._inputs import PairsLike
 from pairlens.supervision._ordered import OrderedAnswers
-from pairlens.supervision._pairs import (
-    FloatArray,
-    IntArray,
-    check_two_rows,
-    encode,
-    from_keys,
-)
+from pairlens.supervision._pairs import FloatArray, IntArray, check_two_rows, encode, from_keys
 from pairlens.supervision._sampling import all_or_drawn
 from pairlens.supervision._tables import Source
 from pairlens.supervision._tabular import Reading

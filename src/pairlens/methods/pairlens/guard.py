@@ -80,8 +80,7 @@ class Rival:
 
     def fit(self, known: Constraints) -> KernelBWDR:
         """The estimator itself, for all pairs."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SupervisionWarning)
+        with warnings.catch_warnings(action="ignore", category=SupervisionWarning):
             chosen = self.method(
                 self.n_components, kernel="rbf", gamma="median", rank=RANK, threshold=THRESHOLD[self.method]
             )
@@ -109,6 +108,5 @@ class LinearRival:
 
     def fit(self, known: Constraints) -> WBDR:
         """The estimator itself."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SupervisionWarning)
+        with warnings.catch_warnings(action="ignore", category=SupervisionWarning):
             return WBDR(self.n_components).fit(rows_in_memory(self.Z), constraints=known)

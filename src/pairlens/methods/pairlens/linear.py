@@ -164,9 +164,8 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
                     "Triplets([(a, near, far), ...], n_samples=len(X))."
                 )
             implied = triplets.to_constraints()
-            with warnings.catch_warnings():
-                # Comparisons are relative: that their pairs contradict others is no mistake of anybody.
-                warnings.simplefilter("ignore", ConflictWarning)
+            # Comparisons are relative: that their pairs contradict others is no mistake of anybody.
+            with warnings.catch_warnings(action="ignore", category=ConflictWarning):
                 constraints = implied if constraints is None else constraints.merge(implied, on_conflict="warn")
         return super().fit(X, y, constraints=constraints)
 

@@ -16,12 +16,7 @@ from scipy import sparse
 
 from pairlens.engines import Float64, Rows, row_blocks
 from pairlens.kernels.features import KernelFeatures
-from pairlens.methods.pairlens import (
-    FirstStage,
-    Rival,
-    SecondStage,
-    SecondView,
-)
+from pairlens.methods.pairlens import FirstStage, Rival, SecondStage, SecondView
 from pairlens.methods.pairmap.probability import effective_answers
 from pairlens.spectral.rowspace import RowSpace, Standardiser, column_scale, exact_means, principal_rows
 from pairlens.supervision import Constraints

@@ -14,12 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from pairlens.engines import (
-    FloatArray,
-    IntArray,
-    one_blas_thread,
-    take_rows,
-)
+from pairlens.engines import FloatArray, IntArray, one_blas_thread, take_rows
 from pairlens.graphs.transformation import Generated
 from pairlens.methods.sodrpac.criterion import Terms
 from pairlens.spectral.eigen import Matrix, range_basis
