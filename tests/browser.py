@@ -17,10 +17,10 @@ ARGUMENTS = [
 ]
 
 
-def launch(playwright: Any) -> Any:
-    """Start it, or skip where there is none."""
+def launch(playwright: Any, *, compositing: bool = False) -> Any:
+    """Start it, or skip where there is none; `compositing` by WebGL, too."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     found = next((path for name in names if (path := shutil.which(name))), None)
     if found is None:
         pytest.skip("no browser: install chromium (Debian: apt-get install chromium)")
-    return playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+    return playwright.chromium.launch(executable_path=found, args=ARGUMENTS[:-1] if compositing else ARGUMENTS)

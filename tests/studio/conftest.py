@@ -144,12 +144,17 @@ shared_studio = pytest.fixture(_studios, scope="module")
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
+def playwright() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
-    with api.sync_playwright() as playwright:
-        instance = launch(playwright)
+    with api.sync_playwright() as instance:
         yield instance
-        instance.close()
+
+
+@pytest.fixture(scope="module")
+def browser(playwright: Any) -> Iterator[Any]:
+    instance = launch(playwright)
+    yield instance
+    instance.close()
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.studio.browser import HOSTILE
+from tests.browser import launch
+from tests.studio.browser import HOSTILE, Visit
 from tests.studio.conftest import link, write_table
 from tests.studio.test_page import TOOLS
 
@@ -335,6 +336,31 @@ def test_two_fingers_zoom_the_map_and_one_moves_it(studio, table, enter):
         touch(page, "Move", (box["x"] + right, box["y"] + down))
     touch(page, "End")
     page.get_by_role("heading", name="90 rows selected").wait_for()
+
+
+def test_a_lasso_goes_when_it_is_closed(studio, table, playwright):
+    """Where the page is put together by WebGL in software, Chromium keeps what an accelerated canvas has cleared."""
+    seen = Visit.enter(launch(playwright, compositing=True), link(studio(table)), reduced_motion="reduce")
+    page = seen.page
+    seen.wait_map(0)
+    page.get_by_role("button", name="Select").click()
+    box = page.locator(".points").bounding_box()
+    for k, (x, y) in enumerate([(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98)]):
+        page.mouse.move(box["x"] + box["width"] * x, box["y"] + box["height"] * y, steps=4)
+        if k == 0:
+            page.mouse.down()
+    page.mouse.up()
+    page.get_by_role("heading", name="90 rows selected").wait_for()
+    # Read once: a canvas that is read again and again is no longer an accelerated one.
+    left = page.evaluate("""async () => {
+        for (let k = 0; k < 3; k++) await new Promise(requestAnimationFrame);
+        const canvas = document.querySelector(".marks");
+        const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        return data.filter((value) => value).length;
+    }""")
+    assert left == 0
+    seen.leave()
+    page.context.browser.close()
 
 
 def test_what_the_map_says_of_a_row(studio, tmp_path, enter):

@@ -237,7 +237,8 @@ export class MapView {
   }
 
   drawMarks() {
-    const pen = /** @type {CanvasRenderingContext2D} */ (this.marks.getContext("2d"));
+    // Without the graphics card: where that is software, Chromium goes on showing a lasso that was cleared.
+    const pen = /** @type {CanvasRenderingContext2D} */ (this.marks.getContext("2d", { willReadFrequently: true }));
     const ratio = devicePixelRatio || 1;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     pen.clearRect(0, 0, this.marks.width, this.marks.height);
