@@ -217,6 +217,31 @@ def test_preference(studio, table, enter):
     seen.wait_map(5)
 
 
+def test_three_rows_with_a_column_that_says_nothing(studio, tmp_path, enter):
+    """Nothing is left soon; then nobody is told that going on pays. The help says what is learned from."""
+    path = tmp_path / "three.csv"
+    path.write_text("name,size,always,when\nx,1,yes,2024-01-05\ny,2,yes,2024-02-11\nz,9,yes,2024-06-30\n")
+    seen = enter(link(studio(path)))
+    page = seen.page
+    finished = page.get_by_role("heading", name="Nothing is left to ask")
+    while not finished.is_visible():
+        page.wait_for_timeout(300)
+        page.keyboard.press("d")
+        page.wait_for_timeout(100)
+    page.click("[data-panel=progress]")
+    page.locator("dialog .hint", has_text="Nothing is left to ask").wait_for()
+    assert page.locator("dialog", has_text="Going on still pays").count() == 0
+    page.keyboard.press("Escape")
+    page.click("[data-panel=help]")
+    page.get_by_text("What the map learns from").click()
+    rows = page.locator("dialog .columns tr").all_inner_texts()
+    assert [row.split("\t") for row in rows] == [
+        ["size", "number"],
+        ["always", "not learned from: constant (one value)"],
+        ["when", "date"],
+    ]
+
+
 def test_two_people(studio, table, enter):
     running = studio(table, annotators=["ann", "ben"])
     ann, ben = (enter(link(running, name)) for name in ("ann", "ben"))

@@ -66,6 +66,32 @@ def test_pictures_long_texts_and_hostile_texts(studio, hostile, enter):
     seen.troubles = [each for each in seen.troubles if "404" not in each]
 
 
+ORDER = """(selector) => {
+    const text = document.querySelector(selector).firstChild;
+    const x = (k) => { const range = document.createRange(); range.setStart(text, k); range.setEnd(text, k + 1);
+        return range.getBoundingClientRect().x; };
+    return [x(0), x(text.length - 1)];
+}"""
+
+
+def test_texts_read_in_their_own_direction(studio, tmp_path, enter):
+    """The full stop of a Hebrew sentence is on its left, and Hebrew ids do not change places."""
+    extra = {"title": ["שלום עולם."] * 90, "story": [" ".join(["שלום עולם"] * 10) + "." for _ in range(90)]}
+    path = tmp_path / "right.csv"
+    write_table(path, extra=extra)
+    path.write_text(path.read_text(encoding="utf-8").replace("row-", "שורה "), encoding="utf-8")
+    seen = enter(link(studio(path)))
+    page = seen.page
+    for place in ("#question .cells tbody tr:last-child td", "#question .text"):
+        first, last = page.evaluate(ORDER, place)
+        assert last < first, place
+    names = page.locator("#question .row h3").all_inner_texts()
+    seen.click("different")
+    seen.wait_chips(1)
+    # The left one first, each by itself.
+    assert page.locator(".chip-rows").inner_text() == " · ".join(f"\u2068{name}\u2069" for name in names)
+
+
 OVER = """(selector) => { const box = document.querySelector(selector).getBoundingClientRect();
     return document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2).closest(selector) !== null; }"""
 

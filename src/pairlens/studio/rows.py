@@ -24,6 +24,8 @@ LONG_TEXT = 80
 """Mean number of characters from which on a column is a text rather than a cell."""
 MOST_CHARACTERS = 20_000
 """Characters of one text that are shown."""
+MOST_COLUMNS = 200
+"""Columns that the page lists as learned from or not."""
 MOST_CELLS = 60
 MOST_NUMBERS = 12
 """Numeric columns up to which they are cells of the table; more are drawn as a line, or folded beside other columns."""
@@ -114,10 +116,24 @@ class Rows:
     def describe(self) -> dict[str, Any]:
         """What the page needs to know about the table as a whole."""
         result: dict[str, Any] = {"rows": self.n_rows, "features": len(self.features), "source": self.source}
+        result["columns"] = self._columns()
         if self.line is not None:
             low, high = (float(value) for value in np.percentile(self.line, [0.5, 99.5]))
             result["line"] = {"low": low, "high": high if high > low else low + 1, "words": self.line_words}
         return result
+
+    def _columns(self) -> list[tuple[str, str, bool]]:
+        """Each column by name, what it was read as, and whether it is learned from; none where they have no names."""
+        if self.encoder is not None:
+            learned = [
+                (each.name, f"{each.role} ({each.note})" if each.note else each.role, bool(each.n_features))
+                for each in self.encoder.columns_
+            ]
+        else:
+            learned = [(name, "number", True) for name in self.features] if self.named else []
+        known = {name for name, _, _ in learned}
+        beside = [name for name in (*self.cells, *self.texts, *self.numbers) if name not in known]
+        return [*learned, *((name, "shown only", False) for name in beside)][:MOST_COLUMNS]
 
 
 def said(value: Any) -> str:

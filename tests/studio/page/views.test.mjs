@@ -29,6 +29,7 @@ test("answers in words", () => {
   assert.equal(inWords({ ...past, kind: "prefer", answer: "right" }), "b is better");
   assert.equal(inWords({ ...past, kind: "place", ids: ["x", "a", "b"], answer: "2" }), "with b");
   assert.equal(whichRows(past), "a · b");
+  assert.equal(whichRows({ ...past, ids: ["א", "b"] }), "\u2068א\u2069 · b");
   assert.equal(whichRows({ ...past, kind: "place", ids: ["x", "a", "b"] }), "x");
 });
 

@@ -116,6 +116,11 @@ export class Studio {
     this.display();
   }
 
+  /** Whether nothing is left to ask. */
+  get finished() {
+    return this.status.ready && !this.asking && !this.question.question && !this.hand.length && !this.outbox.length;
+  }
+
   /** Show the first question in hand, or say why there is none. */
   display() {
     if (this.practice.length) return;

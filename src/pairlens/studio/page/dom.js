@@ -65,6 +65,11 @@ export function counted(count, noun) {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** A name inside other words: one that is written from right to left does not change their order. @param {string} name */
+export function apart(name) {
+  return /[\u0590-\u08ff\ufb1d-\ufefc]/.test(name) ? `\u2068${name}\u2069` : name;
+}
+
 /** Tell those who listen rather than look. @param {string} text */
 export function say(text) {
   byId("said").textContent = text;

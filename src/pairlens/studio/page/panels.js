@@ -2,7 +2,7 @@
 /** Dialogs: help and keys, names of groups, what was drawn round, files, people. */
 
 import { ApiError, get, newId, post } from "./api.js";
-import { byId, counted, h } from "./dom.js";
+import { apart, byId, counted, h } from "./dom.js";
 import { DEFAULT_KEYS, keyLabel, keyName } from "./keys.js";
 import { groupName } from "./legend.js";
 import { progressContent } from "./progress.js";
@@ -101,7 +101,16 @@ export class Panels {
       h("p", {}, "Say whether two rows belong together. “Can’t tell” is an answer too: the pair is not asked again. The map learns in the background and never keeps a question waiting. Every answer is stored at once, and can be changed below the question."),
       h("p", {}, h("button", { type: "button", class: "quiet outlined", onclick: () => { dialog.close(); this.studio.practise(); } }, "Practise with three questions that do not count")),
       h("table", { class: "keys" }, h("tbody", {}, rows)),
+      this.columns(),
     );
+  }
+
+  /** What the map learns from, and what not. */
+  columns() {
+    const columns = /** @type {[string, string, boolean][]} */ (this.studio.state.table.columns);
+    if (!columns.length) return null;
+    const items = columns.map(([name, words, used]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, used ? words : `not learned from: ${words}`)));
+    return h("details", { class: "columns" }, h("summary", {}, "What the map learns from"), h("p", { class: "lead" }, "Start the studio with --drop COLUMN to leave a column out, as one that holds the answer."), h("table", { class: "keys" }, h("tbody", {}, items)));
   }
 
   /** @param {HTMLDialogElement} dialog @param {HTMLElement} button @param {Action} action */
@@ -132,7 +141,7 @@ export class Panels {
   }
 
   progress() {
-    return this.filled("Progress", async () => progressContent(await get("progress"), this.studio.status.answers));
+    return this.filled("Progress", async () => progressContent(await get("progress"), this.studio.status.answers, this.studio.finished));
   }
 
   files() {
@@ -144,7 +153,7 @@ export class Panels {
   people() {
     return this.filled("People", async () => {
       const { people, agreement, consistency } = await get("progress");
-      const rows = Object.entries(people).map(([name, count]) => h("li", {}, h("strong", {}, name), ` ${counted(Number(count), "answer")}${name === this.studio.state.annotator ? " (you)" : ""}`));
+      const rows = Object.entries(people).map(([name, count]) => h("li", {}, h("strong", {}, apart(name)), ` ${counted(Number(count), "answer")}${name === this.studio.state.annotator ? " (you)" : ""}`));
       const input = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "person", maxlength: "80", autocomplete: "off" }));
       const result = h("p", { class: "new-link", role: "status" });
       const form = h("form", {}, h("label", { for: "person" }, "Invite somebody: their name"), input, h("button", { type: "submit", class: "main" }, "Make a link"), result);
@@ -153,7 +162,7 @@ export class Panels {
         if (!input.value.trim()) return;
         try {
           const { name, url } = await post("link", { id: newId(), name: input.value });
-          result.replaceChildren(`Link for ${name}; it works once: `, h("code", {}, url));
+          result.replaceChildren(`Link for ${apart(name)}; it works once: `, h("code", {}, url));
         } catch (error) {
           result.textContent = /** @type {ApiError} */ (error).message;
         }
@@ -191,7 +200,7 @@ export class Panels {
     const dialog = await this.filled(`${counted(rows.length, "row")} selected`, async () => {
       const some = await get(`rows?rows=${rows.slice(0, 24).join(",")}`);
       return [
-        h("ul", { class: "tally-list" }, [...tally].sort((a, b) => b[1] - a[1]).map(([name, count]) => h("li", {}, `${name}: ${count}`))),
+        h("ul", { class: "tally-list" }, [...tally].sort((a, b) => b[1] - a[1]).map(([name, count]) => h("li", {}, `${apart(name)}: ${count}`))),
         h("p", {}, h("a", { href: address, download: "selected-rows.csv" }, "Save the row numbers")),
         h("div", { class: "gallery" }, some.map((/** @type {import("./rowview.js").Row} */ row) => this.studio.thumbnail(row))),
         rows.length > 24 ? h("p", { class: "lead" }, `… and ${counted(rows.length - 24, "more row")}.`) : null,

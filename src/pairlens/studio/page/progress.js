@@ -52,9 +52,10 @@ export function curvePicture(curve) {
 /**
  * @param {any} progress
  * @param {number} answers
+ * @param {boolean} finished whether nothing is left to ask
  * @returns {(Node | string | null)[]}
  */
-export function progressContent(progress, answers) {
+export function progressContent(progress, answers, finished) {
   const { curve, hint, error_rate: wrong, placed, counts, consistency } = progress;
   const words = /** @type {Record<string, string>} */ ({ same: "same", different: "different", unsure: "can’t tell", placed: "placed", none: "none of these", left: "left", right: "right", equal: "equal" });
   const list = Object.entries(counts).map(([name, count]) => `${count} ${words[name] ?? name}`);
@@ -69,6 +70,7 @@ export function progressContent(progress, answers) {
       : h("p", { class: "lead" }, "About one question in seven is drawn at random. After ten of them, as soon as the answers to them differ, a learning curve appears here, judged on these alone."),
     consistency.n ? h("p", {}, `Of ${counted(consistency.n, "comparison")} that came back with sides swapped, you answered ${Math.round(100 * consistency.share)} % as before: nothing learned from you can be better than that.`) : null,
     wrong === undefined || !answers ? null : h("p", {}, `Estimated share of answers that do not fit the groups: ${(100 * wrong).toFixed(0)} %.`),
-    hint ? h("section", { class: `hint${hint.stop ? " stop" : ""}` }, h("h3", {}, hint.stop ? "You could stop here" : "Going on still pays"), h("ul", {}, hint.reasons.map((/** @type {string} */ reason) => h("li", {}, reason))), hint.cost ? h("p", {}, hint.cost) : null) : null,
+    finished ? h("section", { class: "hint stop" }, h("h3", {}, "Nothing is left to ask")) : null,
+    hint && !finished ? h("section", { class: `hint${hint.stop ? " stop" : ""}` }, h("h3", {}, hint.stop ? "You could stop here" : "Going on still pays"), h("ul", {}, hint.reasons.map((/** @type {string} */ reason) => h("li", {}, reason))), hint.cost ? h("p", {}, hint.cost) : null) : null,
   ];
 }

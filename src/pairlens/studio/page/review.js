@@ -2,7 +2,7 @@
 /** A second look: the question again, blind; then both answers, and the person decides. */
 
 import { get, newId } from "./api.js";
-import { append, counted, h } from "./dom.js";
+import { apart, append, counted, h } from "./dom.js";
 import { QuestionView } from "./question.js";
 import { inWords, whichRows } from "./strip.js";
 
@@ -72,7 +72,7 @@ export class Review {
     const { answer, kind, others, chain, rows, annotator } = this.doubt;
     this.dialog?.removeEventListener("keydown", this.key);
     const again = { ...answer, answer: now };
-    const who = annotator === this.studio.state.annotator ? "You answered" : `${annotator} answered`;
+    const who = annotator === this.studio.state.annotator ? "You answered" : `${apart(annotator)} answered`;
     const decide = (/** @type {string} */ outcome, /** @type {string} */ words) =>
       h("button", { type: "button", class: "choice", "data-outcome": outcome, onclick: () => this.decide(outcome, now) }, words);
     const same = now === answer.answer;
@@ -80,8 +80,8 @@ export class Review {
       h("p", {}, h("strong", {}, whichRows(answer))),
       h("dl", { class: "both" }, h("dt", {}, `${who} before`), h("dd", {}, inWords(answer)), h("dt", {}, "You answer now"), h("dd", {}, inWords(again))),
       h("p", {}, REASONS[kind] ?? ""),
-      ...(chain.length > 2 ? [h("p", { class: "chain" }, "The chain: ", chain.join(" → "))] : []),
-      ...(others.length ? [h("ul", {}, others.map((other) => h("li", {}, `${whichRows(other)}: ${inWords(other)} (${other.annotator})`)))] : []),
+      ...(chain.length > 2 ? [h("p", { class: "chain" }, "The chain: ", chain.map(apart).join(" → "))] : []),
+      ...(others.length ? [h("ul", {}, others.map((other) => h("li", {}, `${whichRows(other)}: ${inWords(other)} (${apart(other.annotator)})`)))] : []),
       h("div", { class: "choices-row", role: "group", "aria-label": "Decide" }, decide("keep", `Keep: ${inWords(answer)}`), same ? null : decide("flip", `Change to: ${inWords(again)}`), decide("retract", "Take the answer back"), h("button", { type: "button", class: "quiet", onclick: () => this.next() }, "Decide later")),
       this.gallery(rows.slice(0, SHOWN)),
     );

@@ -1,7 +1,7 @@
 // @ts-check
 /** Below the question: the last answers, each of which can be changed or taken back. */
 
-import { h } from "./dom.js";
+import { apart, h } from "./dom.js";
 import { WORDS } from "./question.js";
 
 /**
@@ -21,14 +21,14 @@ const STACKED = 900;
 
 /** An answer in words. @param {Past} past */
 export function inWords(past) {
-  if (/^\d+$/.test(past.answer)) return `with ${past.ids[Number(past.answer)] ?? past.answer}`;
-  if (past.answer === "left" || past.answer === "right") return `${past.ids[past.answer === "left" ? 0 : 1]} is better`;
+  if (/^\d+$/.test(past.answer)) return `with ${apart(past.ids[Number(past.answer)] ?? past.answer)}`;
+  if (past.answer === "left" || past.answer === "right") return `${apart(past.ids[past.answer === "left" ? 0 : 1])} is better`;
   return (WORDS[past.answer] ?? past.answer).toLowerCase();
 }
 
 /** The rows of an answer in words. @param {Past} past */
 export function whichRows(past) {
-  return past.kind === "place" ? past.ids[0] : past.ids.join(" · ");
+  return past.kind === "place" ? apart(past.ids[0]) : past.ids.map(apart).join(" · ");
 }
 
 export class Strip {
