@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pairlens.studio.rows import rows_from_file
+from pairlens.studio.run import Studio, open_store
 from tests.studio.browser import HOSTILE
-from tests.studio.conftest import link
+from tests.studio.conftest import link, write_table
 
 
 def test_answering(studio, table, enter):
@@ -286,9 +288,6 @@ def test_a_lost_connection_loses_no_answer(studio, table, enter):
     page.locator("#banner", has_text="does not answer").wait_for()
     page.click("#question [data-answer=different]")
     page.locator("#banner", has_text="kept in this browser").wait_for()
-    from pairlens.studio.rows import rows_from_file
-    from pairlens.studio.run import Studio, open_store
-
     rows = rows_from_file(table, ids="name")
     port = int(url.split(":")[2].partition("/")[0])
     second = Studio.prepare(rows, open_store(table.with_name("things.answers.db"), rows), port=port).start()
@@ -298,6 +297,37 @@ def test_a_lost_connection_loses_no_answer(studio, table, enter):
         seen.wait_count(2)
         page.wait_for_selector("[data-testid=question][data-question]")
         page.locator("#banner").wait_for(state="hidden")
+    finally:
+        page.goto("about:blank")
+        second.stop()
+    seen.troubles = [each for each in seen.troubles if "Failed to load resource" not in each]
+    seen.foreign = [each for each in seen.foreign if each != "about:blank"]
+
+
+def test_an_old_page_does_not_answer_in_another_studio(studio, table, tmp_path, enter):
+    """Another table at the same address, and the person was let in there: the old page keeps its answer to itself."""
+    first = studio(table)
+    seen = enter(link(first))
+    page = seen.page
+    first.stop()
+    page.locator("#banner", has_text="does not answer").wait_for()
+    page.click("#question [data-answer=different]")
+    write_table(tmp_path / "others.csv", seed=5)
+    rows = rows_from_file(tmp_path / "others.csv", ids="name")
+    port = int(seen.base.split(":")[2])
+    second = Studio.prepare(rows, open_store(tmp_path / "others.db", rows), port=port).start()
+    try:
+        page.locator("#banner", has_text="started anew").wait_for()
+        other = page.context.new_page()
+        other.goto(link(second))
+        other.wait_for_selector("[data-testid=question][data-question]")
+        page.locator(
+            "#banner", has_text="Another studio runs at this address now; this page is of things.csv"
+        ).wait_for()
+        assert "1 answer not stored yet" in page.locator("#banner").inner_text()
+        assert second.call(lambda session: session.n_answers) == 0
+        assert other.locator("[data-testid=count]").inner_text() == "0"
+        other.close()
     finally:
         page.goto("about:blank")
         second.stop()

@@ -139,6 +139,16 @@ def test_get_changes_nothing(inside):
     assert running.call(lambda session: list(session.store.events())) == before
 
 
+def test_a_page_of_another_studio_reads_and_changes_nothing(person):
+    """It has the cookie, if it is at the same address."""
+    study = person.get("state")["study"]
+    for name, code in (("0" * 64, 410), (study, 200)):
+        for route in ("state", "groups", "progress"):
+            assert person.client.get(f"/api/{route}", headers={"x-pairlens-study": name}).status_code == code
+        assert person.post("next", headers={"x-pairlens-study": name}).status_code == code
+    assert person.client.get("/api/events?study=other").status_code == 410
+
+
 def test_bodies_over_the_limit(person):
     large = {"id": "x", "question": {}, "answer": "y" * 70_000}
     assert person.post("answer", large).status_code == 413

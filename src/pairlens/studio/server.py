@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import struct
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import PurePosixPath
 from typing import Any
@@ -29,6 +30,8 @@ from pairlens.studio.worker import WorkerError
 __all__ = ["build_app"]
 
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+STUDY = "x-pairlens-study"
+"""Names the rows and the store that a page was opened on; a script may leave it out."""
 MOST_ID = 64
 MOST_ROWS = 32
 REFUSED = (
@@ -40,6 +43,8 @@ REFUSED = (
     "one on a page that is open already.</p>"
 )
 
+Handler = Callable[[Request], Awaitable[Response]]
+
 
 class Routes:
     """One method for each route; what touches the session runs in its thread."""
@@ -48,6 +53,19 @@ class Routes:
         self.session = session
         self.access = access
         self.hub = hub
+        # The rows as they are, and the store by the seed that it got at random.
+        self.study = sha256(f"{session.rows.fingerprint['content']} {session.settings.seed}".encode()).hexdigest()
+
+    def _here(self, act: Handler) -> Handler:
+        """Turn away a page that was opened on other rows or another store, at the same address and with its cookie."""
+
+        async def checked(request: Request) -> Response:
+            meant = request.headers.get(STUDY) or request.query_params.get("study", self.study)
+            if meant != self.study:
+                raise BadRequestError("another studio runs at this address now", 410)
+            return await act(request)
+
+        return checked
 
     async def _do(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self.session.thread, function, *arguments)
@@ -75,7 +93,7 @@ class Routes:
             "annotator": annotator,
             "table": session.rows.describe(),
             "store": session.store.path.name,
-            "study": session.rows.fingerprint["content"],
+            "study": self.study,
             "question": session.settings.question,
             "status": session.status(),
             "recent": session.recent(annotator),
@@ -231,7 +249,18 @@ class Routes:
 
     def routes(self) -> list[Route]:
         """All of them."""
-        changes = {
+        reads: dict[str, Handler] = {
+            "state": self.state,
+            "rows": self.rows,
+            "picture/{row:int}": self.picture,
+            "map": self.map,
+            "groups": self.groups,
+            "events": self.events,
+            "progress": self.progress,
+            "doubts": self.doubts,
+            "export/{name}": self.export,
+        }
+        changes: dict[str, Handler] = {
             "next": self.next,
             "answer": self.answer,
             "undo": self.undo,
@@ -245,16 +274,8 @@ class Routes:
         return [
             Route("/", self.home),
             Route("/page/{name}", self.asset),
-            Route("/api/state", self.state),
-            Route("/api/rows", self.rows),
-            Route("/api/picture/{row:int}", self.picture),
-            Route("/api/map", self.map),
-            Route("/api/groups", self.groups),
-            Route("/api/events", self.events),
-            Route("/api/progress", self.progress),
-            Route("/api/doubts", self.doubts),
-            Route("/api/export/{name}", self.export),
-            *(Route(f"/api/{name}", method, methods=["POST"]) for name, method in changes.items()),
+            *(Route(f"/api/{name}", self._here(method)) for name, method in reads.items()),
+            *(Route(f"/api/{name}", self._here(method), methods=["POST"]) for name, method in changes.items()),
         ]
 
 

@@ -31,7 +31,7 @@ function box(send, more = {}) {
 
 const gone = Object.assign(new Error("gone"), { passing: true, status: 0 });
 const wrong = Object.assign(new Error("wrong"), { passing: false, status: 400 });
-const stranger = Object.assign(new Error("who"), { passing: false, status: 401 });
+const stranger = Object.assign(new Error("who"), { passing: false, strange: true });
 
 test("parcels go out in order, and are kept until the server has them", async () => {
   const sent = [];

@@ -11,21 +11,34 @@ export class ApiError extends Error {
     this.status = status;
   }
 
+  /** Whether the studio does not know this page, or is another one than that of the page. */
+  get strange() {
+    return this.status === 401 || this.status === 410;
+  }
+
   /** Whether the same request may well succeed later. */
   get passing() {
     return this.status === 0 || this.status === 503 || this.status === 507 || this.status === 500;
   }
 }
 
+let study = "";
+
+/** From now on this page speaks of these rows and this store alone. @param {string} name */
+export function speakOf(name) {
+  study = name;
+}
+
 /**
  * @param {string} path
- * @param {RequestInit} [options]
+ * @param {RequestInit & {headers?: Record<string, string>}} [options]
  * @returns {Promise<Response>}
  */
 async function request(path, options) {
   let response;
   try {
-    response = await fetch(path, { credentials: "same-origin", ...options });
+    const headers = { ...options?.headers, ...(study ? { "x-pairlens-study": study } : {}) };
+    response = await fetch(path, { credentials: "same-origin", ...options, headers });
   } catch {
     throw new ApiError("the studio does not answer", 0);
   }

@@ -1,7 +1,7 @@
 // @ts-check
 /** The studio's page: what the person does goes out, what the server says comes in. */
 
-import { ApiError, get, getBinary, newId, post } from "./api.js";
+import { ApiError, get, getBinary, newId, post, speakOf } from "./api.js";
 import { byId, counted, h, say } from "./dom.js";
 import { Keys } from "./keys.js";
 import { MapView, unpack } from "./map.js";
@@ -77,7 +77,7 @@ export class Studio {
     this.strip.show(this.recent);
     this.tell(this.status);
     this.tellTabs = listen({
-      name: `pairlens/${state.study}`,
+      study: state.study,
       heard: (topic, content) => this.heard(topic, content),
       connected: (connected) => this.connected(connected),
     });
@@ -283,26 +283,29 @@ export class Studio {
 
   /** @param {boolean} connected */
   connected(connected) {
-    if (connected === this.online) return;
-    this.online = connected;
-    if (connected) {
-      banner("");
-      this.outbox.flush();
-      get("state")
-        .then((state) => this.tell(state.status))
-        .catch(() => undefined);
-      if (!this.question.question) this.next();
-    } else this.waiting(new ApiError("the studio does not answer", 0));
+    if (!connected) {
+      // The stream does not say why it ended; a request does.
+      get("state").catch((error) => this.waiting(error));
+      return;
+    }
+    if (this.online) return;
+    this.online = true;
+    banner("");
+    this.outbox.flush();
+    get("state")
+      .then((state) => this.tell(state.status))
+      .catch(() => undefined);
+    if (!this.question.question) this.next();
   }
 
   /** @param {ApiError} error */
   waiting(error) {
     const kept = this.outbox.length ? ` ${counted(this.outbox.length, "answer")} not stored yet, but kept in this browser; the page sends ${this.outbox.length === 1 ? "it" : "them"} when the studio is back.` : "";
+    if (error.status === 0 || error.strange) this.online = false;
     if (error.status === 401) banner(`The studio was started anew. Open the link that it printed last.${kept}`);
-    else if (error.status === 0) {
-      this.online = false;
-      banner(`The studio does not answer; perhaps it was stopped.${kept}`);
-    } else if (error.status !== 503) banner(`${sentence(error.message)}${kept}`);
+    else if (error.status === 410) banner(`Another studio runs at this address now; this page is of ${this.state.table.source}. Open that one again to go on.${kept}`);
+    else if (error.status === 0) banner(`The studio does not answer; perhaps it was stopped.${kept}`);
+    else if (error.status !== 503) banner(`${sentence(error.message)}${kept}`);
     if (!this.hand.length && error.status !== 503) this.display();
   }
 
@@ -378,7 +381,9 @@ function keep(key, value) {
 
 async function begin() {
   try {
-    new Studio(await get("state"));
+    const state = await get("state");
+    speakOf(state.study);
+    new Studio(state);
     document.documentElement.dataset.ready = "1";
   } catch (error) {
     const failure = /** @type {ApiError} */ (error);

@@ -93,8 +93,8 @@ export class Outbox {
         try {
           reply = await this.send(parcel.route, parcel.body);
         } catch (error) {
-          const failure = /** @type {{passing?: boolean, status?: number}} */ (error);
-          if (failure.passing || failure.status === 401) {
+          const failure = /** @type {{passing?: boolean, strange?: boolean}} */ (error);
+          if (failure.passing || failure.strange) {
             this.waiting(error, parcel, this.parcels.length);
             if (failure.passing) this.retry();
             return;

@@ -5,17 +5,18 @@ const TOPICS = ["ready", "status", "map", "groups", "trouble"];
 
 /**
  * @param {object} options
- * @param {string} options.name same for all tabs of this studio
+ * @param {string} options.study same for all tabs of this studio
  * @param {(topic: string, content: any) => void} options.heard
  * @param {(connected: boolean) => void} options.connected
  * @returns {(topic: string, content: any) => void} tells the other tabs
  */
-export function listen({ name, heard, connected }) {
+export function listen({ study, heard, connected }) {
+  const name = `pairlens/${study}`;
   const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel(name) : null;
   if (channel) channel.onmessage = (event) => (event.data.topic === "connected" ? connected(event.data.content) : heard(event.data.topic, event.data.content));
   const tell = (/** @type {string} */ topic, /** @type {any} */ content) => channel?.postMessage({ topic, content });
   const read = () => {
-    const source = new EventSource("/api/events");
+    const source = new EventSource(`/api/events?study=${study}`);
     source.onopen = () => {
       connected(true);
       tell("connected", true);
