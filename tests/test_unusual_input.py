@@ -155,3 +155,25 @@ def test_one_row_has_a_kernel_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert pairlens.KernelNullSpace().fit_transform(ROWS[:1]).shape == (1, 1)
+
+
+@pytest.mark.parametrize("cls", [pairlens.WBDR, RankSVM, pairlens.LMNN])
+def test_weights_of_rows_are_checked(cls):
+    model = fitted(cls, ROWS)
+    right = "sample_weight must hold 24 finite numbers of at least 0, one for each row"
+    for wrong in (np.ones(3), -np.ones(24), np.full(24, np.nan), ["a"] * 24):
+        with pytest.raises(ValueError, match=right):
+            model.score(ROWS, CLASSES, sample_weight=wrong)
+    with pytest.raises(ValueError, match="sample_weight leaves no pair with a weight"):
+        model.score(ROWS, CLASSES, sample_weight=np.zeros(24))
+    assert model.score(ROWS, CLASSES, sample_weight=np.full(24, 2.0)) == pytest.approx(model.score(ROWS, CLASSES))
+
+
+def test_models_to_compare_have_names():
+    with pytest.raises(TypeError, match="models must be a mapping of names to estimators, got list"):
+        list(pairlens.selection.compare([pairlens.WBDR()], ROWS, constraints=Constraints.from_labels(CLASSES)))
+
+
+def test_a_frame_is_no_annotated_data():
+    with pytest.raises(TypeError, match="adata must be an AnnData object, got ndarray"):
+        pairlens.anndata.embed(ROWS, Constraints.from_labels(CLASSES))

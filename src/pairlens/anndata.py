@@ -89,6 +89,8 @@ def representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_mat
     rep : str or None
         Key of `obsm`; "X" or None for `X`.
     """
+    if not hasattr(adata, "obsm"):
+        raise TypeError(f"adata must be an AnnData object, got {type(adata).__name__}.")
     if rep is None or rep == "X":
         if adata.X is None:
             raise ValueError(f"this AnnData object has no X; give rep= as one of {_quoted(adata.obsm)}.")

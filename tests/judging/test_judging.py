@@ -16,6 +16,7 @@ from pairlens.judging import (
     held_out_distances,
     pair_auc,
     share_standard_error,
+    suspicious_pairs,
 )
 
 Y = np.repeat(np.arange(3), 20)
@@ -139,3 +140,8 @@ def test_pairs_of_other_rows_and_no_pairs_are_named():
 
 def test_no_answers_have_no_error():
     assert np.isnan(share_standard_error(0.5, 0))
+
+
+def test_a_view_is_no_held_out_distances():
+    with pytest.raises(TypeError, match=r"held_out must be HeldOutDistances, .* got LinearPairLens; PairLens"):
+        suspicious_pairs(LinearPairLens())

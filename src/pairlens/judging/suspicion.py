@@ -110,6 +110,11 @@ def suspicious_pairs(held_out: HeldOutDistances, n_dims: int | None = None) -> S
     n_dims : int, optional
         Number of directions of the view; all that were measured by default.
     """
+    if not isinstance(held_out, HeldOutDistances):
+        raise TypeError(
+            f"held_out must be HeldOutDistances, as held_out_distances gives them, got {type(held_out).__name__}; "
+            "PairLens, LinearPairLens and PairMap have a method suspicious_pairs() of their own."
+        )
     squared = np.concatenate([held_out.must, held_out.cannot])[:, :n_dims]
     same = np.repeat([True, False], [len(held_out.must), len(held_out.cannot)])
     fold = np.random.default_rng(0).permutation(len(same)) % FOLDS

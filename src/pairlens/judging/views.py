@@ -21,7 +21,7 @@ from pairlens.engines import IntArray, Rows, engine_rows, pair_squared_distances
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging.held_out import CHANCE
 from pairlens.supervision import Constraints
-from pairlens.supervision.combined import combine
+from pairlens.supervision.combined import combine, pair_shares
 
 MAX_SCORED_PAIRS = 1_000_000
 
@@ -100,12 +100,7 @@ def pair_auc(embedded: Rows, known: Constraints, sample_weight: ArrayLike | None
     (must, must_weight), (cannot, cannot_weight) = _scored_pairs(known)
     pairs, weight = np.concatenate([must, cannot]), np.concatenate([must_weight, cannot_weight])
     if sample_weight is not None:
-        share = np.asarray(sample_weight, dtype=np.float64)
-        if share.shape != (embedded.shape[0],) or not (np.isfinite(share).all() and (share >= 0).all()):
-            raise ValueError(
-                f"sample_weight must hold {embedded.shape[0]} finite numbers of at least 0, one for each row."
-            )
-        weight = weight * share[pairs].prod(axis=1)
+        weight = weight * pair_shares(sample_weight, pairs, embedded.shape[0])
     together = np.repeat([True, False], [len(must), len(cannot)])
     return float(roc_auc_score(together, -pair_squared_distances(embedded, pairs), sample_weight=weight))
 

@@ -30,7 +30,7 @@ from pairlens.preference.pairs import Pairs, largest_differences
 from pairlens.spectral.eigen import fix_signs
 from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, principal_directions, row_space
 from pairlens.supervision import Preferences
-from pairlens.supervision.combined import combine_preferences
+from pairlens.supervision.combined import combine_preferences, pair_shares
 
 C_PATH = (0.001, 0.01, 0.1, 1.0)
 """Values of C that C="cv" tries, in this order: each starts from the solution before it."""
@@ -155,7 +155,7 @@ class PreferenceEstimator(BaseEstimator, ABC):
             y, preferences, len(scores), groups=groups, max_pairs=MAX_SCORED_PAIRS, random_state=0
         )
         if sample_weight is not None:
-            share = np.asarray(sample_weight, dtype=np.float64)[known.pairs].prod(axis=1)
+            share = pair_shares(sample_weight, known.pairs, len(scores))
             known = Preferences(known.pairs, len(scores), weight=known.weight * share)
         if known.n_pairs == 0:
             raise ValueError(

@@ -77,6 +77,8 @@ def compare(
     """
     if (constraints is None) == (preferences is None):
         raise ValueError("compare judges by constraints= or by preferences=: give one of them")
+    if not isinstance(models, Mapping):
+        raise TypeError(f"models must be a mapping of names to estimators, got {type(models).__name__}")
     for name, model in models.items():
 
         def step(done: int, total: int, name: str = name) -> None:

@@ -11,6 +11,7 @@ from pairlens._warnings import warn_user
 from pairlens.engines import is_tensor
 from pairlens.exceptions import ApproximationWarning
 from pairlens.supervision._answer_set import AnswerSet
+from pairlens.supervision._pairs import IntArray
 from pairlens.supervision.constraints import Constraints
 from pairlens.supervision.labels import factorise
 from pairlens.supervision.preferences import Preferences
@@ -86,6 +87,21 @@ def over_rows(given: Any, kind: type[_Answers], n_samples: int) -> _Answers:
             "n_samples=len(X) when building them."
         )
     return given
+
+
+def pair_shares(sample_weight: ArrayLike, pairs: IntArray, n_samples: int) -> NDArray[np.float64]:
+    """How much each pair counts by the weights that a user gave to the rows: their product."""
+    right = f"sample_weight must hold {n_samples} finite numbers of at least 0, one for each row"
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{right}: {error}.") from error
+    if weight.shape != (n_samples,) or not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError(f"{right}.")
+    share = weight[pairs].prod(axis=1)
+    if len(pairs) and not share.any():
+        raise ValueError("sample_weight leaves no pair with a weight: one row of each has 0, or a product vanishes.")
+    return np.asarray(share)
 
 
 def _from_labels(y: Any, n_samples: int) -> Constraints:
