@@ -213,11 +213,7 @@ class State:
 
     def has_unasked(self, row: int) -> bool:
         """Whether there is a placed row with which this one was not compared."""
-        return any(other != row and not self.was_asked(row, other) for other in self.groups.where)
-
-    def was_asked(self, i: int, j: int) -> bool:
-        """Whether these two were compared, or nobody could tell."""
-        return (min(i, j), max(i, j)) in self.asked
+        return any(other != row and (min(row, other), max(row, other)) not in self.asked for other in self.groups.where)
 
     def set_aside(self, row: int) -> None:
         """Never open this row again; its answers stay."""

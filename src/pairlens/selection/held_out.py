@@ -82,7 +82,8 @@ def held_out_auc(
     for done, (train, rest) in enumerate(draw):
         if on_fold is not None:
             on_fold(done, len(draw))
-        scores.append(pair_auc(_view(_fitted(model, X, train, preferences), X), rest))
+        fitted = _fitted(model, X, train, preferences)
+        scores.append(pair_auc(np.asarray(fitted.transform(X), dtype=np.float64), rest))
     mean = float(np.mean(scores))
     error = auc_standard_error(mean, draw.known.n_must_link, draw.known.n_cannot_link)
     return HeldOutScore(mean, error, tuple(scores))
@@ -133,10 +134,6 @@ def _fitted(model: Any, X: ArrayLike, constraints: Constraints | None, preferenc
     # That a fold has too few pairs says nothing about all of them.
     with warnings.catch_warnings(action="ignore", category=SupervisionWarning):
         return fit_model(clone(model), X, constraints, preferences)
-
-
-def _view(fitted: Any, X: ArrayLike) -> Any:
-    return np.asarray(fitted.transform(X), dtype=np.float64)
 
 
 def _n_rows(X: Any) -> int:

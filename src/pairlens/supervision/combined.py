@@ -72,13 +72,19 @@ def _count_pairs(y: ArrayLike, groups: ArrayLike | None) -> int:
     return int((in_group**2).sum() - (in_level**2).sum()) // 2
 
 
+def of_kind(given: Any, kind: type[_Answers]) -> _Answers:
+    """Answers that a user gave; TypeError with an example if they are something else."""
+    if isinstance(given, kind):
+        return given
+    name = kind.__name__
+    raise TypeError(
+        f"{name.lower()} must be a pairlens.{name}, got {type(given).__name__}. Build one with {kind._EXAMPLE}."
+    )
+
+
 def over_rows(given: Any, kind: type[_Answers], n_samples: int) -> _Answers:
     """Answers that a user gave, about `n_samples` rows."""
-    name = kind.__name__.lower()
-    if not isinstance(given, kind):
-        raise TypeError(
-            f"{name} must be a pairlens.{kind.__name__}, got {type(given).__name__}. Build one with {kind._EXAMPLE}."
-        )
+    name, given = kind.__name__.lower(), of_kind(given, kind)
     if given.n_samples is None:
         return given.with_n_samples(n_samples)
     if len(given) != n_samples:

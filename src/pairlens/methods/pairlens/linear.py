@@ -19,6 +19,7 @@ from pairlens.methods.pairlens.problem import FEWEST_FOR_FOLDS, FirstStage
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import LEAST_COORDINATES, RowSpace, exact_means, principal_rows
 from pairlens.supervision import Constraints, Triplets
+from pairlens.supervision.combined import of_kind
 
 LARGEST_AUTO = 15
 """Most directions that "auto" finds."""
@@ -158,12 +159,7 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
         self : object
         """
         if triplets is not None:
-            if not isinstance(triplets, Triplets):
-                raise TypeError(
-                    f"triplets must be a pairlens.Triplets, got {type(triplets).__name__}. Build one with "
-                    "Triplets([(a, near, far), ...], n_samples=len(X))."
-                )
-            implied = triplets.to_constraints()
+            implied = of_kind(triplets, Triplets).to_constraints()
             # Comparisons are relative: that their pairs contradict others is no mistake of anybody.
             with warnings.catch_warnings(action="ignore", category=ConflictWarning):
                 constraints = implied if constraints is None else constraints.merge(implied, on_conflict="warn")
