@@ -166,7 +166,7 @@ def test_lists_of_different_lengths(folder, cli):
 
 
 def test_lists_beside_columns_can_be_dropped(table, cli):
-    """Otherwise the lists are the features, and what is not learned from is said."""
+    """Otherwise the lists are the features, and what else is there is said to be left out."""
     pandas = pytest.importorskip("pandas", reason="Parquet needs pandas")
     pytest.importorskip("pyarrow", reason="Parquet needs pyarrow: pip install 'pairlens[io]'")
     frame = pandas.read_csv("data.csv", dtype={"id": str})[["id", "w", "x", "y"]]
@@ -178,7 +178,7 @@ def test_lists_beside_columns_can_be_dropped(table, cli):
     fit = ("--pairs", "pairs.csv", "--id", "id", "--method", "wbdr", "--out")
     learned = cli("fit", "data.parquet", *fit, "lists")
     assert learned.code == 0
-    assert "not learned from: w, x, y" in learned.out
+    assert "left out: w, x, y" in learned.out
     for name, drop in (("data", "lists"), ("both", "lists,more"), ("empty", "lists")):
         outcome = cli("fit", f"{name}.parquet", "--drop", drop, *fit, name)
         assert outcome.code == 0, outcome.err

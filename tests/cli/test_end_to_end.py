@@ -55,7 +55,7 @@ def test_from_a_table_to_a_report_and_on_to_new_rows(table, shell):
     assert outcome.code == 0, outcome.err
     assert "PairMap: 60 rows with 4 columns" in outcome.out
     assert "AUC of held-out pairs: " in outcome.out
-    assert "not learned from: note" in outcome.out
+    assert "left out: note" in outcome.out
     assert outcome.err == ""
     result = table / "result"
     files = {"model.pairlens", "embedding.csv", "run.json"} | ({"report.html"} if has("plotly") else set())

@@ -114,7 +114,10 @@ def test_missing_values_are_named_or_filled_in(table, cli):
     lines = (table / "data.csv").read_text().splitlines()
     lines[3] = lines[3].replace(lines[3].split(",")[2], "NA", 1)
     (table / "data.csv").write_text("\n".join(lines))
-    assert "missing values: 1 in 'x'. Fill them in with --impute median" in cli(*FIT, *QUICK).error
+    assert (
+        "missing values: 1 in 'x'. Fill them in, --drop the columns, or fit with --impute median"
+        in cli(*FIT, *QUICK).error
+    )
     assert cli(*FIT, *QUICK, "--impute", "median").code == 0
     assert run_of(table)["data"]["missing_filled_in"] is True
     embedding = (table / "result" / "embedding.csv").read_text()

@@ -267,3 +267,21 @@ def test_only_linear_models_become_onnx(table, cli):
 def test_what_is_written_can_be_read_as_pairs_of_rows(fitted, cli):
     (fitted / "rows.csv").write_text(pairs_text(lambda row: row))
     assert cli("evaluate", MODEL, "data.csv", "--pairs", "rows.csv").code == 0
+
+
+def test_columns_of_one_name_are_told_apart_as_in_fit(table, cli):
+    """A table of numbers alone; those of mixed tables are the encoder's."""
+    text = (table / "data.csv").read_text().replace("id,w,x,y,z", "id,w,w,w,", 1)
+    (table / "data.csv").write_text("\n".join(",".join(line.split(",")[:5]) for line in text.splitlines()) + "\n")
+    fit = ("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--method", "wbdr", "--out", "twice")
+    assert cli(*fit).code == 0
+    outcome = cli("transform", "twice/model.pairlens", "data.csv", "--id", "id", "--out", "again.csv")
+    assert outcome.code == 0, outcome.err
+    first, again = (np.loadtxt(name, delimiter=",", skiprows=1) for name in ("twice/embedding.csv", "again.csv"))
+    np.testing.assert_allclose(again, first)
+    assert cli("evaluate", "twice/model.pairlens", "data.csv", "--pairs", "pairs.csv", "--id", "id").code == 0
+    (table / "data.csv").write_text("id,w\n1,2\n")
+    assert (
+        "lacks columns that the model was fitted to: 'w.2'"
+        in cli("transform", "twice/model.pairlens", "data.csv", "--out", "none.csv").error
+    )

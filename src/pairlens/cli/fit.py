@@ -387,7 +387,7 @@ def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
     if run["data"]["encoding"] is not None:
         _tell_columns(run["data"]["encoding"])
     if table.left_out:
-        tell(f"not learned from: {', '.join(table.left_out)}")
+        tell(f"left out: {', '.join(table.left_out)}")
     scored = "held_out_pair_auc" if "held_out_pair_auc" in result else "held_out_preference_accuracy"
     words = "AUC of held-out pairs" if scored == "held_out_pair_auc" else "accuracy on held-out preferences"
     if result[scored] is None:

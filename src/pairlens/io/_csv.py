@@ -177,6 +177,7 @@ def _reason(error: Exception) -> str:
     text = str(error).replace("Error tokenizing data. C error: ", "").strip()
     if "Length of header" in text:
         return "some lines have more cells than the header"
+    text = text.replace("EOF", "end of file")
     return text[:1].lower() + text[1:]
 
 

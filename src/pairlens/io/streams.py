@@ -111,7 +111,15 @@ def read_for(
         table = read_table(source, ids=ids, labels=labels, raw=True, text=wanted.words)
         return replace(table, rows=table.rows.reindex(columns=list(wanted.names or ())))
     drop = [] if columns is None else [name for name in names if name not in (*columns, *labels)]
-    table = read_table(source, ids=ids, labels=labels, drop=drop, one_hot=bool(wanted.words), impute=wanted.fills_in)
+    table = read_table(
+        source,
+        ids=ids,
+        labels=labels,
+        drop=drop,
+        one_hot=bool(wanted.words),
+        impute=wanted.fills_in,
+        strict=False,
+    )
     if wanted.names is not None:
         return replace(table, rows=table.rows.reindex(columns=list(wanted.names)))
     if len(table.numbers) != wanted.n_features:
@@ -270,13 +278,11 @@ def _checked_array(rows: NDArray[Any], wanted: Inputs, source: str) -> Any:
 def _csv_chunks(
     path: Path, wanted: Inputs, ids: str | None, drop: tuple[str, ...], progress: Progress
 ) -> Iterator[Iterator[Chunk]]:
-    names = sniff(path, strict=not wanted.is_raw).names
+    names = sniff(path, strict=False).names
     columns = _columns(names, wanted, ids, drop, path.name)
     text = tuple(wanted.words) + (() if ids is None else (ids,))
     size = max(1, CHUNK_CELLS // len(names))
-    with csv_reader(
-        path, text=text, columns=columns, chunk=size, strict=not wanted.is_raw, progress=progress
-    ) as frames:
+    with csv_reader(path, text=text, columns=columns, chunk=size, strict=False, progress=progress) as frames:
         yield _frame_chunks(frames, wanted, ids, drop, path.name)
 
 

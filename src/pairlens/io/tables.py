@@ -123,6 +123,7 @@ def read_table(
     impute: bool = False,
     raw: bool = False,
     text: Iterable[str] = (),
+    strict: bool | None = None,
     least_rows: int = 2,
 ) -> Table:
     """Read a data file.
@@ -146,6 +147,8 @@ def read_table(
         all hold numbers; columns without a name, or with the name of another, get one. Arrays are not affected.
     text : iterable of str
         Columns of a raw CSV file whose cells stay text, as categories written in digits must.
+    strict : bool, optional
+        Whether columns must have different names; otherwise the second ``a`` is ``a.2``. By default unless `raw`.
     least_rows : int, default=2
         Fewest rows that are enough.
     """
@@ -160,8 +163,9 @@ def read_table(
         table = _read_lists(source, listed, asked, tuple(drop))
     else:
         as_text = (*asked, *text)
-        frame = read_frame(source, as_text, strict=not raw)
-        if raw:
+        strict = not raw if strict is None else strict
+        frame = read_frame(source, as_text, strict=strict)
+        if not strict:
             frame = frame.set_axis(distinct_names(list(frame.columns)), axis=1)
         if raw and _needs_encoding(frame, (*asked, *drop), text):
             table = _raw_frame(frame, source, kind, asked, tuple(drop))
@@ -368,8 +372,8 @@ def check_values(values: NDArray[Any], names: Sequence[str], source: str, impute
     missing = np.isnan(values).sum(axis=0)
     if missing.any() and not impute:
         raise ValueError(
-            f"{source} has missing values: {_counts(missing, names)}. Fill them in with --impute median, or --drop "
-            "the columns"
+            f"{source} has missing values: {_counts(missing, names)}. Fill them in, --drop the columns, or fit "
+            "with --impute median"
         )
     with np.errstate(invalid="ignore"):
         largest = np.fmax.reduce(np.abs(values), axis=0, initial=0)
