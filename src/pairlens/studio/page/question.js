@@ -146,7 +146,7 @@ export class QuestionView {
     );
     const others = question.n_groups - groups.length;
     return [
-      others > 0 ? h("p", { class: "lead" }, `${groups.length} of ${question.n_groups} groups. If none of these fits, say so: others may follow.`) : null,
+      others > 0 ? h("p", { class: "lead shown-groups" }, `${groups.length} of ${question.n_groups} groups. The others were ruled out, or may follow if none of these fits.`) : null,
       h("div", { class: `placement${subject.texts?.length ? " wordy" : subject.cells?.length || subject.line ? " cellular" : ""}` }, one, h("div", { class: "cards" }, cards)),
       h("div", { class: "answers place", role: "group", "aria-label": "Answer" }, rest.map((name) => this.button(name, WORDS[name] ?? name))),
     ];
