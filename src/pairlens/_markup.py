@@ -107,6 +107,6 @@ def number(value: Any, digits: int = 3) -> str:
     return text.replace("-", _MINUS)
 
 
-def count(n: int, noun: str, nouns: str | None = None) -> str:
+def count(n: int, noun: str) -> str:
     """A number of things: "1 pair", "2,000 pairs"."""
-    return f"{n:,} {noun if n == 1 else nouns or noun + 's'}"
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

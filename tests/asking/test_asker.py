@@ -232,7 +232,9 @@ def test_the_curve_by_hand():
     assert [point.n for point in curve] == [10, 11, 12]
     assert curve[-1].auc == 1
     assert curve[-1].low < 1
+    # Six pairs of each kind, one that tells nothing: Mann and Whitney's deviation.
     assert curve[-1].pca == 0.5
+    assert curve[-1].pca_high - 0.5 == pytest.approx(1.96 * np.sqrt(13 / (12 * 36)), abs=1e-4)
     assert audit_curve([Audit(n, True, 0.1, 0.5) for n in range(12)]) == []
     right = share_curve([(n, n % 4 > 0) for n in range(40)])
     assert right[-1].auc == 0.75

@@ -47,9 +47,9 @@ def test_nearest_edges_of_few_rows_join_all():
     assert len(nearest_edges(np.arange(4.0)[:, None], 10)) == 6
 
 
-def test_weight_matrix_is_symmetric_with_self_loops():
-    graph = weight_matrix(np.array([[0, 2], [1, 2]]), np.array([3.0, 4.0]), 3, self_loops=1.0)
-    np.testing.assert_array_equal(graph.toarray(), [[1, 0, 3], [0, 1, 4], [3, 4, 1]])
+def test_weight_matrix_is_symmetric():
+    graph = weight_matrix(np.array([[0, 2], [1, 2]]), np.array([3.0, 4.0]), 3)
+    np.testing.assert_array_equal(graph.toarray(), [[0, 0, 3], [0, 0, 4], [3, 4, 0]])
 
 
 def test_heat_and_its_default_width():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.judging import auc
+from pairlens.judging import auc, auc_standard_error
 
 __all__ = [
     "Agreement",
@@ -126,14 +126,9 @@ class StoppingHint:
 
 
 def _auc(same: NDArray[np.bool_], closeness: NDArray[np.float64]) -> tuple[float, float]:
-    """AUC and its standard error (Hanley and McNeil, 1982)."""
-    near, far = closeness[same], closeness[~same]
-    found = auc(near, far)
-    q1, q2 = found / (2 - found), 2 * found**2 / (1 + found)
-    spread = (len(near) - 1) * (q1 - found**2) + (len(far) - 1) * (q2 - found**2)
-    # At 0 and 1 the formula says that nothing is left to doubt; half a comparison always is.
-    least = 1 / (2 * math.sqrt(len(near) * len(far)))
-    return found, max(math.sqrt(max(found * (1 - found) + spread, 0.0) / (len(near) * len(far))), least)
+    """AUC and its standard error."""
+    found = auc(closeness[same], closeness[~same])
+    return found, auc_standard_error(found, int(same.sum()), int((~same).sum()))
 
 
 def audit_curve(audits: Sequence[Audit]) -> list[CurvePoint]:

@@ -65,14 +65,11 @@ def nearest_edges(X: Rows, n_neighbors: int, *, join: Join = "or", search: str =
     return edges_of(nearest_rows(X, k, search=search)[0], join=join)
 
 
-def weight_matrix(
-    edges: IntArray, weight: FloatArray | float, n_samples: int, *, self_loops: float = 0.0
-) -> sparse.csr_matrix:
-    """The symmetric n x n matrix with the given weights on the edges and `self_loops` on the diagonal."""
+def weight_matrix(edges: IntArray, weight: FloatArray | float, n_samples: int) -> sparse.csr_matrix:
+    """The symmetric n x n matrix with the given weights on the edges."""
     value = np.broadcast_to(np.asarray(weight, dtype=np.float64), len(edges))
     half = sparse.csr_matrix((value, (edges[:, 0], edges[:, 1])), shape=(n_samples, n_samples))
-    graph = half + half.T
-    return graph if self_loops == 0 else graph + self_loops * sparse.identity(n_samples, format="csr")
+    return half + half.T
 
 
 def shared_neighbors(indices: IntArray) -> sparse.csr_matrix:
