@@ -177,3 +177,9 @@ def test_models_to_compare_have_names():
 def test_a_frame_is_no_annotated_data():
     with pytest.raises(TypeError, match="adata must be an AnnData object, got ndarray"):
         pairlens.anndata.embed(ROWS, Constraints.from_labels(CLASSES))
+
+
+def test_float32_whose_squares_vanish_is_learned_from_in_silence():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        assert np.isfinite(fitted(pairlens.WBDR, (ROWS * 1e-30).astype(np.float32)).components_).all()

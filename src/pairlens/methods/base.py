@@ -215,7 +215,7 @@ class SpectralPairTransformer(PairProbabilities, PairTransformer):
 
     def _learn_in_dtype(self, rows: Rows, known: Constraints) -> None:
         """Find and store the directions; FloatingPointError if squares overflow or vanish in the dtype of the rows."""
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             space, local = self._fit_coordinates(rows, known)
             values, directions = self._solve_in(space, local)
             if directions.shape[1] == 0:
