@@ -256,6 +256,16 @@ def test_the_hint_to_stop():
     assert not hint(rising, [1.0, 0.99, 0.97], since_new=30, unsure=0.1).stop
 
 
+def test_placed_rows_are_sure():
+    rows, y = load_iris(return_X_y=True)
+    asker = Asker(rows[::5], random_state=0)
+    # The first row founds the first group; 29 others are open.
+    assert "about 97 %" in asker.stopping_hint().cost
+    answer_all(asker, y[::5], 60)
+    assert len(asker.confidence_) == len(rows[::5])
+    assert "about 0 %" in asker.stopping_hint().cost
+
+
 def test_placing_beats_random_pairs_on_iris():
     rows, y = load_iris(return_X_y=True)
     lens, found = Lens(rows), {}

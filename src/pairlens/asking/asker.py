@@ -203,8 +203,7 @@ class Asker(Session[State, FitJob, View]):
         state = self._state
         unsure = 1.0
         if state.placing and len(state.groups):
-            p = state.groups.prior(np.array(state.probe)).max(axis=1)
-            unsure = float((p < SURE).mean())
+            unsure = 1 - state.groups.share_sure(state.probe, state.answers, SURE)
         return hint(self.learning_curve(), state.kept, state.since_new, unsure)
 
     # The parts of a session

@@ -342,11 +342,22 @@ class Groups:
         free = [row for row, number in zip(rows, found) if number < 0]
         if not self.numbers or not free:
             return found
-        told = [(at, j, same) for at, row in enumerate(free) for j, same in answers.about(row) if j in self.where]
+        likeliest = iter(np.argmax(self._chances(free, answers)[:, :-1], axis=1).tolist())
+        return [number if number >= 0 else self.numbers[next(likeliest)] for number in found]
+
+    def share_sure(self, rows: Sequence[int], answers: Answers, sure: float) -> float:
+        """Share of the rows that are placed, or would be, in a group or as a new one, with this confidence."""
+        placed = [self.confidence[row] for row in rows if row in self.where]
+        free = [row for row in rows if row not in self.where]
+        chances = self._chances(free, answers).max(axis=1) if free else np.empty(0)
+        return float((np.concatenate([placed, chances]) >= sure).mean())
+
+    def _chances(self, free: Sequence[int], answers: Answers) -> Float64:
+        """Probabilities of rows that are not placed, by their place and the answers about them."""
         p = self.prior(np.array(free))
+        told = [(at, j, same) for at, row in enumerate(free) for j, same in answers.about(row) if j in self.where]
         if told:
             of, other, same = (np.array(column) for column in zip(*told))
             group, sure = self._by_row()
             p = weigh(p, of, group[other], same, sure[other], self.error)
-        likeliest = iter(np.argmax(p[:, :-1], axis=1).tolist())
-        return [number if number >= 0 else self.numbers[next(likeliest)] for number in found]
+        return p
