@@ -214,16 +214,18 @@ from pairlens.asking import Asker
 
 asker = Asker(X, random_state=0)
 while (question := asker.ask()) is not None:
-    asker.tell(question, what_a_person_says(question.rows))  # "same", "different" or "unsure"
+    answer = input(f"Rows {{question.rows}}: same, different, unsure, or nothing to end? ")
+    if not answer:
+        break
+    asker.tell(question, answer)
 view = PairLens(2).fit_transform(X, constraints=asker.constraints())
 ```
 
 It does not pick pairs, it places rows. A row is compared with a member of each group found so far, the likeliest first,
 until it is known where it belongs; a row that differs from every group that may be its own founds a new one. The first
 30 rows are from dense places; later ones are any but outliers, so that wide groups are known as well as dense ones. All
-pairs that follow from the groups
-go to the learner. Their weights add up to the geometric mean of two counts: the independent answers, and all that
-follows from them. Groups have a posterior, so wrong answers are found and repaired.
+pairs that follow from the groups go to the learner. Their weights add up to the geometric mean of two counts: the
+independent answers, and all that follows from them. Groups have a posterior, so wrong answers are found and repaired.
 
 ## What it gains
 

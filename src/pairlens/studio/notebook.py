@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
     from pairlens.studio.run import Studio
-    from pairlens.supervision import Constraints
+    from pairlens.supervision import Constraints, Preferences
 
 __all__ = ["Shown", "show"]
 
@@ -32,8 +32,20 @@ class Shown:
         return next(iter(self._studio.urls.values()))
 
     def constraints(self) -> Constraints:
-        """What the answers so far say, with all that follows from them."""
-        return self._studio.call(lambda session: session.asker.constraints())
+        """What the answers so far say, with all that follows from them; waits until the rows are read."""
+        return self._told("constraints")
+
+    def preferences(self) -> Preferences:
+        """The same of a studio with ``question="prefer"``."""
+        return self._told("preferences")
+
+    def _told(self, what: str) -> Any:
+        self._studio.wait()
+        asker = self._studio.call(lambda session: session.asker)
+        if not hasattr(asker, what):
+            other = "preferences" if what == "constraints" else "constraints"
+            raise ValueError(f"the answers of this studio are {other}: call {other}()")
+        return self._studio.call(lambda _: getattr(asker, what)())
 
     def stop(self) -> None:
         """End the studio; its answers stay in the store."""
@@ -87,7 +99,7 @@ def show(
     Returns
     -------
     Shown
-        With ``url``, ``constraints()`` and ``stop()``.
+        With ``url``, ``constraints()`` or ``preferences()``, and ``stop()``.
     """
     from pairlens.studio.rows import rows_from_array
     from pairlens.studio.run import Studio, open_store

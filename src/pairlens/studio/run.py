@@ -155,6 +155,10 @@ class Studio:
         if self._thread is not None:
             self._thread.join()
 
+    def wait(self) -> None:
+        """Wait until the rows are read and there are questions."""
+        self._session.prepared.result()
+
     def call(self, function: Callable[[Any], Any]) -> Any:
         """The result of a function of the session, run in the session's thread."""
         return self._session.thread.submit(function, self._session).result()

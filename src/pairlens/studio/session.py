@@ -71,6 +71,11 @@ class Session:
     settings : Settings
     listener : callable, optional
         Told what happened.
+
+    Attributes
+    ----------
+    prepared : Future
+        Done when there is an asker; it carries the error if there will be none.
     """
 
     def __init__(self, rows: Rows, store: Store, settings: Settings, listener: Listener | None = None) -> None:
@@ -83,6 +88,7 @@ class Session:
             self.history = self.history.translated(rows.ids)
         self._tell: Listener = listener or (lambda topic, content: None)
         self._asker: Any = None
+        self.prepared: Future[None] = Future()
         self._first: dict[str, list[str]] = {}
         ranking = settings.question == "prefer"
         self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X, ranking))
@@ -114,9 +120,21 @@ class Session:
         self._draw()
 
     def _begin(self, future: Future[Any]) -> None:
+        try:
+            self._asker = self._replayed(future.result())
+        except Exception as error:
+            self.prepared.set_exception(error)
+            raise
+        self.prepared.set_result(None)
+        self._pump()
+        self._catch_up()
+        self._tell("ready", self.status())
+
+    def _replayed(self, lens: Any) -> Any:
+        """An asker that was told all stored answers."""
         chosen: dict[str, Any] = {
             "fits": "elsewhere",
-            "lens": future.result(),
+            "lens": lens,
             "refit_every": self.settings.refit_every,
             "random_state": self.settings.seed,
             "audit": self.settings.audit,
@@ -132,14 +150,12 @@ class Session:
             question = Question.from_dict(answer.question)
             if (question.kind == "prefer") == (self.settings.question == "prefer"):
                 asker.tell(question, answer.answer)
-        self._asker = asker
-        self._pump()
-        self._catch_up()
-        self._tell("ready", self.status())
+        return asker
 
     def close(self) -> None:
         """End the processes; everything acknowledged is in the store."""
         self._closed = True
+        self.prepared.cancel()
         self._lens.close()
         self._maps.close()
         self.thread.shutdown(wait=True, cancel_futures=True)
