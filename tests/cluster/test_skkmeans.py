@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.cluster import KMeans
@@ -41,6 +41,7 @@ def assert_together(labels, must):
     n_clusters=st.integers(1, 5),
     delta=st.sampled_from([0.05, 0.5, 2.0, 50.0]),
 )
+@example(seed=35, n=35, f=1, grid=False, n_must=31, n_clusters=2, delta=0.5)
 @settings(max_examples=80, deadline=None)
 def test_must_linked_rows_share_a_cluster(seed, n, f, grid, n_must, n_clusters, delta):
     """Whatever the width, with contradicting, chained and far pairs, on grids full of ties; and predict agrees."""

@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 from sklearn.base import ClusterMixin
 
 from pairlens._deprecation import DEPRECATED
 from pairlens._sklearn import Interval, as_generator, check_is_fitted
 from pairlens._warnings import warn_user
 from pairlens.cluster.kmeans import assign, weighted_kmeans
-from pairlens.cluster.points import WeightedPoints
+from pairlens.cluster.points import WeightedPoints, squared_distances
 from pairlens.engines import IntArray, Rows, checked_rows, column_means, group_means
 from pairlens.exceptions import SupervisionWarning
 from pairlens.kernels.features import ANCHORS, kernel_features
@@ -143,9 +144,19 @@ class SKKMeans(ClusterMixin, MustLinkKernel):
         linked = np.flatnonzero(chunklets >= 0)
         free = np.flatnonzero(chunklets < 0)
         groups = group_means(features, chunklets) if len(linked) else features[:0]
-        points = np.concatenate([groups, features[free]])
-        weight = np.concatenate([np.bincount(chunklets[linked], minlength=len(groups)), np.ones(len(free))])
-        _, first = np.unique(chunklets[linked], return_index=True)
+        scale = float(np.vdot(features, features)) / len(features)
+        self._reach = 4 * residual + 1e-12 * scale
+        # A row may be as near to another group as to its own, up to rounding: such groups are one point.
+        n_points, point = connected_components(squared_distances(groups, groups) <= self._reach)
+        joined = point[chunklets[linked]]
+        means = groups
+        if n_points < len(groups):
+            whole = np.full(len(features), -1)
+            whole[linked] = joined
+            means = group_means(features, whole)
+        points = np.concatenate([means, features[free]])
+        weight = np.concatenate([np.bincount(joined, minlength=n_points), np.ones(len(free))])
+        _, first = np.unique(joined, return_index=True)
         # In the order of their first row, by which clusters are numbered.
         order = np.argsort(np.concatenate([linked[first], free]))
         weighted = WeightedPoints.of(points[order], weight[order])
@@ -165,10 +176,9 @@ class SKKMeans(ClusterMixin, MustLinkKernel):
             )
         self._centers, self._groups = found.centers, groups
         labels = found.labels[np.argsort(order)]
-        self._group_labels = labels[: len(groups)]
-        self._reach = 4 * residual + 1e-12 * self._scale
+        self._group_labels = labels[:n_points][point]
         self.labels_ = np.empty(len(features), dtype=np.int64)
-        self.labels_[free] = self._with_their_group(features[free], labels[len(groups) :])
+        self.labels_[free] = self._with_their_group(features[free], labels[n_points:])
         self.labels_[linked] = self._group_labels[chunklets[linked]]
         self.inertia_, self.n_iter_ = found.inertia, found.n_iter
 
