@@ -8,13 +8,14 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENV := $(ONE_THREAD) SCIPY_ARRAY_API=1
 
-.PHONY: help demo test test-oldest test-newest coverage dist lint format bench history league league-full reproduce reproduce-full docs clean
+.PHONY: help demo test explore test-oldest test-newest coverage dist lint format bench history league league-full reproduce reproduce-full docs clean
 
 help:
 	@echo "make demo    the tour: digits, 60 answered pairs, a report in demo/"
 	@echo "make test    the whole test suite"
 	@echo "make test-oldest, make test-newest  the same with the oldest and the newest dependencies that are supported"
 	@echo "make coverage  the same with every optional package, and the share of the code that it runs"
+	@echo "make explore the tests of properties, on examples that are new each time"
 	@echo "make dist    wheel and sdist, checked, and the wheel tried in an empty environment"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the files"
@@ -46,6 +47,9 @@ demo: $(VENV)/.tour
 
 test: $(VENV)/.test
 	$(TEST_ENV) $(BIN)/python -m pytest -n auto -q $(ARGS)
+
+explore: $(VENV)/.test
+	PAIRLENS_EXPLORE=1 $(TEST_ENV) $(BIN)/python -m pytest -n auto -q -m hypothesis $(ARGS)
 
 # Environments of their own; nothing is taken from requirements.lock.
 test-oldest test-newest: test-%: .venv-%/.test
