@@ -214,7 +214,8 @@ from pairlens.asking import Asker
 
 asker = Asker(X, random_state=0)
 while (question := asker.ask()) is not None:
-    answer = input(f"Rows {{question.rows}}: same, different, unsure, or nothing to end? ")
+    print("Rows", *question.rows)
+    answer = input("same, different, unsure, or nothing to end? ")
     if not answer:
         break
     asker.tell(question, answer)

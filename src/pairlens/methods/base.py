@@ -110,7 +110,8 @@ class PairTransformer(JudgedView, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
         in_memory = self._rows_may_be is Placement.COLLECTED
-        return checked_rows(self, X, fitting=fitting, least=self._fewest_rows, in_memory=in_memory, power=self._power)
+        power = self._power if fitting else 0
+        return checked_rows(self, X, fitting=fitting, least=self._fewest_rows, in_memory=in_memory, power=power)
 
     def _within_reach(self, rows: Rows, known: Constraints) -> tuple[Rows, Constraints, IntArray | None]:
         """The rows to learn from, what is known about them, and their numbers if they are not all."""
