@@ -19,6 +19,20 @@ HOSTILE = [
     "</td></table><iframe srcdoc='<script>parent.harmed=5</script>'>",
 ]
 """What people put into names and cells."""
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+PLACE = """async (row) => {
+    const { unpack } = await import("/page/map.js");
+    const { places } = unpack(await (await fetch("/api/map")).arrayBuffer());
+    const side = (axis, size) => {
+        const all = [...places].filter((_, k) => k % 2 === axis);
+        return [all[row ?? 0], (Math.min(...all) + Math.max(...all)) / 2, size / (Math.max(...all) - Math.min(...all))];
+    };
+    const { clientWidth, clientHeight } = document.querySelector(".points");
+    const [x, left, wide] = side(0, clientWidth), [y, low, high] = side(1, clientHeight);
+    const zoom = 0.92 * Math.min(wide, high);
+    return { x: clientWidth / 2 + (x - left) * zoom, y: clientHeight / 2 - (y - low) * zoom };
+}"""
+"""Where a row is on the map, in pixels from its corner."""
 
 
 @dataclass

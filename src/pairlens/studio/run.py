@@ -103,7 +103,8 @@ class Studio:
         from pairlens.studio.live import Hub
         from pairlens.studio.security import Access, Guard, allowed_hosts, is_loopback
         from pairlens.studio.server import build_app
-        from pairlens.studio.session import Session, Settings
+        from pairlens.studio.session import Session
+        from pairlens.studio.settings import Settings
 
         if not is_loopback(host) and token is None:
             raise ValueError(

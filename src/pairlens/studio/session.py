@@ -7,23 +7,21 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pairlens.asking import Asker, PreferenceAsker, Question
+from pairlens.asking import Question
 from pairlens.studio.mapping import MapKeeper, MapState
 from pairlens.studio.maps import MapJob, by_lens
 from pairlens.studio.numbering import GroupNumbers
 from pairlens.studio.replay import Answer, History
 from pairlens.studio.results import Snapshot
 from pairlens.studio.rows import Rows
+from pairlens.studio.settings import Settings
 from pairlens.studio.store import Event, Store, StoreError
 from pairlens.studio.worker import Worker
 
-__all__ = ["KINDS", "BadRequestError", "Session", "Settings"]
+__all__ = ["BadRequestError", "Session"]
 
-KINDS = ("same", "place", "prefer")
-LEASE_SECONDS = 600.0
 AHEAD = 2
 """Questions that a person has in hand: the one on the screen, and one so that nobody waits for the next."""
 RECENT = 10
@@ -45,17 +43,6 @@ class Listener(Protocol):
 
     def __call__(self, topic: str, content: Mapping[str, Any]) -> None:
         """Something of this topic happened."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a studio was started with, and keeps in its store."""
-
-    question: str = "same"
-    seed: int = 0
-    refit_every: int = 10
-    audit: float = 0.15
-    repeat: float = 0.03
 
 
 class Session:
@@ -121,7 +108,7 @@ class Session:
 
     def _begin(self, future: Future[Any]) -> None:
         try:
-            self._asker = self._replayed(future.result())
+            self._asker = self.settings.asker(self.rows.X, future.result(), self.history.answers.values())
         except Exception as error:
             self.prepared.set_exception(error)
             raise
@@ -129,28 +116,6 @@ class Session:
         self._pump()
         self._catch_up()
         self._tell("ready", self.status())
-
-    def _replayed(self, lens: Any) -> Any:
-        """An asker that was told all stored answers."""
-        chosen: dict[str, Any] = {
-            "fits": "elsewhere",
-            "lens": lens,
-            "refit_every": self.settings.refit_every,
-            "random_state": self.settings.seed,
-            "audit": self.settings.audit,
-            "repeat": self.settings.repeat,
-            "lease": LEASE_SECONDS,
-        }
-        asker: Any
-        if self.settings.question == "prefer":
-            asker = PreferenceAsker(self.rows.X, **chosen)
-        else:
-            asker = Asker(self.rows.X, screen="placement" if self.settings.question == "place" else "pair", **chosen)
-        for answer in self.history.answers.values():
-            question = Question.from_dict(answer.question)
-            if (question.kind == "prefer") == (self.settings.question == "prefer"):
-                asker.tell(question, answer.answer)
-        return asker
 
     def close(self) -> None:
         """End the processes; everything acknowledged is in the store."""
