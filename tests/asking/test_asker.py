@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -254,6 +256,11 @@ def test_the_hint_to_stop():
     assert not hint([], [1.0, 0.99, 0.97], since_new=30, unsure=0.1).stop
     rising = audit_curve([Audit(n, n % 3 == 0, 0.5 if n < 60 else 0.1 + 0.8 * (n % 3 > 0), 0.5) for n in range(100)])
     assert not hint(rising, [1.0, 0.99, 0.97], since_new=30, unsure=0.1).stop
+    # One "same" in twenty makes a wide interval, within which the curve still rises.
+    now = replace(flat[-1], auc=0.9, low=0.6, high=1.0)
+    for gain, stops in ((0.08, False), (0.02, True)):
+        earlier = replace(now, auc=now.auc - gain, answers=now.answers - 50)
+        assert hint([earlier, now], [1.0, 0.99, 0.97], since_new=30, unsure=0.1).stop == stops
 
 
 def test_placed_rows_are_sure():

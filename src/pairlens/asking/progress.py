@@ -34,6 +34,8 @@ STABLE_FITS = 3
 STABLE_SHARE = 0.95
 LATELY = 40
 """Answers over which a curve has to be flat."""
+FLAT = 0.05
+"""Largest gain of a flat curve. Where one kind of answer is rare, the interval is wide, and a gain within it says little."""
 RARE_AFTER = 20
 """Rows placed in a row without a new group, from which on new groups are rare."""
 
@@ -222,6 +224,7 @@ def _flatness(curve: Sequence[CurvePoint]) -> tuple[bool, float, float, str]:
         return False, float("nan"), float("nan"), "The learning curve is too short to say whether it is flat."
     gain = curve[-1].auc - earlier[-1].auc
     doubt = (curve[-1].high - curve[-1].low) / 2
-    words = "is flat" if gain < doubt else "still rises"
+    flat = gain < min(doubt, FLAT)
+    words = "is flat" if flat else "still rises"
     sentence = f"The learning curve {words}: {gain:+.3f} over the last {LATELY} answers, to {curve[-1].auc:.3f}."
-    return gain < doubt, gain, doubt, sentence
+    return flat, gain, doubt, sentence
