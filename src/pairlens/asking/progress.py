@@ -35,7 +35,7 @@ STABLE_SHARE = 0.95
 LATELY = 40
 """Answers over which a curve has to be flat."""
 FLAT = 0.05
-"""Largest gain of a flat curve. Where one kind of answer is rare, the interval is wide, and a gain within it says little."""
+"""Gain below which a curve is flat, however wide its interval: it is, where one kind of answer is rare."""
 RARE_AFTER = 20
 """Rows placed in a row without a new group, from which on new groups are rare."""
 
