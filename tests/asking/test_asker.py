@@ -147,6 +147,16 @@ def test_nothing_left_to_ask():
         assert asker.ask() is not None
 
 
+@pytest.mark.parametrize("n_rows", [2, 3, 4])
+def test_a_row_that_only_audits_have_told_of_is_placed_when_nothing_else_is_left(n_rows):
+    rows = np.arange(2.0 * n_rows).reshape(n_rows, 2)
+    for seed in range(10):
+        asker = Asker(rows, audit=0.9, random_state=seed)
+        answer_all(asker, np.zeros(n_rows, dtype=int), 20)
+        assert asker.ask() is None
+        assert sorted(row for members in asker.groups_.values() for row in members) == list(range(n_rows))
+
+
 def test_random_pairs_never_ask_what_follows():
     rows, y = blobs(12, centers=2)
     asker = Asker(rows, strategy="random", random_state=0)

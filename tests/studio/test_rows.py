@@ -7,9 +7,10 @@ import base64
 import numpy as np
 import pandas
 import pytest
+from scipy.spatial.distance import pdist
 from sklearn.datasets import load_digits, load_wine
 
-from pairlens import Constraints, LinearPairLens, load
+from pairlens import Constraints, LinearPairLens, Preferences, load
 from pairlens.studio.maps import MapJob, align, make_mapper
 from pairlens.studio.results import Snapshot, make_model, make_report
 from pairlens.studio.rows import rows_from_array, rows_from_file
@@ -146,6 +147,44 @@ def test_every_mapper_gives_two_finite_columns(ranking):
             places = mapper.fit(MapJob(2, constraints), None)
             assert places.shape == (60, 2)
             assert np.isfinite(places).all()
+
+
+@pytest.mark.parametrize("n_rows", [2, 3, 6])
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_few_rows_are_shown_in_their_principal_components(n_rows, n_columns):
+    """A row needs six others to have neighbours. Distances of so few rows are those of the rows, in the plane."""
+    X = np.random.default_rng(0).standard_normal((n_rows, n_columns))
+    pairs = Constraints([(0, 1)], n_samples=n_rows)
+    for ranking, job in ((False, MapJob(1, pairs)), (True, MapJob(1, None, Preferences([(0, 1)], n_rows)))):
+        mapper = make_mapper(X, ranking)
+        places = mapper.fit(job, None)
+        assert mapper.name == "Principal components"
+        assert places.shape == (n_rows, 2)
+        standard = (X - X.mean(axis=0)) / X.std(axis=0)
+        if n_rows <= 3:
+            np.testing.assert_allclose(pdist(places), pdist(standard), atol=1e-9)
+
+
+@pytest.mark.parametrize("ranking", [False, True])
+@pytest.mark.parametrize("n_rows", [2, 30])
+def test_a_map_says_that_all_rows_are_equal(n_rows, ranking):
+    prefer = Preferences([(0, 1)] * 6 + [(k, k + 1) for k in range(n_rows - 1)], n_rows)
+    mapper = make_mapper(np.ones((n_rows, 2)), ranking)
+    places = mapper.fit(
+        MapJob(9, None, prefer) if ranking else MapJob(1, Constraints([(0, 1)], n_samples=n_rows)), None
+    )
+    assert mapper.name == "All rows are equal"
+    np.testing.assert_array_equal(align(places, None), np.zeros((n_rows, 2)))
+
+
+def test_a_map_of_a_ranking_says_what_it_shows():
+    X = np.random.default_rng(0).standard_normal((20, 1))
+    mapper = make_mapper(X, ranking=True)
+    few, more = (Preferences([(k, k + 1) for k in range(count)], 20) for count in (2, 9))
+    mapper.fit(MapJob(2, None, few), None)
+    assert mapper.name == "Principal components"
+    assert mapper.fit(MapJob(9, None, more), None).shape == (20, 2)
+    assert mapper.name == "WSDR"
 
 
 def test_the_map_of_many_rows_is_the_linear_view(monkeypatch):

@@ -184,6 +184,20 @@ def test_names_flags_and_groups(person):
     assert {line["name"] for line in lines if line["group"] == str(group["shown"])} == {"'" + name}
 
 
+@pytest.mark.parametrize("question", ["same", "prefer"])
+def test_two_rows_have_a_map_a_model_and_a_report(studio, tmp_path, question):
+    (tmp_path / "two.csv").write_text("name,a\nx,1\ny,2\n")
+    person = Person.enter(link(studio(tmp_path / "two.csv", question=question)))
+    person.answer("same" if question == "same" else "left")
+    deadline = time.monotonic() + 60
+    while person.get("state")["status"]["map"]["answers"] < 1 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    shown = person.get("state")["status"]["map"]
+    assert (shown["name"], shown["points"], shown["error"]) == ("Principal components", 2, "")
+    for name in ("map.csv", "groups.csv", "model.pairlens", "report.html"):
+        assert person.client.get(f"/api/export/{name}").status_code == 200, name
+
+
 def test_exports_are_what_the_command_line_reads(studio, table, tmp_path):
     running = studio(table)
     person = Person.enter(link(running))

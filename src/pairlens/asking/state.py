@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,6 +152,11 @@ class State:
 
     def apply(self, entry: Entry, pca_closeness: float | None = None) -> None:
         """Take an answer in; of an audited question, with the closeness of its rows in the principal components."""
+        self._take(entry, pca_closeness)
+        if self.placing:
+            self._place_last()
+
+    def _take(self, entry: Entry, pca_closeness: float | None) -> None:
         question, answer = entry
         self.known = None
         before = self.n_entries
@@ -210,6 +216,21 @@ class State:
         founded = self.groups.n_founded
         self.groups.place(row, self.answers)
         self.since_new = self.since_new + 1 if self.groups.n_founded == founded else 0
+
+    def _place_last(self) -> None:
+        """Place the rows that are left if no question is, which audited questions alone have told of."""
+        while not any(self.has_unasked(row) for row in self._left()):
+            placed = len(self.groups.where)
+            for row in self._left():
+                self._close(row)
+                if len(self.groups.where) > placed:
+                    break
+            else:
+                return
+
+    def _left(self) -> Iterator[int]:
+        """Rows that are neither placed nor set aside."""
+        return (row for row in range(len(self.groups.Z)) if row not in self.groups.where and row not in self.skipped)
 
     def has_unasked(self, row: int) -> bool:
         """Whether there is a placed row with which this one was not compared."""

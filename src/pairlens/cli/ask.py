@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 WIDEST = 32
 MOST_COLUMNS = 16
 AUDIT = 0.15
+FEWEST_TO_JUDGE = 20
+"""Answers below which the share of wrong ones is what was assumed before the first."""
 CLOSURE = "all pairs that follow from the answers, with weights"
 
 
@@ -278,9 +280,10 @@ def _say_how_it_goes(asker: Asker | PreferenceAsker) -> None:
         tell(f"On {last.n} questions drawn at random: {last.auc:.2f}, between {last.low:.2f} and {last.high:.2f}.")
     if isinstance(asker, Asker) and asker.log:
         n_groups = len(asker.groups_)
-        tell(
-            f"{n_groups} group{'' if n_groups == 1 else 's'}; about {asker.error_rate_:.0%} of the answers look wrong."
+        wrong = (
+            f"; about {asker.error_rate_:.0%} of the answers look wrong" if len(asker.log) >= FEWEST_TO_JUDGE else ""
         )
+        tell(f"{n_groups} group{'' if n_groups == 1 else 's'}{wrong}.")
         hint = asker.stopping_hint()
         if hint.stop:
             tell(f"More answers would change little. {hint.cost}")

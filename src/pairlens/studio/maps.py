@@ -31,6 +31,8 @@ MOST_FOR_LAYOUT = 20_000
 """Rows up to which a map takes seconds; beyond, the linear view is shown."""
 LAID_OUT = 2500
 """Rows that are laid out; of more, the others are placed among them."""
+FEWEST_FOR_LAYOUT = 7
+"""Rows from which PairMap's largest perplexity, (n - 1) / 3 - 1, is at least one neighbour."""
 FEWEST_PREFERENCES = 5
 FEWEST_TO_BEGIN = 10
 
@@ -45,7 +47,13 @@ class MapJob:
 
 
 class Mapper(Protocol):
-    """All that the studio asks of a map: places in the plane for all rows, given what is known."""
+    """All that the studio asks of a map: places in the plane for all rows, given what is known.
+
+    Attributes
+    ----------
+    name : str
+        What the last fit shows, in the words of the page.
+    """
 
     name: str
 
@@ -129,26 +137,41 @@ class LayoutMapper:
         return _plane(model.embedding_)
 
 
+class PrincipalMapper:
+    """A map of too few rows, or of rows without a difference, to learn anything from answers.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+    """
+
+    def __init__(self, X: NDArray[np.float64]) -> None:
+        self.name = "Principal components" if _differ(X) else "All rows are equal"
+        self._places = _principal(_standardized(X))
+
+    def fit(self, job: MapJob, last: Points | None) -> Points:
+        """The same places each time."""
+        return self._places
+
+
 class RankingMapper:
     """A map that shows the ranking learned from preferences; the principal components before there are enough."""
 
-    name = "WSDR"
-
     def __init__(self, X: NDArray[np.float64]) -> None:
-        self.X = X
+        self._rows = _standardized(X)
+        self.name = "Principal components"
 
     def fit(self, job: MapJob, last: Points | None) -> Points:
         """Fit again."""
-        from sklearn.decomposition import PCA
-        from sklearn.preprocessing import StandardScaler
-
         from pairlens import WSDR
 
-        rows = StandardScaler().fit_transform(self.X)
         known = job.preferences
         if known is None or known.n_pairs < FEWEST_PREFERENCES:
-            return _plane(PCA(min(2, *rows.shape), random_state=0).fit_transform(rows))
-        return _plane(WSDR(2, random_state=0).fit(rows, preferences=known).transform(rows))
+            self.name = "Principal components"
+            return _principal(self._rows)
+        self.name = "WSDR"
+        view = WSDR(min(2, self._rows.shape[1]), random_state=0).fit(self._rows, preferences=known)
+        return _plane(view.transform(self._rows))
 
 
 def by_lens(n_rows: int, ranking: bool) -> bool:
@@ -159,8 +182,11 @@ def by_lens(n_rows: int, ranking: bool) -> bool:
 def make_mapper(X: NDArray[np.float64], ranking: bool = False) -> Mapper:
     """The best map there is for rows of this number.
 
-    PairMap where it is there and the rows are not too many, else the views PairLens or, for many rows, LinearPairLens.
+    PairMap where it is there and the rows are neither too few nor too many, else the principal components of few rows,
+    and the views PairLens or, for many rows, LinearPairLens.
     """
+    if not _differ(X) or (len(X) < FEWEST_FOR_LAYOUT and not ranking):
+        return PrincipalMapper(X)
     if ranking:
         return RankingMapper(X)
     import pairlens
@@ -191,6 +217,24 @@ def align(points: Points, last: Points | None) -> Points:
         return points
     left, _, right = np.linalg.svd(points.T @ last)
     return np.asarray(points @ (left @ right))
+
+
+def _differ(X: NDArray[np.float64]) -> bool:
+    """Whether any two rows differ."""
+    return bool((X != X[0]).any())
+
+
+def _standardized(X: NDArray[np.float64]) -> NDArray[np.float64]:
+    from sklearn.preprocessing import StandardScaler
+
+    return np.asarray(StandardScaler().fit_transform(X), dtype=np.float64)
+
+
+def _principal(rows: NDArray[np.float64]) -> Points:
+    from sklearn.decomposition import PCA
+
+    with np.errstate(invalid="ignore"):  # shares of a variance of zero
+        return _plane(PCA(min(2, *rows.shape), random_state=0).fit_transform(rows))
 
 
 def _plane(Z: Any) -> Points:

@@ -64,7 +64,8 @@ def _fitted(known: Snapshot) -> tuple[Any, list[tuple[str, Any]]]:
     from pairlens.selection.fitting import fit_model
 
     ranking = known.constraints is None
-    method = WSDR(2, random_state=0) if ranking else PairLens(2, random_state=0)
+    n_rows, n_columns = known.X.shape
+    method = WSDR(min(2, n_columns), random_state=0) if ranking else PairLens(min(2, n_rows - 1), random_state=0)
     # What TableEncoder made has the weights that its columns should have.
     scale = [("scale", StandardScaler())] if known.encoder is None else []
     view = Pipeline([*scale, ("method", method)])
