@@ -221,7 +221,7 @@ def align(points: Points, last: Points | None) -> Points:
 
 def _differ(X: NDArray[np.float64]) -> bool:
     """Whether any two rows differ."""
-    return bool((X != X[0]).any())
+    return bool((X[0] != X).any())
 
 
 def _standardized(X: NDArray[np.float64]) -> NDArray[np.float64]:
