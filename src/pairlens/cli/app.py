@@ -15,7 +15,7 @@ import typer
 from pairlens._version import __version__
 from pairlens.cli import ask, compare, demo, evaluate, export, fit, pairs, reproduce, studio, transform
 from pairlens.cli._console import forgive_encoding, tell
-from pairlens.exceptions import AnswerError, ConflictError
+from pairlens.cli._wording import check_paths, in_options
 
 TRACEBACK = "PAIRLENS_TRACEBACK"
 BAD_INPUT = 2
@@ -70,6 +70,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
+            check_paths(sys.argv[1:] if arguments is None else arguments)
             result = app(args=arguments, prog_name="pairlens", standalone_mode=False)
             code = result if isinstance(result, int) else 0
             if code == INTERRUPTED:
@@ -107,7 +108,7 @@ def _explained(error: Exception) -> int:
         _say(f"error: {error.filename}: {error.strerror}")
         return BAD_INPUT
     if isinstance(error, (ValueError, ImportError, OSError)):
-        _say(f"error: {_line(_in_options(error))}")
+        _say(f"error: {_line(in_options(error))}")
         return BAD_INPUT
     if isinstance(error, MemoryError):
         _say("error: not enough memory")
@@ -116,25 +117,8 @@ def _explained(error: Exception) -> int:
     return FAILURE
 
 
-def _in_options(error: Exception) -> str:
-    """The text of an error, with the options of the command in place of the arguments of a function."""
-    if isinstance(error, ConflictError):
-        remedy = "Take back one of the statements, or choose --on-conflict warn or drop"
-        return f"{error.statement}. {remedy}. pairlens pairs check shows all."
-    if isinstance(error, AnswerError):
-        if error.problem == "unknown-id":
-            return error.phrased(reason="the data has no such id")
-        if error.problem == "other-kinds":
-            return error.phrased(reason="give it by --pairs")
-        if error.problem in ("not-a-row", "out-of-range"):
-            return error.phrased(
-                remedy="if the lines name rows by an id, say which column of the data holds it with --id"
-            )
-    return str(error)
-
-
 def _text(warning: Any) -> str:
-    return _line(str(warning.message))
+    return _line(in_options(warning.message))
 
 
 def _line(text: str) -> str:

@@ -97,8 +97,7 @@ def ask(
     from pairlens.asking import Journal, fingerprint
     from pairlens.cli._work import distinct_ids, prepared, read_columns_file, read_data
 
-    path = out.with_suffix(".journal.jsonl")
-    _check_files(out, path, closure)
+    path = _checked_journal(out, closure)
     choices = read_columns_file(columns)
     table = read_data(
         data,
@@ -131,7 +130,8 @@ def ask(
     _say_how_it_goes(asker)
 
 
-def _check_files(out: Path, journal: Path, closure: Path | None) -> None:
+def _checked_journal(out: Path, closure: Path | None) -> Path:
+    """The journal beside the file of answers, if both files can be written."""
     from pairlens.supervision.answers import file_format
 
     for path in (out, closure):
@@ -139,8 +139,10 @@ def _check_files(out: Path, journal: Path, closure: Path | None) -> None:
             file_format(path)
             if not path.parent.is_dir():
                 raise ValueError(f"{path.parent} is no folder, so {path.name} cannot be written there")
+    journal = out.with_suffix(".journal.jsonl")
     if out.exists() and not journal.exists():
         raise ValueError(f"{out} exists already, with no {journal.name} beside it to go on from: choose another name")
+    return journal
 
 
 def _asker(X: Any, question: Ask, strategy: Strategy | None, seed: int) -> Asker | PreferenceAsker:

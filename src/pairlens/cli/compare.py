@@ -10,6 +10,7 @@ import typer
 
 from pairlens.cli import _options as options
 from pairlens.cli._console import print_json, print_table, progress, said, tell
+from pairlens.cli._wording import reworded
 
 if TYPE_CHECKING:
     from pairlens.selection import Entry
@@ -159,7 +160,7 @@ def _as_dict(entry: Entry) -> dict[str, Any]:
         "standard_error": None if entry.score is None else entry.score.standard_error,
         "seconds": None if entry.cost is None else entry.cost.seconds,
         "memory_bytes": None if entry.cost is None else entry.cost.memory,
-        "error": entry.error,
+        "error": None if entry.error is None else reworded(entry.error),
     }
 
 
@@ -168,7 +169,7 @@ def _print(source: str, entries: list[Entry]) -> None:
     rows = []
     for entry in entries:
         if entry.score is None or entry.cost is None:
-            rows.append([entry.name, "", f"failed: {entry.error}", "", ""])
+            rows.append([entry.name, "", f"failed: {reworded(entry.error or '')}", "", ""])
             continue
         memory = "" if entry.cost.memory is None else f"{entry.cost.memory / MIB:.0f} MiB"
         name = {"pca": "PCA (control)", "none": "no reduction (control)"}.get(entry.name, entry.name)

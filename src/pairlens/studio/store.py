@@ -97,6 +97,8 @@ class Store:
     def _open(self) -> None:
         if not self.path.parent.is_dir():
             raise StoreError(f"{self.path.parent} is no folder, so {self.path.name} cannot be kept there; see --store")
+        if self.path.is_dir():
+            raise StoreError(f"{self.path} is a folder; --store names the file that keeps the answers")
         try:
             fresh = self._check() if self.path.exists() else True
             self._connection = self._connect(f"{self.path.absolute().as_uri()}?mode=rwc")

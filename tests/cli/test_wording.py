@@ -1,0 +1,86 @@
+"""The command line speaks of its options, not of the arguments of functions."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.models import OptionInfo
+
+from pairlens.cli._wording import PATH_OPTIONS
+from pairlens.cli.app import app
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Nine rows of two groups, with labels and answers of which one contradicts two others."""
+    lines = [f"r{k},{k % 3},{k * k % 7},{k % 2},1" for k in range(9)]
+    Path(tmp_path, "rows.csv").write_text("name,a,b,y,same\n" + "\n".join(lines) + "\n")
+    Path(tmp_path, "two.csv").write_text("name,a,y\nr0,1,p\nr1,2,q\n")
+    kinds = ["r0,r1,must-link", "r1,r2,must-link", "r0,r2,cannot-link", "r4,r5,cannot-link"]
+    Path(tmp_path, "answers.csv").write_text("a,b,kind\n" + "\n".join(kinds) + "\n")
+    return tmp_path
+
+
+def commands(of: Any) -> Iterator[Callable[..., Any]]:
+    for command in of.registered_commands:
+        yield command.callback
+    for group in of.registered_groups:
+        yield from commands(group.typer_instance)
+
+
+def test_all_options_that_name_files_are_known():
+    found = set()
+    for command in commands(app):
+        for name, hint in typing.get_type_hints(command, include_extras=True).items():
+            kind, *about = typing.get_args(hint) or [None]
+            if kind is Path or Path in typing.get_args(kind):
+                # In an annotation the name of an option stands where else its default does.
+                options = (each for each in about if isinstance(each, OptionInfo))
+                found |= {each.default if str(each.default).startswith("--") else f"--{name}" for each in options}
+    assert found == PATH_OPTIONS
+
+
+@pytest.mark.parametrize("command", ["fit", "transform", "ask", "demo", "compare", "studio"])
+def test_an_empty_name_is_not_the_current_folder(cli, tmp_path, command):
+    option = {"compare": "--pairs", "studio": "--store"}.get(command, "--out")
+    for given in ([option, ""], [f"{option}="], [option, " "]):
+        said = cli(command, *given).error
+        assert (
+            said
+            == f"pairlens: error: {option} is empty: give the name of a file or folder; the current folder is called ."
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_no_file(cli, files):
+    assert cli("ask", "rows.csv", "--out", ".").error.endswith("must end in .csv, .jsonl, .ndjson or .tsv, got ''")
+    said = cli("studio", "rows.csv", "--store", ".", "--no-browser").error
+    assert said == "pairlens: error: . is a folder; --store names the file that keeps the answers"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("--pairs answers.csv --method wbdr", "--on-conflict drop leaves them out, --on-conflict raise stops at them."),
+        ("--labels y --method wbdr --dims 9", "--dims 9 must be at most the number of features"),
+        ("--labels y --method pairmap --dims 3", "--dims of PairMap must be an int in the range [1, 2]."),
+        ("--labels y --method sda --dims 2", "found 1 usable directions of the --dims 2 asked for"),
+        (
+            "--labels same --method sodrpac",
+            "Give cannot-links by --pairs, or labels of at least two classes by --labels.",
+        ),
+    ],
+)
+def test_advice_names_options(cli, files, arguments, said):
+    err = cli("fit", "rows.csv", "--id", "name", "--out", "result", *arguments.split()).err
+    assert said in err
+    assert "=" not in err
+
+
+def test_too_few_rows(cli, files):
+    said = cli("fit", "two.csv", "--id", "name", "--labels", "y", "--out", "result").error
+    assert said.endswith("the table has too few rows for PairMap: 2, and at least 3 are needed.")
