@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -58,8 +59,6 @@ class PairTransformer(JudgedView, ClassNamePrefixFeaturesOutMixin, TransformerMi
     """Rows that `fit` needs at least."""
     _rows_may_be: ClassVar[Placement] = Placement.COLLECTED
     """Where the method can deal with rows."""
-    _power: int = 2
-    """The highest power of the values as they are that the method sums; 0 if it rescales them."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -100,17 +99,29 @@ class PairTransformer(JudgedView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         -------
         self : object
         """
+        return self._fit(X, lambda n_samples: combine(y, constraints, n_samples))
+
+    def _fit(self, X: Any, known_of: Callable[[int], Constraints]) -> Self:
+        """Learn from rows, and from what is known about that number of them."""
         rows = self._read(X, fitting=True)
         self._check_n_components(rows)
-        known = combine(y, constraints, rows.shape[0])
+        known = known_of(rows.shape[0])
         with threads_for(rows.shape):
             self._learn(rows, known)
         return self
 
-    def _read(self, X: Any, *, fitting: bool) -> Rows:
-        """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
+    def _read(self, X: Any, *, fitting: bool, power: int = 2) -> Rows:
+        """Check what a user passed as X.
+
+        Parameters
+        ----------
+        X : any
+        fitting : bool
+            Whether to set the features; otherwise they are compared.
+        power : int
+            The highest power of the values as they are that `fit` sums; 0 if it rescales them.
+        """
         in_memory = self._rows_may_be is Placement.COLLECTED
-        power = self._power if fitting else 0
         return checked_rows(self, X, fitting=fitting, least=self._fewest_rows, in_memory=in_memory, power=power)
 
     def _within_reach(self, rows: Rows, known: Constraints) -> tuple[Rows, Constraints, IntArray | None]:
@@ -153,15 +164,12 @@ class ScaleAware(PairTransformer):
     _of_encoder: bool
     """Whether the rows come from a TableEncoder."""
 
-    def _read(self, X: Any, *, fitting: bool) -> Rows:
-        if fitting:
-            self._of_encoder = isinstance(X, Scaled)
-            self.standardized_ = not self._of_encoder if self.standardize == "auto" else bool(self.standardize)
-        return super()._read(X, fitting=fitting)
-
-    @property
-    def _power(self) -> int:  # type: ignore[override]
-        return 0 if self.standardized_ else 2
+    def _read(self, X: Any, *, fitting: bool, power: int = 2) -> Rows:
+        if not fitting:
+            return super()._read(X, fitting=False)
+        self._of_encoder = isinstance(X, Scaled)
+        self.standardized_ = not self._of_encoder if self.standardize == "auto" else bool(self.standardize)
+        return super()._read(X, fitting=True, power=0 if self.standardized_ else power)
 
 
 class SpectralPairTransformer(PairProbabilities, PairTransformer):

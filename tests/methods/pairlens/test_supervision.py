@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from pairlens import Constraints, LinearPairLens, PairLens
+from pairlens import Constraints, LinearPairLens, PairLens, Triplets
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import HeldOutDistances, auc_standard_error, held_out, suspicious_pairs
 from pairlens.judging.calibration import MISTAKES, fit_with_mistakes
@@ -204,3 +204,19 @@ def test_too_few_pairs_cannot_be_judged(wine, cls, fewest):
         cls().fit(X, constraints=few).suspicious_pairs()
     enough = Constraints(pairs.must_link[:fewest], pairs.cannot_link, len(X))
     assert len(cls(random_state=0).fit(X, constraints=enough).suspicious_pairs()) == enough.n_pairs
+
+
+@pytest.mark.parametrize(
+    ("constraints", "triplets", "error", "words"),
+    [
+        (None, Triplets([(0, 1, 2)], 10), ValueError, "triplets are for 10 rows but X has 20"),
+        (Constraints([(0, 1)], n_samples=20), Triplets([(0, 1, 2)], 10), ValueError, "triplets are for 10 rows"),
+        (Constraints([(0, 1)], n_samples=30), Triplets([(0, 1, 2)], 20), ValueError, "constraints are for 30 rows"),
+        (None, Triplets([(0, 1, 32)]), ValueError, r"triplets\[0\] is \(0, 1, 32\)"),
+        ([(0, 1)], Triplets([(0, 1, 2)], 20), TypeError, "constraints must be a pairlens.Constraints, got list"),
+    ],
+)
+def test_an_error_names_what_does_not_fit_the_rows(constraints, triplets, error, words):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    with pytest.raises(error, match=words):
+        LinearPairLens().fit(X, constraints=constraints, triplets=triplets)

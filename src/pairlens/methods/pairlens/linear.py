@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._sklearn import Interval, StrOptions
+from pairlens._sklearn import Interval, StrOptions, fit_context
 from pairlens.engines import Placement, Rows, project
 from pairlens.exceptions import ConflictWarning
 from pairlens.graphs.nearest import SEARCHES
@@ -19,7 +19,7 @@ from pairlens.methods.pairlens.problem import FEWEST_FOR_FOLDS, FirstStage
 from pairlens.spectral.eigen import Matrix, Pencil, generalized
 from pairlens.spectral.rowspace import LEAST_COORDINATES, RowSpace, exact_means, principal_rows
 from pairlens.supervision import Constraints, Triplets
-from pairlens.supervision.combined import of_kind
+from pairlens.supervision.combined import combine, over_rows
 
 LARGEST_AUTO = 15
 """Most directions that "auto" finds."""
@@ -132,6 +132,7 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
         self.standardize = standardize
         self.random_state = random_state
 
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,
         X: ArrayLike,
@@ -158,12 +159,18 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
         -------
         self : object
         """
-        if triplets is not None:
-            implied = of_kind(triplets, Triplets).to_constraints()
-            # Comparisons are relative: that their pairs contradict others is no mistake of anybody.
-            with warnings.catch_warnings(action="ignore", category=ConflictWarning):
-                constraints = implied if constraints is None else constraints.merge(implied, on_conflict="warn")
-        return super().fit(X, y, constraints=constraints)
+
+        def known_of(n_samples: int) -> Constraints:
+            if triplets is None:
+                return combine(y, constraints, n_samples)
+            pairs = over_rows(triplets, Triplets, n_samples).to_constraints()
+            if constraints is not None:
+                # Comparisons are relative: that their pairs contradict others is no mistake of anybody.
+                with warnings.catch_warnings(action="ignore", category=ConflictWarning):
+                    pairs = over_rows(constraints, Constraints, n_samples).merge(pairs, on_conflict="warn")
+            return combine(y, pairs, n_samples)
+
+        return self._fit(X, known_of)
 
     @property
     def _n_wanted(self) -> int:
