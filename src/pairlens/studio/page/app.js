@@ -2,15 +2,16 @@
 /** The studio's page: what the person does goes out, what the server says comes in. */
 
 import { ApiError, get, getBinary, newId, post, speakOf } from "./api.js";
-import { byId, counted, h, say } from "./dom.js";
+import { byId, counted, h } from "./dom.js";
 import { Keys } from "./keys.js";
 import { MapView, unpack } from "./map.js";
 import { Outbox } from "./outbox.js";
 import { Panels } from "./panels.js";
 import { QuestionView } from "./question.js";
 import { pictureParts } from "./rowview.js";
+import { say } from "./speech.js";
 import { listen } from "./stream.js";
-import { Strip } from "./strip.js";
+import { Strip, inWords, whichRows } from "./strip.js";
 
 /** @typedef {import("./question.js").Question} Question */
 /** @typedef {import("./strip.js").Past} Past */
@@ -48,6 +49,7 @@ export class Studio {
       },
       selected: (rows) => this.panels.selection(rows),
       rename: (group) => this.panels.rename(group),
+      tell: () => this.panels.map(),
     });
     this.strip = new Strip(byId("strip"), {
       change: (past, answer) => this.outbox.put("change", { id: newId(), target: past.id, answer }),
@@ -60,6 +62,7 @@ export class Studio {
       send: post,
       keep: storage(),
       delivered: (reply, parcel, left) => {
+        this.acknowledge(parcel);
         this.delivered(reply, left);
         this.tellTabs("mine", {});
       },
@@ -116,6 +119,17 @@ export class Studio {
     this.display();
   }
 
+  /** Say that something other than an answer was stored. @param {import("./outbox.js").Parcel} parcel */
+  acknowledge({ route, body }) {
+    const past = route === "undo" ? this.recent[0] : this.recent.find((each) => each.id === body.target);
+    if (route === "name") say(body.name ? `Group named ${body.name}.` : "Group without a name.");
+    if (!past) return;
+    const rows = whichRows(past, " and ");
+    if (route === "undo" || route === "retract") say(`Taken back: ${rows}, ${inWords(past)}.`);
+    if (route === "change") say(`Changed: ${rows}, ${inWords({ ...past, answer: body.answer })}.`);
+    if (route === "flag") say(`${body.flagged ? "Flagged" : "No longer flagged"}: ${rows}, ${inWords(past)}.`);
+  }
+
   /** Whether nothing is left to ask. */
   get finished() {
     return this.status.ready && !this.asking && !this.question.question && !this.hand.length && !this.outbox.length;
@@ -144,6 +158,7 @@ export class Studio {
   answer(answer) {
     const question = this.question.question;
     if (!question || !question.answers.includes(answer)) return;
+    say(`Answer: ${inWords({ answer, ids: question.rows.map((row) => row.id) })}.`);
     if (this.practice.length) return this.practised(question);
     this.hand = this.hand.filter((each) => each.id !== question.id);
     this.map.flash(question.rows.map((row) => row.row));
@@ -210,7 +225,7 @@ export class Studio {
     const unsent = this.outbox.takeBack("answer");
     if (!unsent && !this.recent.length) return this.panels.toast("There is nothing to undo.");
     if (!unsent) return void this.outbox.put("undo", { id: newId() });
-    say("Undone");
+    say("Taken back.");
     this.next();
   }
 
@@ -253,6 +268,7 @@ export class Studio {
     if (map.points && !map.answers && !answers) words += "; no answer yet";
     if (map.points && behind) words += `; ${counted(Math.abs(behind), "answer")} behind`;
     if (map.error) words = `The map could not be made anew (${map.error}). ${map.points ? "This is the last one; all" : "All"} answers are safe.`;
+    if (map.error && this.map.words.textContent !== words) say(words);
     this.map.words.textContent = words;
     this.map.words.classList.toggle("trouble", Boolean(map.error));
     if (map.version !== this.shownMap && map.points) this.loadMap(map.version);
@@ -291,6 +307,7 @@ export class Studio {
     if (this.online) return;
     this.online = true;
     banner("");
+    say("The studio is back.");
     this.outbox.flush();
     get("state")
       .then((state) => this.tell(state.status))
@@ -316,7 +333,7 @@ export class Studio {
     const target = /** @type {HTMLElement} */ (event.target);
     if (target.closest("input, textarea, select, dialog, .choices, [contenteditable]") || event.defaultPrevented) return;
     // Space and Enter on a button press that button, as everywhere.
-    if (event.key === " " && target.closest("button:not([data-answer]), a, summary")) return;
+    if (event.key === " " && target.closest("button, a, summary")) return;
     const meaning = this.keys.meaning(event, this.question.age);
     if (!meaning) {
       if (event.key === " ") event.preventDefault();
@@ -352,7 +369,9 @@ function sentence(text) {
 function banner(text) {
   const element = byId("banner");
   element.hidden = !text;
-  if (element.textContent !== text) element.textContent = text;
+  if (element.textContent === text) return;
+  element.textContent = text;
+  say(text);
 }
 
 function storage() {

@@ -69,8 +69,3 @@ export function counted(count, noun) {
 export function apart(name) {
   return /[\u0590-\u08ff\ufb1d-\ufefc]/.test(name) ? `\u2068${name}\u2069` : name;
 }
-
-/** Tell those who listen rather than look. @param {string} text */
-export function say(text) {
-  byId("said").textContent = text;
-}

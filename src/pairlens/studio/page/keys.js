@@ -45,6 +45,11 @@ export function keyLabel(key) {
   return names[key] ?? (key.length === 1 ? key.toUpperCase() : key.replace(/\+(.)$/, (_, last) => `+${last.toUpperCase()}`));
 }
 
+/** What a key is called in `aria-keyshortcuts`. @param {string} key */
+export function shortcut(key) {
+  return key === " " ? "Space" : key.replace(/^Ctrl/, "Control");
+}
+
 export class Keys {
   /**
    * @param {Partial<Record<Action, string[]>>} [changed] what the person chose

@@ -31,24 +31,26 @@ export class MapView {
    * @param {(row: number) => Promise<HTMLElement | null>} options.describe
    * @param {(rows: number[]) => void} options.selected
    * @param {(group: Group) => void} options.rename
+   * @param {() => void} options.tell say what is on the map
    */
-  constructor(root, { describe, selected, rename }) {
+  constructor(root, { describe, selected, rename, tell }) {
     this.root = root;
     this.describe = describe;
     this.selected = selected;
-    this.canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "points", tabindex: "0", role: "img", "aria-label": "Map of all rows; arrow keys move it, plus and minus zoom" }));
+    this.canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "points", tabindex: "0", role: "img", "aria-label": "Map of all rows; arrow keys move it, plus and minus zoom. The button In words says what is on it." }));
     this.marks = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "marks", "aria-hidden": "true" }));
     this.tip = h("div", { class: "tip", hidden: true, role: "status" });
-    this.words = h("p", { class: "map-words", role: "status" }, "The map is being made …");
+    this.words = h("p", { class: "map-words" }, "The map is being made …");
     this.note = h("p", { class: "map-note" });
     this.legend = new Legend(rename);
     this.lasso = h("button", { type: "button", class: "quiet", "aria-pressed": "false", title: "Draw round rows" }, "Select");
     const whole = h("button", { type: "button", class: "quiet", title: "Show all rows" }, "Whole map");
     const nearer = h("button", { type: "button", class: "quiet", title: "Zoom in", "aria-label": "Zoom in", onclick: () => this.zoom(STEP) }, "+");
     const farther = h("button", { type: "button", class: "quiet", title: "Zoom out", "aria-label": "Zoom out", onclick: () => this.zoom(1 / STEP) }, "−");
+    const words = h("button", { type: "button", class: "quiet", title: "What is on the map, in words", onclick: tell }, "In words");
     root.replaceChildren();
     append(root, [
-      h("div", { class: "map-head" }, h("h2", {}, "Map"), this.words, h("div", { class: "map-tools" }, farther, nearer, this.lasso, whole)),
+      h("div", { class: "map-head" }, h("h2", {}, "Map"), this.words, h("div", { class: "map-tools" }, farther, nearer, this.lasso, whole, words)),
       h("div", { class: "map-frame" }, this.canvas, this.marks, this.tip),
       this.note,
       this.legend.root,

@@ -3,10 +3,12 @@
 
 import { ApiError, get, newId, post } from "./api.js";
 import { apart, byId, counted, h } from "./dom.js";
-import { DEFAULT_KEYS, keyLabel, keyName } from "./keys.js";
+import { DEFAULT_KEYS, keyLabel, keyName, shortcut } from "./keys.js";
 import { groupName } from "./legend.js";
+import { mapWords } from "./mapwords.js";
 import { progressContent } from "./progress.js";
 import { Review } from "./review.js";
+import { say } from "./speech.js";
 
 /** @typedef {import("./keys.js").Action} Action */
 /** @typedef {import("./app.js").Studio} Studio */
@@ -77,9 +79,10 @@ export class Panels {
    */
   dialog(title, ...content) {
     const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close" }, "✕");
-    const heading = h("h2", { id: "dialog-title" }, title);
+    // A reader begins with the title, and goes on to what is below it.
+    const heading = h("h2", { id: "dialog-title", tabindex: "-1", autofocus: true }, title);
     const body = h("div", { class: "dialog-body" }, ...content);
-    const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "dialog-title" }, h("div", { class: "dialog-head" }, heading, close), body));
+    const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "dialog-title" }, h("div", { class: "dialog-head" }, heading, close), body, h("div", { class: "visually-hidden said", "aria-live": "polite" })));
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => dialog.remove());
     byId("dialogs").replaceChildren(dialog);
@@ -101,8 +104,10 @@ export class Panels {
       h("p", {}, "Say whether two rows belong together. “Can’t tell” is an answer too: the pair is not asked again. The map learns in the background and never keeps a question waiting. Every answer is stored at once, and can be changed below the question."),
       h("p", {}, h("button", { type: "button", class: "quiet outlined", onclick: () => { dialog.close(); this.studio.practise(); } }, "Practise with three questions that do not count")),
       h("table", { class: "keys" }, h("tbody", {}, rows)),
+      h("p", { class: "lead" }, "With a screen reader: go to the answers by Tab and press Enter or Space, or the key of an answer. Each answer and the next question are read out. Above the answers, read on in browse mode."),
       this.columns(),
     );
+    return dialog;
   }
 
   /** What the map learns from, and what not. */
@@ -115,15 +120,21 @@ export class Panels {
 
   /** @param {HTMLDialogElement} dialog @param {HTMLElement} button @param {Action} action */
   takeKey(dialog, button, action) {
-    button.textContent = "press a key …";
+    // Readers let keys through to a field.
+    const field = h("input", { type: "text", class: "key-field", placeholder: "press a key …", "aria-label": `Press the new key for: ${ACTIONS[action]}`, autocomplete: "off" });
+    button.replaceWith(field);
+    field.focus();
     const take = (/** @type {KeyboardEvent} */ event) => {
       if (["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
       event.preventDefault();
       event.stopPropagation();
       dialog.removeEventListener("keydown", take, true);
-      if (event.key !== "Escape" && event.key !== "Tab") this.studio.assign(action, keyName(event));
+      const name = keyName(event);
+      const taken = event.key !== "Escape" && event.key !== "Tab";
+      if (taken) this.studio.assign(action, name);
       dialog.close();
-      this.help();
+      /** @type {HTMLElement | null} */ (this.help().querySelector(`[data-key-of=${action}]`))?.focus();
+      if (taken) say(`${ACTIONS[action]}: ${shortcut(name)}`);
     };
     dialog.addEventListener("keydown", take, true);
   }
@@ -186,7 +197,13 @@ export class Panels {
       this.studio.outbox.put("name", { id: newId(), group: group.number, name: input.value });
       dialog.close();
     });
+    input.focus();
     input.select();
+  }
+
+  map() {
+    const { to, groups } = this.studio.map;
+    return this.dialog("The map in words", ...mapWords(to, groups));
   }
 
   /** What was drawn round on the map. @param {number[]} rows */
@@ -211,8 +228,9 @@ export class Panels {
 
   /** A short note that goes by itself. @param {string} text */
   toast(text) {
-    const note = h("p", { class: "toast", role: "status" }, text);
+    const note = h("p", { class: "toast" }, text);
     document.body.append(note);
+    say(text);
     setTimeout(() => note.remove(), 5000);
   }
 }

@@ -1,9 +1,11 @@
 // @ts-check
 /** The question on the left: two rows, a row and the groups, or two rows of which one is better. */
 
-import { append, h, say } from "./dom.js";
+import { append, h } from "./dom.js";
+import { PAUSE, shortcut } from "./keys.js";
 import { markPicture } from "./marks.js";
 import { comparison, numbersTable, pictureParts, scrollTogether } from "./rowview.js";
+import { questionWords, say } from "./speech.js";
 
 /** @typedef {import("./rowview.js").Row} Row */
 /** @typedef {import("./rowview.js").LineScale} LineScale */
@@ -55,6 +57,8 @@ export class QuestionView {
     /** @type {Question | null} */
     this.question = null;
     this.since = 0;
+    /** @type {string | null} the answer whose button has the focus; empty if something else here has it */
+    this.held = null;
     this.undo = undo ? h("button", { type: "button", class: "quiet outlined", "data-undo": true, hidden: true, onclick: undo }, "Undo ", this.hint("undo")) : null;
   }
 
@@ -66,7 +70,7 @@ export class QuestionView {
   /** @param {Question} question @param {HTMLElement} [note] something to say above it */
   show(question, note) {
     if (this.question?.id === question.id && !note) return;
-    const focused = this.root.contains(document.activeElement);
+    this.hold();
     this.question = question;
     this.since = performance.now();
     this.root.dataset.question = question.id;
@@ -75,17 +79,36 @@ export class QuestionView {
     append(this.root, [note, this.head(TITLES[question.kind])]);
     append(this.root, question.kind === "place" ? this.placement(question) : this.pair(question));
     scrollTogether(this.root);
-    if (focused) this.root.focus({ preventScroll: true });
-    say(`${TITLES[question.kind]} ${question.rows.map((row) => row.id).join(", ")}`);
+    this.release();
+    say(note?.querySelector("span")?.textContent ?? "");
+    say(`${TITLES[question.kind]} ${questionWords(question)}`);
+  }
+
+  /** Remember where the focus is, before what has it goes. */
+  hold() {
+    const active = document.activeElement;
+    // Words that stood in for a question between two of them have passed it on.
+    if (active === this.root && !this.question) return;
+    this.held = this.root.contains(active) ? (/** @type {HTMLElement | null} */ (active?.closest("[data-answer]"))?.dataset.answer ?? "") : null;
+  }
+
+  /** Give the focus to where it was: who answers by a button goes on there, where readers let keys through. */
+  release() {
+    if (this.held === null) return;
+    const buttons = /** @type {HTMLElement[]} */ ([...this.root.querySelectorAll("[data-answer]")]);
+    const again = this.held && (buttons.find((button) => button.dataset.answer === this.held) ?? buttons[0]);
+    (again || this.root).focus({ preventScroll: true });
   }
 
   /** Words in place of a question. @param {string} title @param {...(string | HTMLElement)} words */
   instead(title, ...words) {
+    this.hold();
     this.question = null;
     delete this.root.dataset.question;
     delete this.root.dataset.kind;
     this.root.replaceChildren(this.head(title), ...words.map((word) => (typeof word === "string" ? h("p", { class: "lead" }, word) : word)));
-    say(title);
+    this.release();
+    if (/\w/.test(title)) say([title, ...words.filter((word) => typeof word === "string")].join(". "));
   }
 
   /** @param {string} title */
@@ -116,7 +139,7 @@ export class QuestionView {
     // What is seen at a glance comes first: pictures, then cells, then texts.
     return [
       ...(seen ? shown : shown.reverse()),
-      h("div", { class: `answers ${question.kind}`, role: "group", "aria-label": "Answer" }, question.answers.map((name) => this.button(name, WORDS[name] ?? name))),
+      h("div", { class: `answers ${question.kind}`, role: "toolbar", "aria-label": "Answer" }, question.answers.map((name) => this.button(name, WORDS[name] ?? name))),
     ];
   }
 
@@ -132,7 +155,7 @@ export class QuestionView {
         // The key is drawn as one, away from the name: a group's number is another one.
         h("kbd", { "aria-hidden": "true" }, slot),
         h("div", { class: "card-body" }, pictureParts(row, { scale: this.scale, compact: true }), this.cardCells(row), h("p", { class: "row-id" }, row.id)),
-        this.groupButton(slot, name, question.numbers[k]),
+        this.groupButton(slot, name, question.numbers[k], row.id),
       );
     });
     const rest = question.answers.filter((name) => !/^\d+$/.test(name));
@@ -148,7 +171,7 @@ export class QuestionView {
     return [
       others > 0 ? h("p", { class: "lead shown-groups" }, `${groups.length} of ${question.n_groups} groups. The others were ruled out, or may follow if none of these fits.`) : null,
       h("div", { class: `placement${subject.texts?.length ? " wordy" : subject.cells?.length || subject.line ? " cellular" : ""}` }, one, h("div", { class: "cards" }, cards)),
-      h("div", { class: "answers place", role: "group", "aria-label": "Answer" }, rest.map((name) => this.button(name, WORDS[name] ?? name))),
+      h("div", { class: "answers place", role: "toolbar", "aria-label": "Answer" }, rest.map((name) => this.button(name, WORDS[name] ?? name))),
     ];
   }
 
@@ -158,10 +181,11 @@ export class QuestionView {
     return h("dl", { class: "mini" }, row.cells.slice(0, 6).flatMap(([name, value]) => [h("dt", {}, name), value === "" ? h("dd", { class: "empty" }, "empty") : h("dd", {}, value)]));
   }
 
-  /** The answer of a card. @param {string} slot @param {string} name @param {number} number */
-  groupButton(slot, name, number) {
+  /** The answer of a card. @param {string} slot @param {string} name @param {number} number @param {string} id */
+  groupButton(slot, name, number, id) {
     const button = this.button(slot, name);
     button.setAttribute("aria-keyshortcuts", slot);
+    button.setAttribute("aria-label", `${name}, for example ${id}`);
     if (number) button.prepend(markPicture(number));
     return button;
   }
@@ -169,9 +193,16 @@ export class QuestionView {
   /** @param {string} answer @param {string} words */
   button(answer, words) {
     const label = this.keys.label(/** @type {any} */ (answer));
-    const button = h("button", { type: "button", "data-answer": answer, class: "answer" }, h("span", {}, words), label ? h("kbd", { "aria-hidden": "true" }, label) : null);
-    // The second click of a double click is not an answer to the next question.
-    button.addEventListener("click", (event) => event.detail < 2 && this.answer(answer));
+    const keys = label ? this.keys.chosen[/** @type {import("./keys.js").Action} */ (answer)].map(shortcut).join(" ") : null;
+    const button = h("button", { type: "button", "data-answer": answer, "aria-keyshortcuts": keys, class: "answer" }, h("span", {}, words), label ? h("kbd", { "aria-hidden": "true" }, label) : null);
+    button.addEventListener("click", (event) => {
+      // The second click of a double click is not an answer to the next question, nor is Enter pressed twice.
+      if (event.detail > 1 || (!event.detail && this.age < PAUSE)) return;
+      // After a click of the mouse Space is a key of the page again.
+      if (event.detail) this.root.focus({ preventScroll: true });
+      this.answer(answer);
+    });
+    button.addEventListener("keydown", (event) => event.repeat && event.preventDefault());
     return button;
   }
 

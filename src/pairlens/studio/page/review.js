@@ -4,6 +4,7 @@
 import { get, newId } from "./api.js";
 import { apart, append, counted, h } from "./dom.js";
 import { QuestionView } from "./question.js";
+import { say } from "./speech.js";
 import { inWords, whichRows } from "./strip.js";
 
 /** @typedef {import("./strip.js").Past} Past */
@@ -48,12 +49,17 @@ export class Review {
   ask() {
     if (!this.body) return;
     if (this.at >= this.doubts.length) {
-      this.body.replaceChildren(h("p", { class: "lead" }, this.doubts.length ? "That was all. Thank you." : "Nothing stands out: no answer contradicts another, and none looks wrong."));
+      const end = this.doubts.length ? "That was all. Thank you." : "Nothing stands out: no answer contradicts another, and none looks wrong.";
+      this.body.replaceChildren(h("p", { class: "lead" }, end));
+      this.dialog?.querySelector("h2")?.focus();
+      say(end);
       return;
     }
     const place = h("p", { class: "lead" }, `${this.at + 1} of ${counted(this.doubts.length, "answer")} worth a second look. Answer as if for the first time; what was answered before is shown afterwards.`);
-    const box = h("section", { class: "ask again", "aria-label": "The question again" });
+    const box = h("section", { class: "ask again", "aria-label": "The question again", tabindex: "-1" });
     this.body.replaceChildren(place, box);
+    box.focus({ preventScroll: true });
+    say(place.textContent ?? "");
     const view = new QuestionView(box, { keys: this.studio.keys, scale: this.studio.state.table.line, answer: (answer) => this.compare(answer) });
     view.show({ ...this.doubt.question, id: `review-${this.doubt.answer.id}` });
     this.view = view;
@@ -62,7 +68,7 @@ export class Review {
 
   key = (/** @type {KeyboardEvent} */ event) => {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (event.key === " " && target.closest("button:not([data-answer])")) return;
+    if (event.key === " " && target.closest("button")) return;
     const meaning = this.studio.keys.meaning(event, this.view?.age ?? 0);
     if (meaning && this.view?.press(meaning.group ?? meaning.action)) event.preventDefault();
   };
@@ -85,6 +91,7 @@ export class Review {
       h("div", { class: "choices-row", role: "group", "aria-label": "Decide" }, decide("keep", `Keep: ${inWords(answer)}`), same ? null : decide("flip", `Change to: ${inWords(again)}`), decide("retract", "Take the answer back"), h("button", { type: "button", class: "quiet", onclick: () => this.next() }, "Decide later")),
       this.gallery(rows.slice(0, SHOWN)),
     );
+    say(`${who} before: ${inWords(answer)}. You answer now: ${inWords(again)}. ${REASONS[kind] ?? ""}`);
     /** @type {HTMLElement | null | undefined} */ (this.body?.querySelector(".choice"))?.focus();
   }
 

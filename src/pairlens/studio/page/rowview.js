@@ -85,7 +85,7 @@ function filePicture(row) {
 /** @param {string} name @param {string} text @param {number} cut @param {boolean} compact */
 function textBlock(name, text, cut, compact) {
   const long = text.length > (compact ? FOLD / 3 : FOLD);
-  const body = h("div", { class: `text${long ? " folded" : ""}`, tabindex: long ? "0" : null, role: "group", "aria-label": name }, text);
+  const body = h("div", { class: `text${long ? " folded" : ""}`, tabindex: long ? "0" : null, role: long ? "group" : null, "aria-label": long ? name : null }, text);
   if (cut) append(body, [h("span", { class: "cut" }, ` … ${cut.toLocaleString("en")} more characters are not shown.`)]);
   const block = h("div", { class: "text-block" }, h("h4", {}, name), body);
   if (long) {
@@ -137,10 +137,10 @@ export function comparison(rows, marked = true) {
     h(
       "tr",
       { class: different.has(name) ? "differs" : null },
-      h("th", { scope: "row" }, name),
+      h("th", { scope: "row" }, name, different.has(name) ? h("span", { class: "visually-hidden" }, " (differs)") : null),
       rows.map((row) => {
         const value = row.cells?.[column]?.[1] ?? "";
-        return h("td", {}, value === "" ? h("span", { class: "empty" }, "empty") : value, different.has(name) ? h("span", { class: "visually-hidden" }, " (differs)") : null);
+        return h("td", {}, value === "" ? h("span", { class: "empty" }, "empty") : value);
       }),
     ),
   );

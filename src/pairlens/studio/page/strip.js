@@ -19,16 +19,16 @@ import { WORDS } from "./question.js";
 /** Width up to which the page is stacked, as in the style sheet. */
 const STACKED = 900;
 
-/** An answer in words. @param {Past} past */
+/** An answer in words. @param {Pick<Past, "answer" | "ids">} past */
 export function inWords(past) {
   if (/^\d+$/.test(past.answer)) return `with ${apart(past.ids[Number(past.answer)] ?? past.answer)}`;
   if (past.answer === "left" || past.answer === "right") return `${apart(past.ids[past.answer === "left" ? 0 : 1])} is better`;
   return (WORDS[past.answer] ?? past.answer).toLowerCase();
 }
 
-/** The rows of an answer in words. @param {Past} past */
-export function whichRows(past) {
-  return past.kind === "place" ? apart(past.ids[0]) : past.ids.map(apart).join(" · ");
+/** The rows of an answer in words. @param {Past} past @param {string} [between] */
+export function whichRows(past, between = " · ") {
+  return past.kind === "place" ? apart(past.ids[0]) : past.ids.map(apart).join(between);
 }
 
 export class Strip {
@@ -57,16 +57,22 @@ export class Strip {
   show(pasts) {
     this.pasts = pasts;
     this.empty.hidden = pasts.length > 0;
+    this.list.hidden = !pasts.length;
+    const chips = () => /** @type {HTMLElement[]} */ ([...this.list.querySelectorAll(".chip")]);
+    const at = [...this.list.children].findIndex((item) => item.contains(document.activeElement));
+    const held = chips()[at]?.dataset.event;
     this.list.replaceChildren(...pasts.map((past) => this.item(past)));
+    // Whoever goes through the list by keys stays there; an answer that is gone leaves them at its neighbour.
+    if (at >= 0) (chips().find((chip) => chip.dataset.event === held) ?? chips()[Math.min(at, pasts.length - 1)])?.focus();
   }
 
   /** @param {Past} past */
   item(past) {
     const mark = past.answer === "same" || /^\d+$/.test(past.answer) ? "same" : past.answer === "different" || past.answer === "none" ? "different" : "other";
-    const label = `${whichRows(past)}: ${inWords(past)}${past.changed ? ", changed" : ""}${past.flagged ? ", flagged" : ""}`;
+    const label = `${inWords(past)}: ${whichRows(past, " and ")}${past.changed ? ", changed" : ""}${past.flagged ? ", flagged" : ""}`;
     const button = h(
       "button",
-      { type: "button", class: `chip ${mark}`, "data-event": past.id, "aria-expanded": "false", title: label },
+      { type: "button", class: `chip ${mark}`, "data-event": past.id, "aria-expanded": "false", "aria-label": label, title: label },
       h("span", { class: "chip-answer" }, inWords(past), past.flagged ? " ⚑" : "", past.changed ? h("small", {}, " (changed)") : null),
       h("span", { class: "chip-rows" }, whichRows(past)),
     );
@@ -85,7 +91,7 @@ export class Strip {
     button.setAttribute("aria-expanded", "true");
     const others = past.answers.filter((answer) => answer !== past.answer);
     const choice = (/** @type {string} */ words, /** @type {() => void} */ run, /** @type {Record<string, string>} */ data = {}) =>
-      h("button", { type: "button", class: "choice", ...data, onclick: () => { this.close(); run(); } }, words);
+      h("button", { type: "button", class: "choice", ...data, onclick: () => { this.close(); button.focus(); run(); } }, words);
     const menu = h(
       "div",
       { class: "choices", role: "group", "aria-label": "Change this answer" },
