@@ -1,7 +1,7 @@
 // @ts-check
 /** The question on the left: two rows, a row and the groups, or two rows of which one is better. */
 
-import { append, h } from "./dom.js";
+import { h } from "./dom.js";
 import { PAUSE, shortcut } from "./keys.js";
 import { markPicture } from "./marks.js";
 import { comparison, numbersTable, pictureParts, scrollTogether } from "./rowview.js";
@@ -57,6 +57,9 @@ export class QuestionView {
     /** @type {Question | null} */
     this.question = null;
     this.since = 0;
+    /** The buttons below the rows, and what they were made from. */
+    this.bar = h("div");
+    this.made = "";
     /** @type {string | null} the answer whose button has the focus; empty if something else here has it */
     this.held = null;
     this.undo = undo ? h("button", { type: "button", class: "quiet outlined", "data-undo": true, hidden: true, onclick: undo }, "Undo ", this.hint("undo")) : null;
@@ -75,9 +78,11 @@ export class QuestionView {
     this.since = performance.now();
     this.root.dataset.question = question.id;
     this.root.dataset.kind = question.kind;
-    this.root.replaceChildren();
-    append(this.root, [note, this.head(TITLES[question.kind])]);
-    append(this.root, question.kind === "place" ? this.placement(question) : this.pair(question));
+    const bar = this.answers(question);
+    for (const child of [...this.root.children]) if (child !== bar) child.remove();
+    if (!bar.parentNode) this.root.append(bar);
+    const parts = question.kind === "place" ? this.placement(question) : this.pair(question);
+    bar.before(...[note, this.head(TITLES[question.kind]), ...parts].filter((part) => part instanceof Node));
     scrollTogether(this.root);
     this.release();
     say(note?.querySelector("span")?.textContent ?? "");
@@ -137,10 +142,16 @@ export class QuestionView {
     const bare = !seen && question.rows.every((row) => !row.texts?.length);
     const shown = [h("div", { class: `pair${bare ? " bare" : ""}` }, sides), comparison(question.rows), numbersTable(question.rows)];
     // What is seen at a glance comes first: pictures, then cells, then texts.
-    return [
-      ...(seen ? shown : shown.reverse()),
-      h("div", { class: `answers ${question.kind}`, role: "toolbar", "aria-label": "Answer" }, question.answers.map((name) => this.button(name, WORDS[name] ?? name))),
-    ];
+    return seen ? shown : shown.reverse();
+  }
+
+  /** The buttons below the rows. They stay from question to question: a button that keeps the focus is not read out again. @param {Question} question */
+  answers({ kind, answers }) {
+    const names = answers.filter((name) => !/^\d+$/.test(name));
+    const made = JSON.stringify([kind, names, this.keys.chosen]);
+    if (this.made !== made) this.bar = h("div", { class: `answers ${kind}`, role: "toolbar", "aria-label": "Answer" }, names.map((name) => this.button(name, WORDS[name] ?? name)));
+    this.made = made;
+    return this.bar;
   }
 
   /** @param {Question} question */
@@ -158,7 +169,6 @@ export class QuestionView {
         this.groupButton(slot, name, question.numbers[k], row.id),
       );
     });
-    const rest = question.answers.filter((name) => !/^\d+$/.test(name));
     const one = h(
       "article",
       { class: "row subject", "data-row": subject.row, "aria-label": `This one: ${subject.id}` },
@@ -171,7 +181,6 @@ export class QuestionView {
     return [
       others > 0 ? h("p", { class: "lead shown-groups" }, `${groups.length} of ${question.n_groups} groups. The others were ruled out, or may follow if none of these fits.`) : null,
       h("div", { class: `placement${subject.texts?.length ? " wordy" : subject.cells?.length || subject.line ? " cellular" : ""}` }, one, h("div", { class: "cards" }, cards)),
-      h("div", { class: "answers place", role: "toolbar", "aria-label": "Answer" }, rest.map((name) => this.button(name, WORDS[name] ?? name))),
     ];
   }
 

@@ -41,7 +41,7 @@ export function rowWords(row) {
   if (row.picture === false) parts.push("no picture");
   if (row.line) parts.push(`a line of ${counted(row.line.length, "number")}`);
   for (const [name, text] of row.texts ?? []) parts.push(`${name} ${shortened(text) || "empty"}`);
-  return parts.length ? `${row.id}: ${parts.join(", ")}.` : `${row.id}.`;
+  return (parts.length ? `${row.id}: ${parts.join(", ")}` : row.id).replace(/[.\s]*$/, ".");
 }
 
 /** What a question is about, in words. @param {Question} question */
