@@ -355,7 +355,7 @@ export class Studio {
     const shown = this.question.question;
     if (shown) {
       this.question.question = null;
-      this.question.show(shown);
+      this.question.show(shown, undefined, true);
     }
   }
 }

@@ -51,7 +51,7 @@ export class Legend {
 
   /** @param {Group} group */
   item(group) {
-    const size = h("small", {}, ` ${group.rows.length}`, h("span", { class: "visually-hidden" }, group.rows.length === 1 ? " row" : " rows"));
+    const size = h("small", {}, h("span", { class: "visually-hidden" }, ","), ` ${group.rows.length}`, h("span", { class: "visually-hidden" }, group.rows.length === 1 ? " row" : " rows"));
     const words = h("span", { class: "group-name" }, groupName(group));
     return h("button", { type: "button", class: "group", "data-group": group.number, title: "Name this group", onclick: () => this.rename(group) }, markPicture(group.shown), words, size);
   }

@@ -48,6 +48,9 @@ const FILES = [
   ["report.html", "A report: the view beside PCA’s, held-out pairs, features"],
 ];
 
+/** Milliseconds in which a reader has seen that the page behind a dialog has gone. */
+const SETTLE = 300;
+
 export class Panels {
   /** @param {Studio} studio */
   constructor(studio) {
@@ -79,22 +82,26 @@ export class Panels {
    */
   dialog(title, ...content) {
     const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close" }, "✕");
-    // A reader begins with the title, and goes on to what is below it.
-    const heading = h("h2", { id: "dialog-title", tabindex: "-1", autofocus: true }, title);
     const body = h("div", { class: "dialog-body" }, ...content);
-    const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "dialog-title" }, h("div", { class: "dialog-head" }, heading, close), body, h("div", { class: "visually-hidden said", "aria-live": "polite" })));
+    const heading = h("h2", { id: "dialog-title", tabindex: "-1" }, title);
+    const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "dialog-title", tabindex: "-1", autofocus: true }, h("div", { class: "dialog-head" }, heading, close), body, h("div", { class: "visually-hidden said", "aria-live": "polite" })));
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => dialog.remove());
     byId("dialogs").replaceChildren(dialog);
     dialog.showModal();
+    // Orca reads the title, or lets letters through to a field, only if the focus comes there after the page has gone.
+    setTimeout(() => {
+      if (document.activeElement === dialog) /** @type {HTMLElement} */ (body.querySelector("[data-first]") ?? heading).focus();
+    }, SETTLE);
     return dialog;
   }
 
-  help() {
+  /** @param {Action} [changed] the action whose key was changed just now */
+  help(changed) {
     const keys = this.studio.keys;
     const rows = /** @type {Action[]} */ (Object.keys(DEFAULT_KEYS)).map((action) => {
       const shown = h("span", {}, keys.chosen[action].map((key) => h("kbd", {}, keyLabel(key))));
-      const change = h("button", { type: "button", class: "quiet", "data-key-of": action, "aria-label": `Change the key for: ${ACTIONS[action]}` }, "change");
+      const change = h("button", { type: "button", class: "quiet", "data-key-of": action, "data-first": action === changed, "aria-label": `Change the key for: ${ACTIONS[action]}` }, "change");
       change.addEventListener("click", () => this.takeKey(dialog, change, action));
       return h("tr", {}, h("th", { scope: "row" }, ACTIONS[action]), h("td", {}, shown), h("td", {}, change));
     });
@@ -107,7 +114,6 @@ export class Panels {
       h("p", { class: "lead" }, "With a screen reader: go to the answers by Tab and press Enter or Space, or the key of an answer. Each answer and the next question are read out. Above the answers, read on in browse mode."),
       this.columns(),
     );
-    return dialog;
   }
 
   /** What the map learns from, and what not. */
@@ -124,6 +130,7 @@ export class Panels {
     const field = h("input", { type: "text", class: "key-field", placeholder: "press a key …", "aria-label": `Press the new key for: ${ACTIONS[action]}`, autocomplete: "off" });
     button.replaceWith(field);
     field.focus();
+    say(`Press the new key for: ${ACTIONS[action]}.`);
     const take = (/** @type {KeyboardEvent} */ event) => {
       if (["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
       event.preventDefault();
@@ -133,7 +140,7 @@ export class Panels {
       const taken = event.key !== "Escape" && event.key !== "Tab";
       if (taken) this.studio.assign(action, name);
       dialog.close();
-      /** @type {HTMLElement | null} */ (this.help().querySelector(`[data-key-of=${action}]`))?.focus();
+      this.help(action);
       if (taken) say(`${ACTIONS[action]}: ${shortcut(name)}`);
     };
     dialog.addEventListener("keydown", take, true);
@@ -189,7 +196,7 @@ export class Panels {
 
   /** @param {import("./map.js").Group} group */
   rename(group) {
-    const input = /** @type {HTMLInputElement} */ (h("input", { type: "text", maxlength: "80", id: "group-name", value: group.name, autocomplete: "off" }));
+    const input = /** @type {HTMLInputElement} */ (h("input", { type: "text", maxlength: "80", id: "group-name", value: group.name, autocomplete: "off", "data-first": true }));
     const form = h("form", {}, h("label", { for: "group-name" }, `Name of group ${group.shown} (${counted(group.rows.length, "row")})`), input, h("button", { type: "submit", class: "main" }, "Save"));
     const dialog = this.dialog("Name a group", form);
     form.addEventListener("submit", (event) => {
@@ -197,8 +204,7 @@ export class Panels {
       this.studio.outbox.put("name", { id: newId(), group: group.number, name: input.value });
       dialog.close();
     });
-    input.focus();
-    input.select();
+    input.addEventListener("focus", () => input.select());
   }
 
   map() {

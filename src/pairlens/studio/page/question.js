@@ -70,8 +70,8 @@ export class QuestionView {
     return performance.now() - this.since;
   }
 
-  /** @param {Question} question @param {HTMLElement} [note] something to say above it */
-  show(question, note) {
+  /** @param {Question} question @param {HTMLElement} [note] something to say above it @param {boolean} [silent] for those who have heard it */
+  show(question, note, silent = false) {
     if (this.question?.id === question.id && !note) return;
     this.hold();
     this.question = question;
@@ -85,6 +85,7 @@ export class QuestionView {
     bar.before(...[note, this.head(TITLES[question.kind]), ...parts].filter((part) => part instanceof Node));
     scrollTogether(this.root);
     this.release();
+    if (silent) return;
     say(note?.querySelector("span")?.textContent ?? "");
     say(`${TITLES[question.kind]} ${questionWords(question)}`);
   }
