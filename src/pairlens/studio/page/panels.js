@@ -84,11 +84,12 @@ export class Panels {
     const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close" }, "✕");
     const body = h("div", { class: "dialog-body" }, ...content);
     const heading = h("h2", { id: "dialog-title", tabindex: "-1" }, title);
-    const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "dialog-title", tabindex: "-1", autofocus: true }, h("div", { class: "dialog-head" }, heading, close), body, h("div", { class: "visually-hidden said", "aria-live": "polite" })));
+    const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "dialog-title", tabindex: "-1" }, h("div", { class: "dialog-head" }, heading, close), body, h("div", { class: "visually-hidden said", "aria-live": "polite" })));
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => dialog.remove());
     byId("dialogs").replaceChildren(dialog);
     dialog.showModal();
+    dialog.focus();
     // Orca reads the title, or lets letters through to a field, only if the focus comes there after the page has gone.
     setTimeout(() => {
       if (document.activeElement === dialog) /** @type {HTMLElement} */ (body.querySelector("[data-first]") ?? heading).focus();

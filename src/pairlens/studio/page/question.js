@@ -60,6 +60,8 @@ export class QuestionView {
     /** The buttons below the rows, and what they were made from. */
     this.bar = h("div");
     this.made = "";
+    /** The title of what is said in place of a question. */
+    this.said = "";
     /** @type {string | null} the answer whose button has the focus; empty if something else here has it */
     this.held = null;
     this.undo = undo ? h("button", { type: "button", class: "quiet outlined", "data-undo": true, hidden: true, onclick: undo }, "Undo ", this.hint("undo")) : null;
@@ -85,6 +87,7 @@ export class QuestionView {
     bar.before(...[note, this.head(TITLES[question.kind]), ...parts].filter((part) => part instanceof Node));
     scrollTogether(this.root);
     this.release();
+    this.said = "";
     if (silent) return;
     say(note?.querySelector("span")?.textContent ?? "");
     say(`${TITLES[question.kind]} ${questionWords(question)}`);
@@ -101,9 +104,8 @@ export class QuestionView {
   /** Give the focus to where it was: who answers by a button goes on there, where readers let keys through. */
   release() {
     if (this.held === null) return;
-    const buttons = /** @type {HTMLElement[]} */ ([...this.root.querySelectorAll("[data-answer]")]);
-    const again = this.held && (buttons.find((button) => button.dataset.answer === this.held) ?? buttons[0]);
-    (again || this.root).focus({ preventScroll: true });
+    const again = this.held && (this.root.querySelector(`[data-answer="${this.held}"]`) ?? this.root.querySelector(".answers [data-answer]"));
+    /** @type {HTMLElement} */ (again || this.root).focus({ preventScroll: true });
   }
 
   /** Words in place of a question. @param {string} title @param {...(string | HTMLElement)} words */
@@ -114,7 +116,9 @@ export class QuestionView {
     delete this.root.dataset.kind;
     this.root.replaceChildren(this.head(title), ...words.map((word) => (typeof word === "string" ? h("p", { class: "lead" }, word) : word)));
     this.release();
-    if (/\w/.test(title)) say([title, ...words.filter((word) => typeof word === "string")].join(". "));
+    // The page tries again and again to send what waits; that it waits is said once.
+    if (/\w/.test(title) && this.said !== title) say([title, ...words.filter((word) => typeof word === "string")].join(". "));
+    this.said = title;
   }
 
   /** @param {string} title */
