@@ -94,7 +94,7 @@ def test_space_and_enter_press_the_button_that_has_the_focus(studio, table, list
         person.answer(key)
         seen.wait_chips(number)
         words = answer if answer != "unsure" else "can’t tell"
-        assert page.get_attribute(".past li:first-child .chip", "title").startswith(f"{words}: ")
+        assert page.get_attribute(".past li:first-child .chip", "title").startswith(f"{words} row-")
     # Enter that is held, and Enter twice at once, answer one question.
     page.focus("[data-answer=different]")
     page.wait_for_timeout(300)
@@ -117,7 +117,9 @@ def test_changing_an_answer_is_said_and_keeps_the_focus(studio, table, listen):
     rows = [person.answer("d") for _ in range(3)]
     seen.wait_chips(3)
     events = page.locator(".chip").evaluate_all("chips => chips.map((chip) => chip.dataset.event)")
-    assert page.get_by_role("button", name=f"different: {rows[1]}").get_attribute("data-event") == events[1]
+    name = f"different {rows[1].replace(' and ', ' · ')}"
+    assert page.get_by_role("button", name=name, exact=True).get_attribute("data-event") == events[1]
+    assert page.locator(".chip").nth(1).aria_snapshot() == f'- button "{name}"'
 
     def choose(event: str, choice: str, heard: str) -> None:
         page.focus(f".chip[data-event='{event}']")
@@ -154,6 +156,8 @@ def test_dialogs_begin_with_their_title_and_speak(studio, table, listen):
     page.keyboard.press("Escape")
 
     page.keyboard.press("?")
+    # What the page said last is not said again when the dialog has gone.
+    assert page.evaluate("() => document.querySelector('#said').textContent") == ""
     person.focus("dialog-title")
     page.focus("[data-key-of=same]")
     page.keyboard.press("Enter")

@@ -88,6 +88,8 @@ export class Panels {
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => dialog.remove());
     byId("dialogs").replaceChildren(dialog);
+    // Else the page, when it comes back, says again what it said last.
+    byId("said").textContent = "";
     dialog.showModal();
     dialog.focus();
     // Orca reads the title, or lets letters through to a field, only if the focus comes there after the page has gone.

@@ -69,11 +69,13 @@ export class Strip {
   /** @param {Past} past */
   item(past) {
     const mark = past.answer === "same" || /^\d+$/.test(past.answer) ? "same" : past.answer === "different" || past.answer === "none" ? "different" : "other";
-    const label = `${inWords(past)}: ${whichRows(past, " and ")}${past.changed ? ", changed" : ""}${past.flagged ? ", flagged" : ""}`;
+    // What is written on it comes first, so that it can be called by that; a title alone would be read after it, twice.
+    const label = `${inWords(past)}${past.changed ? " (changed)" : ""} ${whichRows(past)}${past.flagged ? ", flagged" : ""}`;
     const button = h(
       "button",
       { type: "button", class: `chip ${mark}`, "data-event": past.id, "aria-expanded": "false", "aria-label": label, title: label },
       h("span", { class: "chip-answer" }, inWords(past), past.flagged ? " ⚑" : "", past.changed ? h("small", {}, " (changed)") : null),
+      " ",
       h("span", { class: "chip-rows" }, whichRows(past)),
     );
     const item = h("li", {}, button);
