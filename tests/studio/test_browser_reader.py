@@ -21,6 +21,7 @@ new MutationObserver((changes) => {
     }
 }).observe(document, { subtree: true, childList: true, characterData: true });
 """
+CANNOT_TELL = "can\u2019t tell"
 FOCUS = """() => { const { dataset, tagName, id } = document.activeElement;
     return dataset.answer ?? dataset.event ?? dataset.outcome ?? dataset.keyOf ?? (id || tagName); }"""
 
@@ -93,7 +94,7 @@ def test_space_and_enter_press_the_button_that_has_the_focus(studio, table, list
         page.focus(f"[data-answer={answer}]")
         person.answer(key)
         seen.wait_chips(number)
-        words = answer if answer != "unsure" else "can’t tell"
+        words = answer if answer != "unsure" else CANNOT_TELL
         assert page.get_attribute(".past li:first-child .chip", "title").startswith(f"{words} row-")
     # Enter that is held, and Enter twice at once, answer one question.
     page.focus("[data-answer=different]")
@@ -108,7 +109,7 @@ def test_space_and_enter_press_the_button_that_has_the_focus(studio, table, list
     # After the mouse, Space is the key of "can't tell" again.
     seen.click("same")
     person.answer("Space")
-    person.hear("Answer: can’t tell.")
+    person.hear(f"Answer: {CANNOT_TELL}.")
 
 
 def test_changing_an_answer_is_said_and_keeps_the_focus(studio, table, listen):
