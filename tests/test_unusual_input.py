@@ -7,10 +7,13 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import pairlens
 from pairlens import ITML, MLKR, SCML, Constraints, Preferences, RankSVM, TableEncoder, Triplets
+from pairlens.asking import Lens
 from pairlens.exceptions import SupervisionWarning
+from pairlens.graphs.transformation import transform_constraints
 from tests.estimators import all_estimators
 
 ESTIMATORS = [cls for cls in all_estimators() if cls is not TableEncoder]
@@ -183,3 +186,29 @@ def test_float32_whose_squares_vanish_is_learned_from_in_silence():
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         assert np.isfinite(fitted(pairlens.WBDR, (ROWS * 1e-30).astype(np.float32)).components_).all()
+
+
+def in_parts(X):
+    """A CSR matrix of the same values, each stored as two halves, from the last column to the first."""
+    n, f = X.shape
+    columns = np.tile(np.repeat(np.arange(f)[::-1], 2), n)
+    return sparse.csr_matrix((np.repeat(X[:, ::-1], 2, axis=1).ravel() / 2, columns, np.arange(n + 1) * 2 * f), X.shape)
+
+
+@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if cls is not pairlens.GBWSDR])
+def test_sparse_entries_stored_in_parts_are_their_sums(cls):
+    seed = {"random_state": 0} if "random_state" in cls().get_params() else {}
+    whole, parts = sparse.csr_matrix(ROWS), in_parts(ROWS)
+    stored = [getattr(parts, name).copy() for name in ("data", "indices", "indptr")]
+    found, expected = (result(fitted(cls, X, **seed), X) for X in (parts, whole))
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8 * max(1, np.abs(expected).max()))
+    for before, now in zip(stored, (parts.data, parts.indices, parts.indptr), strict=True):
+        np.testing.assert_array_equal(now, before)
+
+
+def test_sparse_entries_in_parts_in_questions_and_generated_constraints():
+    parts = in_parts(ROWS)
+    np.testing.assert_array_equal(Lens(parts).neighbors, Lens(sparse.csr_matrix(ROWS)).neighbors)
+    known = Constraints([(0, 3)], [(0, 1)], len(ROWS))
+    made, expected = (transform_constraints(X, known, n_neighbors=3) for X in (parts, sparse.csr_matrix(ROWS)))
+    assert made == expected

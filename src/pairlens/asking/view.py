@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from pairlens.engines import Float64, Rows, collected, threads_for, words_named
+from pairlens.engines import Float64, Rows, canonical, collected, threads_for, words_named
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods.pairlens import FirstStage
 from pairlens.spectral.rowspace import exact_means, principal_rows
@@ -152,7 +152,7 @@ def checked_rows(X: Any) -> Rows:
     """X as rows of finite numbers, marked if an encoder set their scale, or ValueError that says what is wrong."""
     with words_named():
         X = collected(X, "asking")
-        rows: Rows = X.tocsr().astype(np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+        rows: Rows = canonical(X.tocsr().astype(np.float64)) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] < 2 or rows.shape[1] < 1:
         raise ValueError(f"X must be a table of at least two rows and one column, got the shape {rows.shape}.")
     finite = np.isfinite(rows.data if sparse.issparse(rows) else rows)

@@ -7,6 +7,7 @@ here, and from the latter two what is particular to these.
 
 from pairlens.engines.config import Settings, config_context, settings
 from pairlens.engines.conversion import (
+    canonical,
     checked_rows,
     collected,
     engine_rows,
@@ -105,6 +106,7 @@ __all__ = [
     "Span",
     "along",
     "blas_threads",
+    "canonical",
     "centred_product",
     "checked_rows",
     "collected",

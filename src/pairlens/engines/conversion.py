@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.exceptions import DTypePromotionError
+from scipy import sparse
 
 from pairlens._sklearn import DTYPES, validate_data
 from pairlens.engines.config import settings
@@ -51,7 +52,7 @@ def checked_rows(
     least = least if fitting else 1
     if rows is None:
         with words_named():
-            rows = validate_data(
+            given = validate_data(
                 estimator,
                 collected(X, type(estimator).__name__),
                 dtype=DTYPES,
@@ -59,6 +60,7 @@ def checked_rows(
                 reset=fitting,
                 ensure_min_samples=least,
             )
+        rows = canonical(given)
         if fitting and power:
             _check_range(rows, power)
         return rows
@@ -68,6 +70,17 @@ def checked_rows(
             f"(shape={rows.shape}) while a minimum of {least} is required."
         )
     validate_data(estimator, rows.header, reset=fitting, skip_check_array=True)
+    return rows
+
+
+def canonical(rows: Any) -> Any:
+    """Rows of which no entry is stored in parts, so that squares of stored entries are those of the values.
+
+    Dense rows, and CSR matrices that are so already, are returned as they are. The given matrix is not changed.
+    """
+    if sparse.issparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
     return rows
 
 

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows, pair_squared_distances
+from pairlens.engines import IntArray, Rows, canonical, pair_squared_distances
 from pairlens.graphs.edges import default_theta, nearest_edges
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import over_rows
@@ -134,7 +134,7 @@ def transform_constraints(
     """
     from sklearn.utils import check_array
 
-    rows = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+    rows = canonical(check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2))
     n = rows.shape[0]
     constraints = over_rows(constraints, Constraints, n)
     if n_neighbors < 1:

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from pairlens._sklearn import check_is_fitted
-from pairlens.engines import Rows, column_means, evenly_spaced, row_blocks, take_rows
+from pairlens.engines import Rows, canonical, column_means, evenly_spaced, row_blocks, take_rows
 from pairlens.methods.pairmap.estimator import PairMap
 from pairlens.methods.pairmap.plain import plain_map
 
@@ -72,7 +72,7 @@ def look(model: Any, X: Any, feature_names: ArrayLike | None) -> FittedView:
     Z = np.asarray(Z.toarray() if sparse.issparse(Z) else Z, dtype=np.float64)
     Z = Z[:, None] if Z.ndim == 1 else Z
     axes = (axis,) if Z.shape[1] == 1 else tuple(f"{axis} {i + 1}" for i in range(Z.shape[1]))
-    rows = check_array(received, accept_sparse="csr", dtype=[np.float64, np.float32])
+    rows = canonical(check_array(received, accept_sparse="csr", dtype=[np.float64, np.float32]))
     return FittedView(estimator, steps, rows, Z, axes, _names(model, X, front, rows.shape[1], feature_names))
 
 
