@@ -96,18 +96,20 @@ def test_space_and_enter_press_the_button_that_has_the_focus(studio, table, list
         seen.wait_chips(number)
         words = answer if answer != "unsure" else CANNOT_TELL
         assert page.get_attribute(".past li:first-child .chip", "title").startswith(f"{words} row-")
-    # Enter that is held, and Enter twice at once, answer one question.
+    # Enter that is held answers one question, and so does pressing a button twice at once.
     page.focus("[data-answer=different]")
     page.wait_for_timeout(300)
     seen.act(lambda: page.keyboard.down("Enter"))
+    page.wait_for_timeout(300)
     page.keyboard.down("Enter")
     page.keyboard.up("Enter")
-    page.keyboard.press("Enter")
-    seen.wait_count(4)
-    page.wait_for_timeout(400)
-    assert page.inner_text("[data-testid=count]") == "4"
+    seen.act(lambda: page.evaluate("() => [0, 1].forEach(() => document.activeElement.click())"))
+    seen.wait_chips(5)
+    page.wait_for_timeout(200)
+    assert page.inner_text("[data-testid=count]") == "5"
     # After the mouse, Space is the key of "can't tell" again.
     seen.click("same")
+    person.hear("Answer: same.")
     person.answer("Space")
     person.hear(f"Answer: {CANNOT_TELL}.")
 
@@ -120,7 +122,6 @@ def test_changing_an_answer_is_said_and_keeps_the_focus(studio, table, listen):
     events = page.locator(".chip").evaluate_all("chips => chips.map((chip) => chip.dataset.event)")
     name = f"different {rows[1].replace(' and ', ' · ')}"
     assert page.get_by_role("button", name=name, exact=True).get_attribute("data-event") == events[1]
-    assert page.locator(".chip").nth(1).aria_snapshot() == f'- button "{name}"'
 
     def choose(event: str, choice: str, heard: str) -> None:
         page.focus(f".chip[data-event='{event}']")
@@ -133,6 +134,8 @@ def test_changing_an_answer_is_said_and_keeps_the_focus(studio, table, listen):
     person.focus(events[1])
     choose(events[1], "[data-flag]", f"Flagged: {rows[1]}, same.")
     person.focus(events[1])
+    name = name.replace("different", "same (changed)") + ", flagged"
+    assert page.get_by_role("button", name=name, exact=True).get_attribute("data-event") == events[1]
     choose(events[1], "[data-retract]", f"Taken back: {rows[1]}, same.")
     seen.wait_chips(2)
     person.focus(events[2])
