@@ -73,7 +73,7 @@ def test_draws_repeat_and_seeds_differ(table, cli):
         (("--labels", "class", "--n-pairs", "5", "--fraction", "0.1"), "at most one of"),
         (("--labels", "class", "--n-pairs", "99999"), "exceeds the 1770 distinct pairs"),
         (("--labels", "class", "--fraction", "2"), "fraction"),
-        (("--labels", "class", "--flip", "2"), "fraction"),
+        (("--labels", "class", "--flip", "2"), "--flip must lie between 0 and 1"),
         (("--scores", "note"), "'note' must hold numbers to be scores, but holds 'remark 0'"),
         (("--scores", "w", "--per-class", "3"), "by --n-pairs only"),
         (("--labels", "class", "--id", "note"), "ids must be distinct"),

@@ -84,3 +84,11 @@ def test_advice_names_options(cli, files, arguments, said):
 def test_too_few_rows(cli, files):
     said = cli("fit", "two.csv", "--id", "name", "--labels", "y", "--out", "result").error
     assert said.endswith("the table has too few rows for PairMap: 2, and at least 3 are needed.")
+
+
+def test_small_words_of_pairs_and_ask(cli, files):
+    sample = ("pairs", "sample", "rows.csv", "--labels", "y", "--n-pairs", "4", "--out", "drawn.csv")
+    assert cli(*sample, "--flip", "1.5").error.endswith("--flip must lie between 0 and 1, got 1.5")
+    assert cli(*sample, "--id", "a").error.endswith("ids must be distinct, but '0' comes 3 times in 'a'")
+    said = cli("ask", "rows.csv", "--out", "told.csv", "--closure", "./told.csv").error
+    assert said.endswith("--closure and --out are both told.csv: give two names")

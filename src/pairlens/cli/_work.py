@@ -286,7 +286,9 @@ def distinct_ids(names: NDArray[Any], column: str) -> NDArray[Any]:
     values, counts = np.unique(names.astype(str), return_counts=True)
     if (counts > 1).any():
         twice = int(counts.argmax())
-        raise ValueError(f"ids must be distinct, but {values[twice]!r} comes {counts[twice]} times in {column!r}")
+        raise ValueError(
+            f"ids must be distinct, but {values.tolist()[twice]!r} comes {counts[twice]} times in {column!r}"
+        )
     return names
 
 

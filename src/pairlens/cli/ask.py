@@ -139,6 +139,8 @@ def _checked_journal(out: Path, closure: Path | None) -> Path:
             file_format(path)
             if not path.parent.is_dir():
                 raise ValueError(f"{path.parent} is no folder, so {path.name} cannot be written there")
+    if closure is not None and closure.resolve() == out.resolve():
+        raise ValueError(f"--closure and --out are both {out}: give two names")
     journal = out.with_suffix(".journal.jsonl")
     if out.exists() and not journal.exists():
         raise ValueError(f"{out} exists already, with no {journal.name} beside it to go on from: choose another name")

@@ -77,6 +77,8 @@ def sample(
 
     if (labels is None) == (scores is None):
         raise ValueError("give --labels for must-links and cannot-links, or --scores for preferences")
+    if not 0 <= flip <= 1:
+        raise ValueError(f"--flip must lie between 0 and 1, got {flip}")
     file_format(out)
     check_new(out, overwrite)
     column = labels if labels is not None else scores
