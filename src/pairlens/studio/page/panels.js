@@ -130,7 +130,7 @@ export class Panels {
   /** @param {HTMLDialogElement} dialog @param {HTMLElement} button @param {Action} action */
   takeKey(dialog, button, action) {
     // Readers let keys through to a field.
-    const field = h("input", { type: "text", class: "key-field", placeholder: "press a key …", "aria-label": `Press the new key for: ${ACTIONS[action]}`, autocomplete: "off" });
+    const field = h("input", { type: "text", placeholder: "press a key …", "aria-label": `Press the new key for: ${ACTIONS[action]}`, autocomplete: "off" });
     button.replaceWith(field);
     field.focus();
     say(`Press the new key for: ${ACTIONS[action]}.`);
