@@ -207,7 +207,7 @@ def test_a_lost_connection_is_said_once_and_so_is_its_end(studio, table, listen)
     assert page.evaluate("() => heard") == []
     person.focus("question")
     page.unroute("**/api/answer")
-    person.hear("Same or different?")
+    assert "The studio is back." in person.hear("Same or different?")
     # Whoever answered by a button goes on at that button.
     person.focus("different")
     seen.troubles = [each for each in seen.troubles if "Failed to load resource" not in each]
