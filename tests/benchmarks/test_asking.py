@@ -73,7 +73,7 @@ def test_the_page_and_its_picture(tmp_path, capsys):
     asking_page.write_page(views, {0: results, 7: results}, tmp_path)
     text = (tmp_path / "asking.md").read_text()
     assert "| 7 | 2 | +0.250 (0.000) | +0.250 (0.000) |" in text
-    assert "at 120 questions (reached) and at 200 (reached)" in text
+    assert "on the map that PairMap makes" in text
     assert "gains +0.250 of area with clean answers" in text
     assert "{" not in text
     assert (tmp_path / "pictures" / "asking.png").stat().st_size > 1000
