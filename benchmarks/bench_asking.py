@@ -1,6 +1,6 @@
 """Asking: how much more do chosen questions teach than random pairs, and how many does one need?
 
-    python -m benchmarks.bench_asking --splits 10           # 34 sets, ten splits: two hours; writes docs/asking.md
+    python -m benchmarks.bench_asking --splits 6            # 34 sets, six splits: 70 minutes; writes docs/asking.md
     python -m benchmarks.bench_asking --quick               # 8 sets, one split; prints the tables
     python -m benchmarks.bench_asking --views lens map      # the picture of PairMap too
     python -m benchmarks.bench_asking --only-print          # from the results that are there
