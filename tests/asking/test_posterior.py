@@ -150,7 +150,7 @@ def test_a_row_prefers_to_be_placed_where_the_answer_says():
     answers.add(4, 2, True)
     answers.add(4, 0, False)
     assert np.argmax(groups.posterior(4, answers)) == 1
-    assert groups.settled(4, answers, 0.9, 0.02)
+    assert groups.settled(4, groups.posterior(4, answers), answers, 0.9, 0.02)
 
 
 def test_an_outlier_founds_a_group_only_if_it_differs_from_those_that_are_nearest():
@@ -164,9 +164,9 @@ def test_an_outlier_founds_a_group_only_if_it_differs_from_those_that_are_neares
         answers.add(4, other, False)
         p = groups.posterior(4, answers)
         assert p[2] > 0.97
-        assert not groups.settled(4, answers, 0.9, 0.02)
+        assert not groups.settled(4, groups.posterior(4, answers), answers, 0.9, 0.02)
     answers.add(4, 0, False)
-    assert groups.settled(4, answers, 0.9, 0.02)
+    assert groups.settled(4, groups.posterior(4, answers), answers, 0.9, 0.02)
 
 
 def test_merging_keeps_the_older_number_and_needs_a_same():

@@ -176,9 +176,8 @@ class Groups:
         self.where[row], self.confidence[row] = number, confidence
         self.sums.add(group, self.Z[row])
 
-    def place(self, row: int, answers: Answers) -> None:
-        """Put a row where it most likely belongs."""
-        p = self.posterior(row, answers)
+    def place(self, row: int, p: Float64) -> None:
+        """Put a row with this posterior where it most likely belongs."""
         best = int(np.argmax(p))
         self.put(row, best, float(p[best]))
 
@@ -318,13 +317,12 @@ class Groups:
         members = [np.array(self.members[number], dtype=np.int64) for number in self.numbers]
         return pair_weights(members, [sure[rows] for rows in members], self.log_odds(answers)[0], len(asked))
 
-    def settled(self, row: int, answers: Answers, sure: float, unlikely: float) -> bool:
-        """Whether it is known where an open row belongs, and an answer says so.
+    def settled(self, row: int, p: Float64, answers: Answers, sure: float, unlikely: float) -> bool:
+        """Whether it is known where an open row with this posterior belongs, and an answer says so.
 
         A row founds a group only if it differs from every group that is likely by the answers or by its place among
         the groups. Its place among all rows is not enough: an outlier lies far from its own group too.
         """
-        p = self.posterior(row, answers)
         best = int(np.argmax(p))
         if p[best] < sure:
             return False

@@ -205,16 +205,17 @@ class State:
         elif row not in self.skipped:
             self.open.setdefault(row, self.n_entries)
             enough = self.questions_of[row] >= MOST_ANSWERS or not self.has_unasked(row)
-            if enough or groups.settled(row, answers, SURE, UNLIKELY):
-                self._close(row)
+            p = groups.posterior(row, answers)
+            if enough or groups.settled(row, p, answers, SURE, UNLIKELY):
+                self._close(row, p)
 
-    def _close(self, row: int) -> None:
-        """Place an open row if any answer tells where; else it may be opened again later."""
+    def _close(self, row: int, p: Float64 | None = None) -> None:
+        """Place an open row, by its posterior, if any answer tells where; else it may be opened again later."""
         self.open.pop(row, None)
         if not any(other in self.groups.where for other, _ in self.answers.about(row)):
             return
         founded = self.groups.n_founded
-        self.groups.place(row, self.answers)
+        self.groups.place(row, self.groups.posterior(row, self.answers) if p is None else p)
         self.since_new = self.since_new + 1 if self.groups.n_founded == founded else 0
 
     def _place_last(self) -> None:
