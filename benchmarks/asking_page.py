@@ -375,9 +375,7 @@ def page(results: Mapping[str, Results], parts: Mapping[str, Results]) -> str:
     )
     if "map" in results:
         seen = results["map"]
-        text += MAP.format(
-            simulated=seen.described("of these sets"), points=point_table(seen), gains=map_table(seen)
-        )
+        text += MAP.format(simulated=seen.described("of these sets"), points=point_table(seen), gains=map_table(seen))
     if "prefer" in results:
         ranked = results["prefer"]
         gains = gain_table(ranked).replace(NAMES["uncertain"], "least sure order")
