@@ -2,7 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The packages of some extras, in the versions of requirements.lock and checked by its hashes, and these sources.
+INSTALL := $(BIN)/python tools/install.py
+LOCKED := pyproject.toml requirements.lock tools/install.py
 # One BLAS thread for each test worker: two processes with two threads each only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Lets scikit-learn run its array API checks instead of skipping them.
@@ -11,17 +14,17 @@ TEST_ENV := $(ONE_THREAD) SCIPY_ARRAY_API=1
 .PHONY: help demo test explore test-oldest test-newest coverage dist lint format bench history league league-full reproduce reproduce-full docs clean
 
 help:
-	@echo "make demo    the tour: digits, 60 answered pairs, a report in demo/"
+	@echo "make demo    the tour: digits from 60 answered pairs, penguins by two questions, reports in demo/"
 	@echo "make test    the whole test suite"
 	@echo "make test-oldest, make test-newest  the same with the oldest and the newest dependencies that are supported"
 	@echo "make coverage  the same with every optional package, and the share of the code that it runs"
-	@echo "make explore the tests of properties, on examples that are new each time"
+	@echo "make explore the tests of properties, and 2,000 changed model files, on examples that are new each time"
 	@echo "make dist    wheel and sdist, checked, and the wheel tried in an empty environment"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff rewrite the files"
 	@echo "make bench   measure against peers, as ratios in one run"
 	@echo "make history  time and quality of the last commits, as curves (airspeed velocity)"
-	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: 80 minutes; ARGS=\"--maps\": maps, docs/maps.md; ARGS=\"--mixed\": mixed tables)"
+	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: 80 minutes; ARGS=\"--maps\": maps, docs/maps.md; ARGS=\"--mixed\": mixed tables; ARGS=\"--notions\": several ways to say same, docs/notions.md, its sets in PAIRLENS_NOTIONS)"
 	@echo "make reproduce  the experiments of the papers, quickly (reproduce-full: as printed; writes docs/reproduction.md)"
 	@echo "make docs    the site: guide, gallery, methods and API, in build/docs/index.html"
 
@@ -30,16 +33,16 @@ $(VENV)/.made:
 	@touch $@
 
 # Each stamp installs one extra, again only when what it depends on has changed.
-$(VENV)/.tour: $(VENV)/.made pyproject.toml requirements.lock
-	$(PIP) -e ".[cli,report,studio]"
+$(VENV)/.tour: $(VENV)/.made $(LOCKED)
+	$(INSTALL) cli report studio
 	@touch $@
 
-$(VENV)/.papers: $(VENV)/.made pyproject.toml requirements.lock
-	$(PIP) -e ".[cli,report,boost]"
+$(VENV)/.papers: $(VENV)/.made $(LOCKED)
+	$(INSTALL) cli report boost
 	@touch $@
 
-$(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.docs $(VENV)/.dist: $(VENV)/.%: $(VENV)/.made pyproject.toml requirements.lock
-	$(PIP) -e ".[$*]"
+$(VENV)/.test $(VENV)/.lint $(VENV)/.bench $(VENV)/.docs $(VENV)/.dist: $(VENV)/.%: $(VENV)/.made $(LOCKED)
+	$(INSTALL) $*
 	@touch $@
 
 demo: $(VENV)/.tour
@@ -68,12 +71,12 @@ test-oldest test-newest: test-%: .venv-%/.test
 # This spelling of torch alone selects the small CPU build.
 coverage: $(VENV)/.test
 	$(PIP) torch==2.13.0
-	$(PIP) -e ".[ci,dask,ann,io,datasets]"
+	$(INSTALL) ci dask ann io datasets
 	$(TEST_ENV) $(BIN)/python -m pytest -n auto -q --cov --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
 
 dist: $(VENV)/.dist
 	rm -rf dist
-	$(BIN)/python -m build --quiet
+	$(BIN)/python -m build --quiet --no-isolation
 	$(BIN)/python -m twine check --strict dist/*
 	$(PYTHON) tools/try_wheel.py dist
 
@@ -91,7 +94,7 @@ bench: $(VENV)/.bench
 
 # Of the last ten commits, in environments of their own; open .asv/html/index.html for the curves.
 history: $(VENV)/.made
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check asv virtualenv
+	$(PIP) asv virtualenv
 	$(BIN)/asv machine --yes
 	$(BIN)/asv run --steps 10 --skip-existing HEAD~10..HEAD
 	$(BIN)/asv publish

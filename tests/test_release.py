@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
@@ -49,3 +51,64 @@ def test_one_address_of_the_repository():
         url.startswith(("https://github.com/pairlens/pairlens", "https://pairlens."))
         for url in PROJECT["urls"].values()
     )
+
+
+@pytest.fixture(scope="module")
+def install():
+    """The script that installs what the lock file pins."""
+    spec = importlib.util.spec_from_file_location("install", ROOT / "tools" / "install.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_pinned_package_has_hashes(install):
+    text = (ROOT / "requirements.lock").read_text()
+    packages = install.read_lock(text)
+    assert install.write_lock(packages) == text
+    for package in packages.values():
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", one) for one in package.hashes)
+    assert "://" not in text
+
+
+@pytest.mark.parametrize("extra", PROJECT["optional-dependencies"])
+def test_the_part_of_the_lock_file_for_an_extra_is_all_that_it_needs(extra, install):
+    """Of the packages that are installed here, whatever they need is there too."""
+    from packaging.requirements import Requirement
+
+    if extra == "boost-gpu":
+        return  # in the place of boost
+    packages = install.read_lock((ROOT / "requirements.lock").read_text())
+    chosen = install.needed(packages, [extra])
+    assert {"numpy", "scipy", "scikit-learn", "hatchling"} <= set(chosen)
+    for name, package in chosen.items():
+        try:
+            found = distribution(name)
+        except PackageNotFoundError:
+            continue
+        if found.version != package.version:
+            continue
+        for one in map(Requirement, found.requires or ()):
+            if one.marker is None or one.marker.evaluate({"extra": ""}):
+                assert install.normal(one.name) in chosen, f"{name} needs {one.name}"
+
+
+def test_what_an_extra_does_not_need_is_left_out(install):
+    packages = install.read_lock((ROOT / "requirements.lock").read_text())
+    assert "sphinx" not in install.needed(packages, ["cli", "report", "studio"])
+    assert "sphinx" in install.needed(packages, ["docs"])
+    assert "torch" not in install.needed(packages, ["all"])
+
+
+@pytest.mark.skipif(not (ROOT / ".github").exists(), reason="needs the repository")
+def test_workflows_name_their_actions_by_commit():
+    """A tag can be moved to other code."""
+    used = [
+        line.strip()
+        for path in (ROOT / ".github" / "workflows").glob("*.yml")
+        for line in path.read_text().splitlines()
+        if "uses:" in line
+    ]
+    assert used
+    for line in used:
+        assert re.search(r"uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line), line
