@@ -14,6 +14,8 @@ from pathlib import Path
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary name beside `path` to write to; it takes the place of `path` at the end, or is removed.
 
+    A file that is there keeps its permissions, and a symbolic link stays: the file that it leads to is replaced.
+
     Examples
     --------
     >>> import tempfile
@@ -25,7 +27,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     before, target.read_text()
     (False, 'done')
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder; give the name of a file", str(target))
     if not target.parent.is_dir():
@@ -40,8 +42,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     partial = Path(name)
     try:
         yield partial
-        # mkstemp makes files for the owner alone; what takes the name should be as open as any new file.
-        partial.chmod(0o666 & ~_umask())
+        # mkstemp makes files for the owner alone.
+        partial.chmod(_permissions(target))
         with partial.open("rb") as file:
             os.fsync(file.fileno())
         partial.replace(target)
@@ -54,6 +56,14 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def _permissions(target: Path) -> int:
+    """Those of the file that is there, or of any new file."""
+    try:
+        return target.stat().st_mode & 0o777
+    except FileNotFoundError:
+        return 0o666 & ~_umask()
 
 
 def _umask() -> int:

@@ -1,11 +1,16 @@
-"""Text files that people make: UTF-8 or a reason why not, and what separates the cells of a table."""
+"""Text files that people make and open: UTF-8 or a reason why not, the cells of a table, and the one writer of CSV."""
 
 from __future__ import annotations
 
 import csv
+import math
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, Protocol
 
 DELIMITERS = ",;\t|"
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What a cell starts with that a spreadsheet takes for a formula; line breaks and tabs may hide one."""
 
 
 def read_text(path: Path) -> str:
@@ -35,3 +40,77 @@ def cells_of(line: str, delimiter: str) -> list[str]:
         return next(csv.reader([line], delimiter=delimiter), [""])
     except csv.Error:
         return [line]
+
+
+class Writable(Protocol):
+    """What text is written to."""
+
+    def write(self, text: str, /) -> Any:
+        """Take a part of the text."""
+
+
+class TableWriter:
+    """Writes lines of CSV or TSV: every cell harmless, and quoted where it must be.
+
+    Parameters
+    ----------
+    file : text file
+        Opened with ``newline=""``.
+    delimiter : str
+    """
+
+    def __init__(self, file: Writable, delimiter: str = ",") -> None:
+        # Python up to 3.12 quotes those line breaks alone that end its own lines, so these are both kinds; see _Lines.
+        self._writer = csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
+
+    def row(self, cells: Iterable[Any]) -> None:
+        """Write one line."""
+        self._writer.writerow([harmless(cell) if isinstance(cell, str) else cell for cell in cells])
+
+    def rows(self, rows: Iterable[Iterable[Any]]) -> None:
+        """Write many lines."""
+        for cells in rows:
+            self.row(cells)
+
+
+class _Lines:
+    """Ends lines by a line feed alone."""
+
+    def __init__(self, file: Writable) -> None:
+        self._file = file
+
+    def write(self, line: str, /) -> Any:
+        return self._file.write(line.removesuffix("\r\n") + "\n")
+
+
+def harmless(cell: str) -> str:
+    """Return a cell that no spreadsheet takes for a formula: an apostrophe goes before what might be one.
+
+    Numbers stay. :func:`as_it_was` is the way back.
+
+    Examples
+    --------
+    >>> harmless("=1+1"), harmless("-5"), harmless("plain")
+    ("'=1+1", '-5', 'plain')
+    """
+    return f"'{cell}" if _like_formula(cell.lstrip("'")) else cell
+
+
+def as_it_was(cell: str) -> str:
+    """Return a cell as it was before :func:`harmless`.
+
+    Examples
+    --------
+    >>> as_it_was("'=1+1"), as_it_was("'plain'")
+    ('=1+1', "'plain'")
+    """
+    return cell[1:] if cell.startswith("'") and _like_formula(cell.lstrip("'")) else cell
+
+
+def _like_formula(cell: str) -> bool:
+    if not cell.lstrip(" ").startswith(FORMULA):
+        return False
+    try:
+        return not math.isfinite(float(cell)) or "\n" in cell or "\r" in cell
+    except ValueError:
+        return True

@@ -6,6 +6,7 @@ import io
 import json
 import pickle
 import re
+import tracemalloc
 import warnings
 import zipfile
 from hashlib import sha256
@@ -22,7 +23,18 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
-from pairlens import GBWSDR, MLKR, WBDR, Constraints, KernelBWDR, LinearPairLens, PairLens, Preferences, Triplets
+from pairlens import (
+    GBWSDR,
+    MLKR,
+    WBDR,
+    Constraints,
+    KernelBWDR,
+    LinearPairLens,
+    PairLens,
+    Preferences,
+    TableEncoder,
+    Triplets,
+)
 from pairlens.io.models import FORMAT_VERSION, ModelFileError, load, save
 from pairlens.selection.fitting import fit_model, learns_from
 from tests.estimators import all_estimators
@@ -94,6 +106,17 @@ def test_every_estimator_comes_back_bit_for_bit(cls, tmp_path):
 )
 def test_other_forms_of_the_methods(model, tmp_path):
     assert_same(fitted(model), roundtrip(model, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "state", [np.random.RandomState(3), np.random.default_rng(4)], ids=lambda state: type(state).__name__
+)
+def test_a_generator_becomes_a_seed_and_does_not_move_on(state, tmp_path):
+    """Compiled code trusts the state of a generator, so a file holds none."""
+    again = roundtrip(PairLens(random_state=state), tmp_path)
+    once_more = roundtrip(PairLens(random_state=state), tmp_path)
+    assert isinstance(again.random_state, int)
+    assert again.random_state == once_more.random_state
 
 
 def test_what_is_known_of_the_pairs_comes_back(tmp_path):
@@ -299,6 +322,35 @@ def huge_shape(parts, manifest):
     parts["arrays/0.npy"] = content.getvalue()
 
 
+def sizeless(parts, manifest):
+    content = io.BytesIO()
+    np.lib.format.write_array_header_1_0(content, {"descr": "|V0", "fortran_order": False, "shape": (1 << 60,)})
+    parts["arrays/0.npy"] = content.getvalue()
+
+
+def empty_but_wide(parts, manifest):
+    content = io.BytesIO()
+    np.lib.format.write_array_header_1_0(content, {"descr": "<f8", "fortran_order": False, "shape": (0, 1 << 50)})
+    parts["arrays/0.npy"] = content.getvalue()
+
+
+def unbalanced(parts, manifest):
+    parts["arrays/0.npy"] = npy_header(b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2, }")
+
+
+def parentheses(parts, manifest):
+    """The parser of Python takes for ever over some of these."""
+    parts["arrays/0.npy"] = npy_header(b"(" * 90 + b"\xa0" + b"(" * 5000)
+
+
+def npy_header(text):
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def stored_generator(parts, manifest):
+    state_of(manifest)["random_state"] = {"random_state": {"dict": [["pos", -(10**9)]]}}
+
+
 def no_array(parts, manifest):
     parts["arrays/0.npy"] = b"hello"
 
@@ -347,6 +399,11 @@ def wide_tree(parts, manifest):
         dunder,
         deep,
         huge_shape,
+        sizeless,
+        empty_but_wide,
+        unbalanced,
+        parentheses,
+        stored_generator,
         no_array,
         no_model,
         wild_child,
@@ -359,20 +416,152 @@ def test_tampering_with_right_digests_is_refused(change, good):
         load(rewrite(good, change))
 
 
-def test_wild_trees_of_xgboost_are_refused(tmp_path):
-    path = tmp_path / "model.pairlens"
-    save(fitted(GBWSDR(backend="xgboost", n_estimators=2, random_state=0)), path)
+def linear_booster(model, tree):
+    model["learner"]["gradient_booster"] = {
+        "name": "gblinear",
+        "model": {"weights": [0.0], "boosted_rounds": 10**6, **TREES},
+    }
 
-    def change(parts, manifest):
+
+def dropping_booster(model, tree):
+    plain = model["learner"]["gradient_booster"]
+    tree["left_children"][0] = 10**6
+    model["learner"]["gradient_booster"] = {
+        "name": "dart",
+        "gbtree": plain,
+        "weight_drop": [1.0],
+        "model": plain["model"],
+    }
+
+
+def of_tree(name, value):
+    def change(model, tree):
+        tree[name] = value
+
+    change.__name__ = name
+    return change
+
+
+def wild_place(model, tree):
+    tree["left_children"][0] = 10**6
+
+
+def leaf_vectors(model, tree):
+    tree["tree_param"]["size_leaf_vector"] = "100000"
+
+
+def other_objective(model, tree):
+    model["learner"]["objective"] = {"name": "rank:pairwise", "lambdarank_param": {}}
+
+
+def other_groups(model, tree):
+    model["learner"]["gradient_booster"]["model"]["tree_info"][0] = 10**6
+
+
+def many_brackets(model, tree):
+    tree["categories"] = [[]] * 300_000
+
+
+def other_start(model, tree):
+    model["learner"]["learner_model_param"]["base_score"] = "[0E0,0E0,0E0,0E0]"
+
+
+def long_chain(model, tree):
+    count = 2 * 5000 + 1
+    inner = range(0, count - 1, 2)
+    left, right, parents = [-1] * count, [-1] * count, [-1] * count
+    for node in inner:
+        left[node], right[node] = node + 1, node + 2
+        parents[node + 1] = parents[node + 2] = node
+    tree.update(left_children=left, right_children=right, parents=parents, split_indices=[0] * count)
+
+
+TREES = {"trees": [], "gbtree_model_param": {"num_parallel_tree": "1"}, "tree_info": [], "iteration_indptr": [0]}
+
+
+@pytest.fixture
+def boosted(tmp_path) -> Path:
+    pytest.importorskip("xgboost")
+    path = tmp_path / "boosted.pairlens"
+    save(fitted(GBWSDR(backend="xgboost", n_estimators=2, random_state=0)), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (linear_booster, "the booster of XGBoost is gblinear, where GBWSDR has gbtree"),
+        (dropping_booster, "the booster of XGBoost is dart, where GBWSDR has gbtree"),
+        (of_tree("categories_nodes", [0] * 1000), "splits by categories"),
+        (of_tree("split_type", [1] * 7), "splits by categories"),
+        (of_tree("base_weights", [0.0]), "differ in length"),
+        (of_tree("split_conditions", []), "differ in length"),
+        (of_tree("parents", [0]), "parent out of place"),
+        (of_tree("leaf_weights", [0.0] * 2), "differ in length"),
+        (wild_place, "child out of place"),
+        (leaf_vectors, "size_leaf_vector of a tree of XGBoost is 100000, not 2"),
+        (other_objective, "the objective of XGBoost is rank:pairwise"),
+        (other_groups, "the tree_info of XGBoost"),
+        (other_start, "do not start from zero"),
+        (many_brackets, "lists and objects"),
+        (long_chain, "deeper than 1000"),
+    ],
+)
+def test_trees_of_xgboost_are_refused_unless_all_is_known(boosted, change, message):
+    """Each of these ends the process, or reads foreign memory, where XGBoost is given it."""
+
+    def rewritten(parts, manifest):
         name = state_of(manifest)["_trees"]["object"][1]["_booster"]["booster"]
         model = json.loads(np.load(io.BytesIO(parts[name])).tobytes())
-        model["learner"]["gradient_booster"]["model"]["trees"][0]["left_children"][0] = 10**6
+        change(model, model["learner"]["gradient_booster"]["model"]["trees"][0])
         content = io.BytesIO()
         np.save(content, np.frombuffer(json.dumps(model).encode(), dtype=np.uint8))
         parts[name] = content.getvalue()
 
-    with pytest.raises(ModelFileError, match="child out of place"):
-        load(rewrite(path, change))
+    with pytest.raises(ModelFileError, match=message):
+        load(rewrite(boosted, rewritten))
+
+
+def test_parts_that_xgboost_does_not_need_are_not_handed_to_it(boosted):
+    def change(parts, manifest):
+        name = state_of(manifest)["_trees"]["object"][1]["_booster"]["booster"]
+        model = json.loads(np.load(io.BytesIO(parts[name])).tobytes())
+        model["learner"]["gradient_booster"]["model"]["trees"][0]["unknown"] = [2**40]
+        model["learner"]["attributes"] = {"best_iteration": "10000000"}
+        content = io.BytesIO()
+        np.save(content, np.frombuffer(json.dumps(model).encode(), dtype=np.uint8))
+        parts[name] = content.getvalue()
+
+    assert_same(load(boosted), load(rewrite(boosted, change)))
+
+
+def rows_trees(parts, manifest):
+    state_of(manifest)["_trees"]["object"][1]["_count"] = 10**6
+
+
+def wide_rows(parts, manifest):
+    state_of(manifest)["n_features_in_"] = 10**6
+
+
+def wide_view(parts, manifest):
+    state_of(manifest)["_trees"]["object"][1]["n_outputs"] = 10**9
+
+
+@pytest.mark.parametrize("change", [rows_trees, wide_rows, wide_view])
+def test_trees_that_do_not_fit_their_model_are_refused(boosted, change):
+    with pytest.raises(ModelFileError, match=r"changed\.pairlens"):
+        load(rewrite(boosted, change))
+
+
+@pytest.mark.parametrize("name", ["max_depth", "node_count", "n_outputs"])
+def test_trees_of_scikit_learn_with_wrong_sizes_are_refused(good, name):
+    def change(parts, manifest):
+        for part in state_of(manifest)["_trees"]["object"][1]["trees"][0]["object"][1]["tree_"]["tree"]["dict"]:
+            if part[0] == name:
+                part[1] -= 1
+
+    with pytest.raises(ModelFileError, match=r"changed\.pairlens"):
+        load(rewrite(good, change))
 
 
 def test_a_pipeline_with_a_cache_is_refused(tmp_path):
@@ -384,6 +573,63 @@ def test_a_pipeline_with_a_cache_is_refused(tmp_path):
 
     with pytest.raises(ModelFileError, match="names a folder to cache in"):
         load(rewrite(path, change))
+
+
+def test_a_manifest_of_many_small_parts_is_refused_before_it_is_read(good):
+    """Of 3 bytes of text it would make 64 bytes of lists."""
+
+    def change(parts, manifest):
+        manifest["model"] = [[]] * 2_000_000
+
+    path = rewrite(good, change)
+    tracemalloc.start()
+    with pytest.raises(ModelFileError, match=r"2,000,0\d\d lists and objects"):
+        load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * path.stat().st_size
+
+
+def test_the_same_array_over_and_over_does_not_fill_the_memory(boosted):
+    """Each mention of a booster or a sparse matrix makes another one."""
+
+    def change(parts, manifest):
+        booster = state_of(manifest)["_trees"]["object"][1]["_booster"]
+        state_of(manifest)["loss_curve_"] = [booster] * 10_000
+
+    with pytest.raises(ModelFileError, match="names the same arrays again and again"):
+        load(rewrite(boosted, change))
+
+
+def test_a_model_of_more_words_than_a_file_holds_is_not_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("pairlens.io.models.MAX_MANIFEST", 100)
+    with pytest.raises(TypeError, match="more words and small parts than a model file holds"):
+        save(WBDR(2), tmp_path / "model.pairlens")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("name", "value"), [("pooled", 2**40), ("words", "abc"), ("share", 1.0)])
+def test_fields_hold_what_they_are_for(name, value, tmp_path):
+    """A number in the place of a bool would make as many columns."""
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "model.pairlens"
+    save(TableEncoder().fit(pd.DataFrame({"a": X[:, 0], "word": np.array(["x", "y", "z"])[Y]})), path)
+
+    def change(parts, manifest):
+        text = json.dumps(manifest["model"])
+        start = text.index("category-column")
+        place = text.index(f'"{name}": ', start) + len(name) + 4
+        _, end = json.JSONDecoder().raw_decode(text[place:])
+        manifest["model"] = json.loads(text[:place] + json.dumps(value) + text[place + end :])
+
+    with pytest.raises(ModelFileError, match=rf"'{name}' of category-column is not of the type"):
+        load(rewrite(path, change))
+
+
+def test_empty_words_come_back(tmp_path):
+    model = WBDR(2)
+    model.word_ = np.str_("")
+    assert roundtrip(model, tmp_path).word_ == ""
 
 
 def test_changed_without_care_is_told(good):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from pairlens.io._numpy_files import check_length, load_archive, numeric_matrix, table_among
+from pairlens.io._damage import reading
+from pairlens.io._numpy_files import KIND, check_length, load_archive, numeric_matrix, read_header, table_among
 from pairlens.io.tables import check_column
 
 
@@ -34,17 +33,11 @@ class StoredRows(NamedTuple):
     ids: NDArray[Any] | None = None
 
 
-class _Header(NamedTuple):
-    shape: tuple[int, ...]
-    fortran: bool
-    dtype: np.dtype[Any]
-
-
 @contextmanager
 def stored_npy(path: Path) -> Iterator[StoredRows]:
     """The matrix of an NPY file, by plain reads: pages of a memory map would count as memory of this process."""
     with path.open("rb") as file:
-        header = _read_header(file, path.name, path.stat().st_size)
+        header = read_header(file, path.name, path.stat().st_size)
         # An empty array of the same kind stands for the one in the file.
         numeric_matrix(np.empty((0,) * len(header.shape), dtype=header.dtype), path.name)
         n_rows, width = header.shape
@@ -68,40 +61,25 @@ def stored_npy(path: Path) -> Iterator[StoredRows]:
 def stored_npz(path: Path, ids: str | None) -> Iterator[StoredRows]:
     """The matrix of an NPZ archive as it is unpacked; one that is stored by columns is read whole."""
     with load_archive(path) as archive:
-        members = {name: f"{name}.npy" if f"{name}.npy" in archive.zip.namelist() else name for name in archive.files}
-        headers = {}
-        for name, member in members.items():
-            with archive.zip.open(member) as file:
-                headers[name] = _read_header(file, f"{name} of {path.name}", archive.zip.getinfo(member).file_size)
+        headers = archive.headers
         chosen = table_among({name: (len(header.shape), header.dtype) for name, header in headers.items()}, path.name)
         (n_rows, width), fortran, dtype = headers[chosen]
         names = None
         if ids is not None:
             check_column(ids, [name for name in headers if name not in (chosen, "feature_names")], path.name)
-            names = check_length(archive[ids], ids, n_rows, path.name)
+            names = check_length(archive.read(ids), ids, n_rows, path.name)
         if fortran:
-            values = archive[chosen]
+            values = archive.read(chosen)
             yield StoredRows((n_rows, width), lambda first, count: values[first : first + count], names)
             return
-        with archive.zip.open(members[chosen]) as file:
-            _read_header(file, path.name, archive.zip.getinfo(members[chosen]).file_size)
+        with archive.open(chosen) as file:
 
             def next_rows(first: int, count: int) -> NDArray[Any]:  # noqa: ARG001
-                return np.frombuffer(_read_all(file, count * width * dtype.itemsize), dtype).reshape(count, width)
+                with reading(path, KIND):
+                    content = _read_all(file, count * width * dtype.itemsize)
+                return np.frombuffer(content, dtype).reshape(count, width)
 
             yield StoredRows((n_rows, width), next_rows, names)
-
-
-def _read_header(file: IO[bytes], source: str, size: int) -> _Header:
-    """What stands before the numbers; `size` is how many bytes the whole file has."""
-    try:
-        read = npy.read_array_header_1_0 if npy.read_magic(file) == (1, 0) else npy.read_array_header_2_0
-        shape, fortran, dtype = read(file)
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{source} is not a NumPy array of numbers: {error}") from None
-    if not dtype.hasobject and file.tell() + math.prod(shape) * dtype.itemsize > size:
-        raise ValueError(f"{source} is cut short: its header promises the shape {shape}")
-    return _Header(shape, fortran, dtype)
 
 
 def _read_all(file: IO[bytes], count: int) -> bytearray:

@@ -11,19 +11,35 @@ import inspect
 import math
 from collections import UserList
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.io._registry import added_parameters, class_of, current_attribute, tag_of
-from pairlens.io._trees import booster_bytes, booster_of, check_tree_model, is_booster, is_tree, tree_of, tree_parts
+from pairlens._sklearn import as_generator
+from pairlens.exceptions import MissingExtraError
+from pairlens.io._numpy_files import MAX_EMPTY_AXIS
+from pairlens.io._registry import class_of, tag_of
+from pairlens.io._trees import CHECKS, booster_bytes, booster_of, is_booster, is_tree, tree_of, tree_parts
 
 SPARSE = ("csr_matrix", "csr_array", "csc_matrix", "csc_array")
 REQUESTS = "_metadata_request"
+FIELDS: dict[str, tuple[type, ...]] = {
+    "bool": (bool, np.bool_),
+    "int": (int, np.integer),
+    "float": (int, float, np.integer, np.floating),
+    "str": (str,),
+    "tuple[str, ...]": (tuple,),
+    "Block": (np.ndarray,),
+    "Float64": (np.ndarray,),
+    "IntArray": (np.ndarray,),
+    "NDArray[np.bool_]": (np.ndarray,),
+    "NDArray[np.float64]": (np.ndarray,),
+}
+"""By the annotation of a field, what it may hold: code multiplies lists by a bool, and makes as many as an int says."""
 METHODS = ("fit", "partial_fit", "predict", "score", "transform", "inverse_transform", "decision_function")
-DAMAGE = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
 
 
 class ModelFileError(ValueError):
@@ -57,7 +73,7 @@ class Encoder:
         if isinstance(value, np.ndarray):
             return self._array(value, where)
         if isinstance(value, np.generic):
-            return {"scalar": self._keep(np.asarray(value))}
+            return {"scalar": self._keep(_with_size(np.asarray(value)))}
         if isinstance(value, np.dtype):
             return {"dtype": value.str}
         if isinstance(value, type) and issubclass(value, np.generic):
@@ -67,10 +83,9 @@ class Encoder:
         if sparse.issparse(value) and type(value).__name__ in SPARSE:
             parts = [self._keep(part) for part in (value.data, value.indices, value.indptr)]
             return {"sparse": [type(value).__name__, list(map(int, value.shape)), parts]}
-        if isinstance(value, np.random.RandomState):
-            return {"random_state": self.encode(value.get_state(legacy=False), where)}
-        if isinstance(value, np.random.Generator):
-            return {"generator": self.encode(value.bit_generator.state, where)}
+        if isinstance(value, (np.random.RandomState, np.random.Generator)):
+            # A seed instead of the state, which compiled code would trust. The generator itself does not move on.
+            return int(as_generator(deepcopy(value)).integers(2**31 - 1))
         if is_tree(value):
             return {"tree": self.encode(tree_parts(value), where)}
         if is_booster(value):
@@ -82,7 +97,7 @@ class Encoder:
             return {"objects": [list(array.shape), [self.encode(item, where) for item in array.ravel().tolist()]]}
         if array.dtype.hasobject:
             raise TypeError(f"{where} is an array of {array.dtype}, which a model file cannot hold")
-        return {"array": self._keep(np.asarray(array))}
+        return {"array": self._keep(_with_size(np.asarray(array)))}
 
     def _keep(self, array: NDArray[Any]) -> str:
         if id(array) not in self._names:
@@ -116,6 +131,11 @@ class Encoder:
         return {"object": [tag, state]}
 
 
+def _with_size(array: NDArray[Any]) -> NDArray[Any]:
+    """The array itself; words that are all empty in a type that has a size."""
+    return array.astype(f"{array.dtype.kind}1") if array.dtype.itemsize == 0 else array
+
+
 def _state(value: Any) -> dict[str, Any]:
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return dict(value._asdict())
@@ -133,11 +153,14 @@ class Decoder:
         Gives the array of a file.
     source : str
         What to call the model in errors.
+    budget : int
+        Most bytes of arrays to copy: an array that is named often must not fill the memory.
     """
 
-    def __init__(self, read: Callable[[str], NDArray[Any]], source: str) -> None:
+    def __init__(self, read: Callable[[str], NDArray[Any]], source: str, budget: int) -> None:
         self._read = read
         self._source = source
+        self._budget = budget
         self._arrays: dict[str, NDArray[Any]] = {}
         self.has_foreign = False
         """Whether the model has parts of scikit-learn, whose attributes may change with its version."""
@@ -162,19 +185,17 @@ class Decoder:
             "type": lambda name: _plain_dtype(name).type,
             "slice": lambda parts: slice(*(self.decode(part) for part in parts)),
             "sparse": self._sparse,
-            "random_state": self._random_state,
-            "generator": self._generator,
-            "tree": lambda parts: tree_of(self.decode(parts)),
-            "booster": lambda name: booster_of(self._array(name).astype(np.uint8, casting="safe").tobytes()),
+            "tree": self._tree,
+            "booster": lambda name: booster_of(self._copied(name).astype(np.uint8, casting="safe").tobytes()),
             "object": self._object,
         }
         if kind not in makers:
             raise self._damaged(f"it holds a {kind!r}, which is unknown")
         try:
             return makers[kind](content)
-        except ModelFileError:
+        except (ModelFileError, MissingExtraError):
             raise
-        except DAMAGE as error:
+        except Exception as error:
             raise self._damaged(f"its {kind} is odd ({error})") from error
 
     def _damaged(self, why: str) -> ModelFileError:
@@ -187,9 +208,27 @@ class Decoder:
             self._arrays[name] = self._read(name)
         return self._arrays[name]
 
+    def _copied(self, name: Any) -> NDArray[Any]:
+        """An array of which something else is made."""
+        return self._counted(self._array(name))
+
+    def _counted(self, array: NDArray[Any]) -> NDArray[Any]:
+        self._budget -= array.nbytes
+        if self._budget < 0:
+            raise self._damaged("it names the same arrays again and again")
+        return array
+
+    def _tree(self, content: Any) -> Any:
+        parts = self.decode(content)
+        return tree_of(
+            {name: self._counted(part) if isinstance(part, np.ndarray) else part for name, part in parts.items()}
+        )
+
     def _objects(self, content: Any) -> NDArray[Any]:
         shape, items = content
-        result = np.empty(len(_list(items)), dtype=object)
+        if max(shape, default=0) > max(len(_list(items)), MAX_EMPTY_AXIS):
+            raise self._damaged(f"it holds an array of the shape {tuple(shape)}")
+        result = np.empty(len(items), dtype=object)
         result[:] = [self.decode(item) for item in items]
         return result.reshape(shape)
 
@@ -197,22 +236,12 @@ class Decoder:
         kind, shape, names = content
         if kind not in SPARSE:
             raise self._damaged(f"it holds a {kind!r}, which is unknown")
-        data, indices, indptr = map(self._array, names)
+        data, indices, indptr = map(self._copied, names)
+        if len(shape) != 2 or min(shape) < 0 or max(shape) > np.iinfo(np.int32).max:
+            raise self._damaged(f"it holds a sparse matrix of the shape {tuple(shape)}")
         matrix = getattr(sparse, kind)((data, indices, indptr), shape=tuple(shape))
         matrix.check_format(full_check=True)
         return matrix
-
-    def _random_state(self, content: Any) -> np.random.RandomState:
-        result = np.random.RandomState()
-        result.set_state(self.decode(content))
-        return result
-
-    def _generator(self, content: Any) -> np.random.Generator:
-        state = self.decode(content)
-        kinds = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM, "MT19937": np.random.MT19937}
-        bits = kinds[state["bit_generator"]]()
-        bits.state = state
-        return np.random.Generator(bits)
 
     def _object(self, content: Any) -> Any:
         name, encoded = content
@@ -223,7 +252,7 @@ class Decoder:
             )
         tag, kind = found
         requests = self.decode(encoded.pop(REQUESTS, None))
-        state = {current_attribute(tag, attribute): self.decode(part) for attribute, part in encoded.items()}
+        state = {attribute: self.decode(part) for attribute, part in encoded.items()}
         for attribute in state:
             if not attribute.isidentifier() or attribute.startswith("__"):
                 raise self._damaged(f"{attribute!r} is not an attribute")
@@ -240,23 +269,23 @@ class Decoder:
                 for parameter, alias in wanted.items():
                     getattr(routing, method if method in METHODS else "").add_request(param=parameter, alias=alias)
             setattr(made, REQUESTS, routing)
-        if tag == "sklearn.tree.DecisionTreeRegressor":
-            check_tree_model(made)
+        if tag in CHECKS:
+            CHECKS[tag](made)
         return made
 
     def _check_complete(self, kind: type, tag: str, state: dict[str, Any]) -> None:
-        """Every field or parameter has to be there; those younger than the file are set to their defaults."""
+        """Raise unless every field and parameter is there; fields with a default may be left out."""
         if dataclasses.is_dataclass(kind):
             fields = dataclasses.fields(kind)
             for field in fields:
                 if field.default is not dataclasses.MISSING:
                     state.setdefault(field.name, field.default)
             expected = {field.name for field in fields}
+            for field in fields:
+                if field.name in state and not _fits(state[field.name], str(field.type)):
+                    raise self._damaged(f"{field.name!r} of {tag} is not of the type {field.type}")
         elif hasattr(kind, "get_params"):
-            parameters = inspect.signature(kind).parameters
-            for added in added_parameters(tag):
-                state.setdefault(added, parameters[added].default)
-            expected = set(parameters)
+            expected = set(inspect.signature(kind).parameters)
             shadowed = {attribute for attribute in state if callable(getattr(kind, attribute, None))} - expected
             if shadowed:
                 raise self._damaged(f"{min(shadowed)!r} is a method of {tag} and no attribute")
@@ -277,6 +306,16 @@ def _filled(kind: type, state: dict[str, Any]) -> Any:
     else:
         made.__setstate__(state)  # type: ignore[attr-defined]
     return made
+
+
+def _fits(value: Any, annotation: str) -> bool:
+    """Whether a value may be in a field; annotations that are not on the list take all."""
+    plain = annotation.removesuffix(" | None")
+    if plain not in FIELDS or (value is None and plain != annotation):
+        return True
+    if isinstance(value, bool) and plain != "bool":
+        return False
+    return isinstance(value, FIELDS[plain])
 
 
 def _special_float(text: Any) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +10,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
+from pairlens.io._damage import reading
+
+KIND = "a Parquet file"
 
 
 def open_parquet(path: Path) -> Any:
     """A ParquetFile, to be closed; ValueError if it is something else."""
     parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
-    arrow = require("pyarrow", extra="io", purpose="reading Parquet files")
-    try:
+    with reading(path, KIND):
         return parquet.ParquetFile(path, pre_buffer=False)
-    except arrow.ArrowInvalid as error:
-        raise ValueError(f"{path.name} is not a Parquet file: {error}") from None
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Any:
+    """The Arrow table of a Parquet file, or some of its columns."""
+    with open_parquet(path) as file, reading(path, KIND):
+        return file.read(None if columns is None else list(columns))
+
+
+def read_batches(file: Any, path: Path, size: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """Some rows of an open ParquetFile after another, as record batches."""
+    with reading(path, KIND):
+        batches = file.iter_batches(size, columns=None if columns is None else list(columns))
+    while True:
+        # Only the reading: whoever asks for the batches has errors of their own.
+        with reading(path, KIND):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
 
 
 def list_column(path: Path, drop: Collection[str] = ()) -> str | None:

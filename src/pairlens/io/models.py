@@ -2,13 +2,14 @@
 
 A file names classes from a fixed list and holds their attributes. Loading makes empty objects of these classes and
 fills them in; no function, constructor or hook named by a file is ever called. Members are stored without compression,
-so what a file unfolds to is never more than its own size.
+so what a file unfolds to is never more than its own size; JSON, headers and trees are checked before they are trusted.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import zipfile
 from hashlib import sha256
@@ -23,15 +24,18 @@ from pairlens._atomic import atomic_path
 from pairlens._optional import installed_version
 from pairlens._version import __version__
 from pairlens._warnings import warn_user
+from pairlens.exceptions import MissingExtraError
 from pairlens.io._codec import Decoder, Encoder, ModelFileError
+from pairlens.io._json import bounded_json
+from pairlens.io._numpy_files import read_header
 
 FORMAT = "pairlens-model"
 FORMAT_VERSION = 2
 """Format 1 named classes by the modules they were in; 2 names them by tags."""
 MANIFEST = "manifest.json"
-MAX_MANIFEST = 1 << 28
-MAX_DEPTH = 200
-"""Nesting of brackets in a manifest beyond which it is not a model, but an attempt to exhaust the stack."""
+MAX_MANIFEST = 1 << 25
+MAX_COPIES = 8
+"""How much may be made of the arrays of a file, in multiples of its size: a part may be used in a few places."""
 PACKAGES = ("numpy", "scipy", "scikit-learn", "xgboost")
 
 
@@ -45,7 +49,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler, Normalizer, SimpleImputer, OneHotEncoder, PCA and
         VarianceThreshold.
     path : str or path
-        Where to. A file that is there is replaced, in one step at the end.
+        Where to. A file that is there is replaced, in one step at the end; it keeps its permissions.
 
     Raises
     ------
@@ -55,6 +59,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     See Also
     --------
     load : The way back.
+
+    Notes
+    -----
+    A RandomState or Generator as `random_state` is saved as an integer seed, drawn from a copy of it.
 
     Examples
     --------
@@ -87,6 +95,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
             "model": content,
         }
         text = json.dumps(manifest, allow_nan=False).encode()
+        try:
+            bounded_json(text, MAX_MANIFEST)
+        except ValueError as error:
+            raise TypeError(f"the model has more words and small parts than a model file holds: {error}") from None
         archive.writestr(_member(MANIFEST), text)
         archive.comment = sha256(text).hexdigest().encode()
 
@@ -110,6 +122,9 @@ class _HashedFile:
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that :func:`save` wrote. Nothing in the file is executed.
+
+    What compiled code would trust (trees, sparse matrices, sizes) is checked first, so that a file that was damaged or
+    made to do harm cannot end the process, nor take more memory than a multiple of its size.
 
     Parameters
     ----------
@@ -137,8 +152,11 @@ def load(path: str | os.PathLike[str]) -> Any:
         try:
             with zipfile.ZipFile(file) as archive:
                 manifest, members = _open(archive, size, source.name)
-                return _restore(archive, manifest, members, source.name)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+                return _restore(archive, manifest, members, size, source.name)
+        except (ModelFileError, MissingExtraError):
+            raise
+        except Exception as error:
+            # Zip files, headers and trees are read by code of others, which raises whatever it likes.
             raise ModelFileError(f"{source.name} is damaged or cut short: {error}") from error
 
 
@@ -163,19 +181,23 @@ def _open(archive: zipfile.ZipFile, size: int, name: str) -> tuple[dict[str, Any
     for info in archive.infolist():
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 0x1:
             raise ModelFileError(f"{name} has a compressed or encrypted part ({info.filename!r}), which no model has")
+        if info.compress_size != info.file_size:
+            raise ModelFileError(f"{name} is damaged: its part {info.filename!r} has two sizes")
         if info.filename in members:
             raise ModelFileError(f"{name} has two parts named {info.filename!r}")
         members[info.filename] = info
     # Overlapping members would unfold to more than the file holds.
     if sum(info.file_size for info in members.values()) > size:
         raise ModelFileError(f"{name} is damaged: its parts claim to be larger than the file")
-    if MANIFEST not in members or members[MANIFEST].file_size > MAX_MANIFEST:
+    if MANIFEST not in members:
         raise ModelFileError(f"{name} is a zip file, but not a model written by pairlens.save: it has no manifest")
+    if members[MANIFEST].file_size > MAX_MANIFEST:
+        raise ModelFileError(f"{name} is not a model written by pairlens.save: its manifest is larger than any")
     text = archive.read(MANIFEST)
     try:
-        manifest = json.loads(text) if _depth(text) <= MAX_DEPTH else None
-    except (ValueError, RecursionError):
-        manifest = None
+        manifest = bounded_json(text, MAX_MANIFEST)
+    except ValueError as error:
+        raise ModelFileError(f"{name} is not a model written by pairlens.save: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ModelFileError(f"{name} is a zip file, but not a model written by pairlens.save: its manifest is odd")
     written = manifest.get("format_version")
@@ -192,15 +214,9 @@ def _open(archive: zipfile.ZipFile, size: int, name: str) -> tuple[dict[str, Any
     return manifest, members
 
 
-def _depth(text: bytes) -> int:
-    """The deepest nesting of brackets; brackets in strings count, which is on the safe side."""
-    symbols = np.frombuffer(text, dtype=np.uint8)
-    opened = np.isin(symbols, np.frombuffer(b"[{", np.uint8)).astype(np.int64)
-    closed = np.isin(symbols, np.frombuffer(b"]}", np.uint8)).astype(np.int64)
-    return int(np.cumsum(opened - closed).max(initial=0))
-
-
-def _restore(archive: zipfile.ZipFile, manifest: dict[str, Any], members: dict[str, zipfile.ZipInfo], name: str) -> Any:
+def _restore(
+    archive: zipfile.ZipFile, manifest: dict[str, Any], members: dict[str, zipfile.ZipInfo], size: int, name: str
+) -> Any:
     digests = manifest.get("digests")
     if not isinstance(digests, dict):
         raise ModelFileError(f"{name} is damaged: its manifest has no digests")
@@ -213,7 +229,7 @@ def _restore(archive: zipfile.ZipFile, manifest: dict[str, Any], members: dict[s
             raise ModelFileError(f"{name} has been changed since pairlens.save wrote it: {member!r} does not match")
         return _read_array(content, member, name)
 
-    decoder = Decoder(read, name)
+    decoder = Decoder(read, name, MAX_COPIES * size)
     model = decoder.decode(manifest.get("model"))
     if not hasattr(model, "get_params"):
         raise ModelFileError(f"{name} holds no model, but {type(model).__name__}")
@@ -231,24 +247,14 @@ def _restore(archive: zipfile.ZipFile, manifest: dict[str, Any], members: dict[s
 
 def _read_array(content: bytes, member: str, name: str) -> NDArray[Any]:
     stream = io.BytesIO(content)
-    damaged = ModelFileError(f"{name} is damaged: its part {member!r} is not an array")
     try:
-        header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
-        shape, _, dtype = header(stream, max_header_size=10_000)
-    except (ValueError, TypeError, SyntaxError) as error:
-        raise damaged from error
-    if dtype.hasobject:
-        raise ModelFileError(f"{name} is refused: its part {member!r} holds pickled objects, which could execute code")
-    count = 1
-    for length in shape:
-        count *= int(length)
-    if any(length < 0 for length in shape) or count * dtype.itemsize != len(content) - stream.tell():
-        raise damaged
-    stream.seek(0)
-    try:
+        header = read_header(stream, f"its part {member!r}", len(content))
+        if math.prod(header.shape) * header.dtype.itemsize != len(content) - stream.tell():
+            raise ValueError(f"its part {member!r} is longer than its header says")
+        stream.seek(0)
         return np.asarray(npy.read_array(stream, allow_pickle=False))
-    except (ValueError, MemoryError) as error:
-        raise damaged from error
+    except ValueError as error:
+        raise ModelFileError(f"{name} is refused: {error}") from error
 
 
 def _minor(text: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -14,10 +13,11 @@ from numpy.typing import NDArray
 
 from pairlens._atomic import atomic_path
 from pairlens._optional import require
+from pairlens._text import TableWriter, delimiter_of
 from pairlens.io._arrays import stored_npy, stored_npz
 from pairlens.io._csv import UNNAMED, csv_reader, numeric_column, sniff, word_column
 from pairlens.io._numpy_files import as_floats
-from pairlens.io._parquet import list_column, list_matrix, open_parquet
+from pairlens.io._parquet import list_column, list_matrix, open_parquet, read_batches
 from pairlens.io.beside import RowsBeside, read_beside
 from pairlens.io.cells import CELL_NAMES, are_cells, check_rep, read_cells
 from pairlens.io.tables import Table, check_column, check_values, column_names, kind_of, read_table
@@ -293,12 +293,12 @@ def _parquet_chunks(
     with open_parquet(path) as file:
         names = tuple(file.schema_arrow.names)
         if (listed := _list_column(path, wanted)) is not None:
-            yield _list_chunks(file, listed, wanted, ids, path.name, progress)
+            yield _list_chunks(file, path, listed, wanted, ids, progress)
             return
         columns = _columns(names, wanted, ids, drop, path.name)
         size = max(1, CHUNK_CELLS // len(names))
         total = max(1, file.metadata.num_rows)
-        batches = file.iter_batches(size, columns=None if columns is None else list(columns))
+        batches = read_batches(file, path, size, columns)
 
         def frames() -> Iterator[Any]:
             done = 0
@@ -311,15 +311,16 @@ def _parquet_chunks(
 
 
 def _list_chunks(
-    file: Any, listed: str, wanted: Inputs, ids: str | None, source: str, progress: Progress
+    file: Any, path: Path, listed: str, wanted: Inputs, ids: str | None, progress: Progress
 ) -> Iterator[Chunk]:
     """Rows of embeddings, stored as lists."""
+    source = path.name
     if ids is not None:
         check_column(ids, [name for name in file.schema_arrow.names if name != listed], source)
     done, total = 0, max(1, file.metadata.num_rows)
-    first = next(file.iter_batches(1, columns=[listed]), None)
+    first = next(read_batches(file, path, 1, [listed]), None)
     size = max(1, CHUNK_CELLS // max(1, 1 if first is None else len(first.column(0).flatten())))
-    for batch in file.iter_batches(size, columns=[listed, *([] if ids is None else [ids])]):
+    for batch in read_batches(file, path, size, [listed, *([] if ids is None else [ids])]):
         rows = list_matrix(batch.column(listed), source)
         _check_width(rows.shape[1], wanted, source)
         yield _checked_array(rows, wanted, source), None if ids is None else batch.to_pandas()[ids].to_numpy()
@@ -395,9 +396,9 @@ def open_writer(
     name = "row" if id_name is None else id_name
     if kind in ("csv", "tsv"):
         with path.open("w", newline="", encoding="utf-8") as text:
-            writer = csv.writer(text, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
-            writer.writerow([name, *columns])
-            yield lambda rows, ids: writer.writerows(
+            writer = TableWriter(text, delimiter_of("", path.suffix))
+            writer.row([name, *columns])
+            yield lambda rows, ids: writer.rows(
                 [label, *row] for label, row in zip(ids.tolist(), rows.tolist(), strict=True)
             )
     elif kind == "parquet":

@@ -23,7 +23,7 @@ from pairlens.io._numpy_files import (
     numeric_matrix,
     table_among,
 )
-from pairlens.io._parquet import list_column, list_matrix, open_parquet
+from pairlens.io._parquet import list_column, list_matrix, open_parquet, read_parquet
 from pairlens.tables.cells import MISSING_WORDS, are_plain_numbers, distinct_names, is_text
 from pairlens.tables.columns import LARGEST
 from pairlens.tables.roles import Role, role_of
@@ -182,16 +182,14 @@ def read_table(
 def read_frame(path: Path, text: tuple[str, ...], *, columns: Sequence[str] | None = None, strict: bool = True) -> Any:
     """A CSV, TSV or Parquet file as a data frame; parameters are those of :func:`csv_reader`."""
     if kind_of(path) == "parquet":
-        with open_parquet(path) as file:
-            return file.read(columns).to_pandas()
+        return read_parquet(path, columns).to_pandas()
     with csv_reader(path, text=text, columns=None if columns is None else tuple(columns), strict=strict) as frames:
         return next(frames)
 
 
 def _read_lists(path: Path, listed: str, asked: tuple[str, ...], drop: tuple[str, ...]) -> Table:
     """A Parquet file of embeddings: its features are the numbers of the lists, whatever else is there."""
-    with open_parquet(path) as file:
-        content = file.read()
+    content = read_parquet(path)
     # pandas stores an index that has no name as such a column.
     others = [name for name in content.column_names if name != listed and not name.startswith("__index_level_")]
     for name in (*asked, *drop):

@@ -147,7 +147,7 @@ class GBWSDR(MarginTransformer):
         "backend": [StrOptions({"auto", "sklearn", "xgboost"})],
         "max_trees": [Interval(Integral, 1, None, closed="left")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Integral, None],
+        "n_jobs": [Interval(Integral, None, None, closed="neither"), None],
     }
 
     def __init__(

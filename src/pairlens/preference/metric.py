@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens._docs import complete_docstring
 from pairlens._sklearn import BaseEstimator, Interval, fit_context
 from pairlens._warnings import warn_fallback
-from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means, fitting_threads
+from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means, fitting_threads, out_of_range
 from pairlens.judging.probability import PairProbabilities
 from pairlens.judging.views import JudgedView, LinearView
 from pairlens.preference.linear import minimize
@@ -177,11 +177,17 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
                 more, slope = penalty(L)
                 return value + more, pulled + slope
 
-            with fitting_threads(len(used) ** 2 * len(start)):
+            # Steps that lead out of the range of numbers are taken back; the start and the end have to be inside.
+            with fitting_threads(len(used) ** 2 * len(start)), np.errstate(over="ignore", invalid="ignore"):
+                value, gradient = function(start)
+                if not (np.isfinite(value) and np.isfinite(gradient).all()):
+                    raise out_of_range()
                 found = minimize(function, start, self.max_iter, self.tol)
-            # Where the start is the minimum, no iteration is made, and the curve stays flat.
-            self.loss_curve_ = [function(start)[0], *(found.curve or [function(found.L)[0]])]
+                # Where the start is the minimum, no iteration is made, and the curve stays flat.
+                self.loss_curve_ = [value, *(found.curve or [function(found.L)[0]])]
             L = found.L
+            if not (np.isfinite(L).all() and np.isfinite(self.loss_curve_).all()):
+                raise out_of_range()
         return self._keep(place, L, rows.dtype)
 
     def _coordinates(self, rows: Rows, used: IntArray) -> Coordinates:

@@ -27,6 +27,26 @@ class TreeOptions:
     seed: int
 
 
+ORDINARY = 1e30
+"""Both libraries compare in 32 bits: features whose largest value is above this, or below its inverse, are rescaled."""
+
+
+def units_of(X: Float64) -> Float64 | None:
+    """Return factors that bring features into the range of 32-bit numbers; None if they are there already.
+
+    Powers of two, which change no digit. Trees split by the order of values, which stays.
+    """
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    odd = (largest > ORDINARY) | ((largest > 0) & (largest < 1 / ORDINARY))
+    return np.where(odd, np.ldexp(1.0, -np.frexp(largest)[1]), 1.0) if odd.any() else None
+
+
+def comparable(X: Float64, units: Float64 | None) -> Float64:
+    """Return a copy of rows in the range of 32-bit numbers; what lies beyond stays on the same side of all splits."""
+    rows = np.array(X, dtype=np.float64) if units is None else X * units
+    return np.clip(rows, -ORDINARY, ORDINARY, out=rows)
+
+
 class Trees(Protocol):
     """A growing sum of trees over rows of X."""
 
@@ -51,6 +71,12 @@ class SklearnTrees:
     n_outputs: int
     options: TreeOptions
     trees: list[Any] = field(default_factory=list)
+    units: Float64 | None = None
+
+    def __post_init__(self) -> None:
+        if self.X is not None:
+            self.units = units_of(self.X)
+            self.X = comparable(self.X, self.units)
 
     def grow(self, targets: Float64) -> None:
         """Add a tree."""
@@ -66,18 +92,21 @@ class SklearnTrees:
 
     def last(self, X: Float64) -> Float64:
         """What the last tree adds."""
-        return self.options.learning_rate * self.trees[-1].predict(X).reshape(len(X), self.n_outputs)
+        return self.options.learning_rate * self.trees[-1].predict(comparable(X, self.units)).reshape(
+            len(X), self.n_outputs
+        )
 
     def predict(self, X: Float64) -> Float64:
         """The whole sum."""
         total = np.zeros((len(X), self.n_outputs))
+        rows = comparable(X, self.units)
         for tree in self.trees:
-            total += tree.predict(X).reshape(total.shape)
+            total += tree.predict(rows).reshape(total.shape)
         return self.options.learning_rate * total
 
     def without_rows(self) -> Trees:
         """The same sum without the training rows."""
-        return SklearnTrees(None, self.n_outputs, self.options, self.trees)
+        return SklearnTrees(None, self.n_outputs, self.options, self.trees, self.units)
 
 
 class XGBoostTrees:
@@ -88,10 +117,13 @@ class XGBoostTrees:
     limited too: a leaf can be smaller, the average leaf cannot.
     """
 
+    units: Float64 | None = None
+
     def __init__(self, X: Float64, n_outputs: int, options: TreeOptions) -> None:
         xgboost = require("xgboost", extra="boost", purpose='GBWSDR(backend="xgboost")')
         self.n_outputs = n_outputs
-        self._rows: Any = xgboost.DMatrix(X, label=np.zeros((len(X), n_outputs)))
+        self.units = units_of(X)
+        self._rows: Any = xgboost.DMatrix(comparable(X, self.units), label=np.zeros((len(X), n_outputs)))
         self._booster = xgboost.Booster(
             {
                 "multi_strategy": "multi_output_tree",
@@ -131,7 +163,7 @@ class XGBoostTrees:
 
     def _sum(self, X: Float64, first: int) -> Float64:
         xgboost = require("xgboost", extra="boost", purpose='GBWSDR(backend="xgboost")')
-        # It refuses arrays that begin at odd addresses, as those that came over the network may.
-        X = X if X.ctypes.data % X.itemsize == 0 else X.copy()
-        margins = self._booster.predict(xgboost.DMatrix(X), output_margin=True, iteration_range=(first, self._count))
+        # XGBoost refuses arrays that begin at odd addresses, as those that came over the network may; these are new.
+        rows = xgboost.DMatrix(comparable(X, self.units))
+        margins = self._booster.predict(rows, output_margin=True, iteration_range=(first, self._count))
         return margins.reshape(len(X), self.n_outputs).astype(np.float64)
