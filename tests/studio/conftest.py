@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,6 +90,73 @@ class Person:
     @property
     def count(self) -> int:
         return int(self.get("state")["status"]["answers"])
+
+
+@dataclass
+class Disk:
+    """A folder on a small disk of its own where this process may mount one, else with limits that act like one."""
+
+    folder: Path
+    mounted: bool
+
+    @contextmanager
+    def full(self) -> Iterator[None]:
+        """No space is left."""
+        if not self.mounted:
+            with self.limited():
+                yield
+            return
+        filler = self.folder / "filler"
+        with filler.open("wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+        yield
+        filler.unlink()
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """No file may grow beyond the largest that is there."""
+        resource = pytest.importorskip("resource")
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        largest = max(file.stat().st_size for file in self.folder.iterdir())
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, hard))
+        yield
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    @contextmanager
+    def read_only(self) -> Iterator[None]:
+        """Nothing can be written."""
+        if self.mounted:
+            _mount("-o", "remount,ro", str(self.folder))
+            yield
+            _mount("-o", "remount,rw", str(self.folder))
+        elif os.geteuid():
+            files = [self.folder, *self.folder.iterdir()]
+            for file in files:
+                file.chmod(0o555)
+            yield
+            for file in files:
+                file.chmod(0o755)
+        else:  # permissions do not hold for root
+            with patch("os.open", side_effect=OSError(errno.EROFS, "Read-only file system")):
+                yield
+
+
+def _mount(*arguments: str) -> bool:
+    try:
+        return subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = sys.platform == "linux" and _mount("-t", "tmpfs", "-o", "size=512k", "none", str(folder))
+    yield Disk(folder, mounted)
+    if mounted:
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 
 from pairlens.studio.rows import rows_from_file
 from pairlens.studio.run import Studio, open_store
+from pairlens.studio.store import Event
 from tests.studio.browser import HOSTILE
 from tests.studio.conftest import link, write_table
 
@@ -242,6 +243,8 @@ def test_three_rows_with_a_column_that_says_nothing(studio, tmp_path, enter):
         ["always", "not learned from: constant (one value)"],
         ["when", "date"],
     ]
+    scale = page.locator("dialog .columns [data-scale]").inner_text()
+    assert scale == "Every column of the table counts the same to begin with."
 
 
 def test_two_people(studio, table, enter):
@@ -333,3 +336,12 @@ def test_an_old_page_does_not_answer_in_another_studio(studio, table, tmp_path, 
         second.stop()
     seen.troubles = [each for each in seen.troubles if "Failed to load resource" not in each]
     seen.foreign = [each for each in seen.foreign if each != "about:blank"]
+
+
+def test_what_is_left_out_of_the_store_is_on_the_page(studio, table, enter):
+    rows = rows_from_file(table, ids="name")
+    with open_store(table.with_name("things.answers.db"), rows) as store:
+        store.append(Event("bad", "answer", "me", {"question": {}, "answer": "foo", "ids": []}))
+    page = enter(link(studio(table))).page
+    page.get_by_test_id("left-out").filter(has_text="1 entry of the store is not used, all others are").wait_for()
+    assert page.locator("#banner").is_hidden()

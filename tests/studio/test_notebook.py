@@ -9,6 +9,9 @@ import pytest
 
 from pairlens import Preferences
 from pairlens.studio import show
+from pairlens.studio.rows import rows_from_array
+from pairlens.studio.run import open_store
+from pairlens.studio.store import Event
 from tests.studio.conftest import Person
 
 
@@ -51,3 +54,10 @@ def test_preferences(shown):
     assert studio.preferences() == Preferences(n_samples=30)
     with pytest.raises(ValueError, match=r"are preferences: call preferences\(\)"):
         studio.constraints()
+
+
+def test_what_is_left_out_of_the_store_is_told(shown, rows, tmp_path):
+    with open_store(tmp_path / "answers.db", rows_from_array(rows)) as store:
+        store.append(Event("bad", "answer", "me", {}))
+    with pytest.warns(UserWarning, match="1 entry of the store is not used"):
+        shown()

@@ -18,12 +18,14 @@ import pytest
 
 from pairlens.cli.app import run
 from pairlens.studio.replay import History
-from pairlens.studio.run import Studio
-from pairlens.studio.store import Store
+from pairlens.studio.rows import rows_from_file
+from pairlens.studio.run import Studio, open_store
+from pairlens.studio.store import Event, Store
 from tests.studio.conftest import Person, truth, write_table
 
-MOMENTS = int(os.environ.get("PAIRLENS_KILLS", "6"))
-"""How often the studio is killed; PAIRLENS_KILLS=100 pytest tests/studio/test_process.py -k killed takes minutes."""
+EXPLORE = bool(os.environ.get("PAIRLENS_EXPLORE"))
+MOMENTS, WRITER_MOMENTS = (100, 100) if EXPLORE else (6, 10)
+"""How often a whole studio is killed, which takes seconds each time, and a process that does nothing but write."""
 
 
 def test_ctrl_c_ends_it_in_time_with_everything_stored(process, table):
@@ -63,6 +65,28 @@ def test_one_link_for_each_person(process, table):
     assert names == {"ann", "ben"}
 
 
+@pytest.mark.processes
+def test_killed_in_any_step_of_writing_a_store_loses_nothing(tmp_path):
+    """Answers and checkpoints without a pause, so that each kill is in the middle of one of them."""
+    rng, path, known = random.Random(1), tmp_path / "log.db", 0
+    for _ in range(WRITER_MOMENTS):
+        command = [sys.executable, "-m", "tests.studio.writer", str(path), str(known), str(10**9), "-1"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            acknowledged = [int(child.stdout.readline()) for _ in range(rng.randint(1, 30))]
+            time.sleep(rng.uniform(0.0, 0.02))
+            child.kill()
+            acknowledged += [int(line) for line in child.stdout if line.endswith("\n")]
+        with Store(path) as store:
+            assert store._connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+            stored = [(event.id, event.damage) for event in store.events()]
+        # At most the one answer that was on its way is there without having been acknowledged.
+        assert len(stored) - 1 <= acknowledged[-1] + 1 <= len(stored)
+        assert stored == [(f"e{number}", "") for number in range(len(stored))]
+        known = len(stored)
+
+
+@pytest.mark.processes
 def test_killed_at_any_moment_it_loses_nothing(process, table):
     """Every acknowledged answer is there after the restart, the store is sound, and the replay is what was said."""
     rng = random.Random(0)
@@ -131,7 +155,7 @@ def test_what_it_says_when_it_cannot_start(failing, table, tmp_path):
     store = tmp_path / "one.db"
     Store(store).close()
     assert "would let other machines in" in failing(table, "--host", "0.0.0.0")
-    assert "is no folder" in failing(table, "--store", tmp_path / "no" / "where.db")
+    assert "is not a folder" in failing(table, "--store", tmp_path / "no" / "where.db")
     (tmp_path / "bad.db").write_text("no database " * 400)
     assert "is damaged" in failing(table, "--store", tmp_path / "bad.db")
 
@@ -145,3 +169,14 @@ def test_a_store_of_another_table(process, failing, table, tmp_path):
     assert "holds the answers of another table" in failing(
         other, "--id", "name", "--store", table.with_name("things.answers.db")
     )
+
+
+def test_what_it_says_of_entries_that_it_does_not_use(table, monkeypatch, capsys):
+    rows = rows_from_file(table, ids="name")
+    with open_store(table.with_name("things.answers.db"), rows) as store:
+        store.append(Event("bad", "answer", "me", {"question": {}, "answer": "foo", "ids": []}))
+    monkeypatch.setattr(Studio, "serve", lambda studio: studio._session.close())
+    assert run(["studio", str(table), "--id", "name", "--port", "0", "--no-browser"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("pairlens: warning: 1 entry of the store is not used, all others are; nothing was removed. ")
+    assert "entry 1 of " in said

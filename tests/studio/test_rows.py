@@ -9,6 +9,7 @@ import pandas
 import pytest
 from scipy.spatial.distance import pdist
 from sklearn.datasets import load_digits, load_wine
+from sklearn.decomposition import PCA
 
 from pairlens import Constraints, LinearPairLens, Preferences, load
 from pairlens.studio.maps import MapJob, align, make_mapper
@@ -47,6 +48,15 @@ def test_a_table_of_mixed_columns(mixed):
     assert shown["texts"] == [["story", frame["story"][4], 0]]
     gap = int(np.flatnonzero(frame["staff"].isna())[0])
     assert dict(rows.shown(gap)["cells"])["staff"] == ""
+
+
+def test_the_page_is_told_how_columns_are_scaled(mixed):
+    rng = np.random.default_rng(0)
+    numbers = rng.standard_normal((60, 5))
+    components = PCA().fit_transform(rng.standard_normal((60, 10)) * np.geomspace(10, 0.1, 10))
+    assert "counts the same to begin with" in rows_from_file(mixed[0], ids="key").describe()["scale"]
+    assert "divided by its deviation" in rows_from_array(numbers).describe()["scale"]
+    assert "look like principal components" in rows_from_array(components).describe()["scale"]
 
 
 def test_what_is_shown_can_be_chosen(mixed):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -9,17 +10,19 @@ import time
 
 import httpx
 import pytest
+import uvicorn
 
+from pairlens.studio.http import QuietServer
 from pairlens.studio.rows import rows_from_file
 from pairlens.studio.run import Studio, open_store
 from pairlens.studio.security import Access, allowed_hosts, is_loopback
-from tests.studio.conftest import CHANGE, Person, link, write_table
+from tests.studio.conftest import CHANGE, PATIENCE, Person, link, write_table
 
 READS = ["state", "rows?rows=0", "map", "groups", "events", "progress", "doubts", "export/answers.csv", "picture/0"]
 CHANGES = ["next", "answer", "undo", "change", "retract", "flag", "name", "review", "link"]
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 
@@ -177,6 +180,73 @@ def test_bodies_that_make_no_sense(person, body):
     assert person.client.post("/api/answer", content=body, headers=CHANGE).status_code == 400
 
 
+ODD = [
+    *("1e400", "-1e400", "NaN", "Infinity", "-1", "1.5", "true", "null", "1" + "0" * 4000, "1" + "0" * 5000),
+    *('""', r'"\u0000"', r'"\ud83d"', r'"\udc00x"', '"01"', f'"{"x" * 60_000}"'),
+    *("[]", "{}", "[1e400]", "[null]", r'["\ud83d"]', r'{"\ud83d": 1}', "[" * 500 + "]" * 500),
+]
+"""Values of JSON that no field expects."""
+FIELDS = {
+    "next": ["id"],
+    "answer": ["id", "question", "answer"],
+    "undo": ["id"],
+    "change": ["id", "target", "answer"],
+    "retract": ["id", "target"],
+    "flag": ["id", "target", "flagged"],
+    "name": ["id", "group", "name"],
+    "review": ["id", "target", "outcome", "answer"],
+    "link": ["id", "name"],
+}
+
+
+@pytest.mark.parametrize("route", CHANGES)
+def test_odd_values_are_no_error_of_the_studio(studio_to_spoil, route):
+    """Each field in turn, and each part of a question; afterwards others go on as before."""
+    person = studio_to_spoil
+    raw = person.question()["raw"]
+    good = {"answer": "same", "question": raw, "target": "none", "flagged": True, "group": 0, "name": "n"}
+    bodies = [{**{name: json.dumps(good.get(name, person.event())) for name in FIELDS[route]}}]
+    bodies = [{**bodies[0], field: odd} for field in FIELDS[route] for odd in ODD]
+    if route == "answer":
+        forged = [{**{name: json.dumps(part) for name, part in raw.items()}, part: odd} for part in raw for odd in ODD]
+        bodies += [{"id": json.dumps(person.event()), "question": _object(each), "answer": '"same"'} for each in forged]
+    for content in [_object(body) for body in bodies] + ODD:
+        reply = person.client.post(f"/api/{route}", content=content.encode(), headers=CHANGE)
+        assert reply.status_code < 500, content[:200]
+        if reply.status_code >= 400:
+            assert reply.json()["error"]
+    assert person.post("link", {"id": person.event(), "name": "ben"}).status_code == 200
+
+
+@pytest.fixture(scope="module")
+def studio_to_spoil(shared_studio, tmp_path_factory):
+    """A person of a studio that gets answers which nobody would give."""
+    path = tmp_path_factory.mktemp("spoilt") / "things.csv"
+    write_table(path)
+    return Person.enter(link(shared_studio(path)))
+
+
+def _object(parts):
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in parts.items()) + "}"
+
+
+def test_what_is_wrong_with_a_value_is_said(person):
+    def said(content):
+        reply = person.client.post("/api/link", content=content, headers=CHANGE)
+        assert reply.status_code == 400
+        return reply.json()["error"]
+
+    assert "half of a surrogate pair" in said(r'{"id": "l", "name": "\ud83d"}')
+    assert "numbers must be finite, got 1e400" in said('{"id": "l", "name": [1e400]}')
+    assert "numbers must be finite, got NaN" in said('{"id": "l", "name": NaN}')
+
+
+@pytest.mark.parametrize("odd", ["x" * 60_000, "x" * 60_000 + ".js", "%00.js", "%ed%a0%bd", "%ff", "9" * 5000, "-1"])
+def test_odd_addresses_are_no_error_of_the_studio(person, odd):
+    for path in ("/page/", "/api/picture/", "/api/export/", "/api/rows?rows=", "/api/", "/", "/?token="):
+        assert person.client.get(f"{path}{odd}", follow_redirects=False).status_code < 500
+
+
 def test_forged_questions(person):
     raw = person.question()["raw"]
     send = lambda **parts: person.post("answer", {"id": person.event(), "question": {**raw, **parts}, "answer": "same"})  # noqa: E731
@@ -262,6 +332,14 @@ def test_other_machines_only_with_a_token_of_ones_own(table):
             Studio.prepare(rows, store, host="0.0.0.0", port=0)
         with pytest.raises(ValueError, match="--token must have at least 16 characters, got 5"):
             Studio.prepare(rows, store, host="0.0.0.0", port=0, token="short")
+        with pytest.raises(ValueError, match="the name of an annotator must be printable text"):
+            Studio.prepare(rows, store, port=0, annotators=["ann", "\ud83d"])
+        with pytest.raises(ValueError, match="--token must be printable text"):
+            Studio.prepare(rows, store, port=0, token="\udcff" * 20)
+
+
+def test_a_token_of_any_characters_opens_the_studio(studio, table):
+    assert Person.enter(link(studio(table, token="a+b c&d=e#f%20?/ünï")))
 
 
 def test_names_of_this_machine():
@@ -287,3 +365,71 @@ def test_tokens_and_sessions_are_kept_apart():
     assert access.annotator(f"other={session}") is None
     assert access.annotator("") is None
     assert access.annotator("a=b; =; ;;;") is None
+
+
+@pytest.mark.parametrize(
+    "foreign", ['prefs={"a":1}', "note=café", "flash=hello world", 'a="b; c', "=", "pairlens_80=old"]
+)
+def test_cookies_of_other_programs_lock_nobody_out(foreign):
+    """Browsers send the cookies of all ports of a host."""
+    access = Access(80)
+    ours = f"{access.cookie}={access.redeem(access.link('ann'))}"
+    assert access.annotator(f"{foreign}; {ours}") == "ann"
+    assert access.annotator(f"{ours}; {foreign}") == "ann"
+    assert access.annotator(foreign) is None
+
+
+def test_cookies_of_other_programs_reach_the_studio(person):
+    cookies = "; ".join(f"{name}={value}" for name, value in person.client.cookies.items())
+    foreign = f'note=café; prefs={{"a":1}}; flash=hello world; large={"x" * 30_000}; {cookies}'
+    assert httpx.get(f"{person.base}/api/state", headers={"cookie": foreign.encode()}).status_code == 200
+
+
+def lines(person, count, text):
+    """Connections on which a text was sent."""
+    host, port = person.base.removeprefix("http://").split(":")
+    found = [socket.create_connection((host, int(port)), timeout=PATIENCE) for _ in range(count)]
+    for line in found:
+        line.sendall(text.encode())
+    return found
+
+
+@pytest.mark.parametrize("body", ["head", "first body", "second body"])
+def test_a_request_that_is_half_sent_is_given_up(person, monkeypatch, body):
+    monkeypatch.setattr("pairlens.studio.http.REQUEST_SECONDS", 0.1)
+    cookie = "; ".join(f"{name}={value}" for name, value in person.client.cookies.items())
+    host = person.base.removeprefix("http://")
+    head = f"Host: {host}\r\nOrigin: {person.base}\r\nCookie: {cookie}\r\nX-Pairlens: 1\r\n"
+    change = f"POST /api/next HTTP/1.1\r\n{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{"
+    text = {"head": f"GET / HTTP/1.1\r\n{head}", "first body": change}
+    text["second body"] = f"GET /api/state HTTP/1.1\r\n{head}\r\n{change}"
+    (line,) = lines(person, 1, text[body])
+    with line:
+        # The end comes; without a limit, it is the patience of the socket that ends.
+        assert b"".join(iter(lambda: line.recv(65536), b"")).count(b"HTTP/1.1") == (body == "second body")
+
+
+def test_strangers_keep_nobody_out(inside, monkeypatch):
+    running, person = inside
+    monkeypatch.setattr("pairlens.studio.http.MOST_STRANGERS", 8)
+    host = person.base.removeprefix("http://")
+    held = lines(person, 40, f"GET / HTTP/1.1\r\nHost: {host}\r\n")
+    assert person.get("state")["annotator"] == "me"
+    with httpx.Client(base_url=person.base, cookies=person.client.cookies, timeout=60) as other:
+        assert other.get("/api/state").status_code == 200
+    strangers = [each for each in running._server.server_state.connections if each.is_stranger]
+    assert len(strangers) <= 8
+    for line in held:
+        line.close()
+
+
+def test_connections_that_cannot_be_accepted_are_told_once(caplog):
+    server, loop = QuietServer(uvicorn.Config(lambda: None, log_config=None), lambda: None), asyncio.new_event_loop()
+    loop.set_exception_handler(server._trouble)
+    error = OSError(24, "Too many open files")
+    for _ in range(1000):
+        loop.call_exception_handler({"message": "socket.accept() out of system resource", "exception": error})
+    loop.call_exception_handler({"message": "another one"})
+    loop.close()
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["connections cannot be accepted at present: [Errno 24] Too many open files", "another one"]

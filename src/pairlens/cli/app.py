@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from pairlens._version import __version__
 from pairlens.cli import ask, compare, demo, evaluate, export, fit, pairs, reproduce, studio, transform
@@ -23,8 +24,19 @@ FAILURE = 1
 INTERRUPTED = 130
 TERMINATED = 143
 
+
+class Commands(TyperGroup):
+    """Commands of which some have two words: "studio backup" stands beside "studio", whose next word is a file."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the arguments begin with, and the rest of them."""
+        words = " ".join(args[:2])
+        return super().resolve_command(ctx, [words, *args[2:]] if words in self.commands else args)
+
+
 app = typer.Typer(
     name="pairlens",
+    cls=Commands,
     help="A low-dimensional view of a table, learned from a few pairs that people have answered.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -57,6 +69,7 @@ app.add_typer(pairs.app, name="pairs")
 app.command("export-onnx")(export.export_onnx)
 app.command("ask")(ask.ask)
 app.command("studio")(studio.studio)
+app.command("studio backup")(studio.backup)
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
 

@@ -99,8 +99,8 @@ def studio(
 ) -> None:
     """Answer questions about the rows on a local page, beside a live map of them.
 
-    Every answer is stored at once in DATA.answers.db beside the table. Ctrl-C ends the studio; the same command goes on
-    where it ended. Nothing leaves this machine.
+    Every answer is stored at once in DATA.answers.db beside the table; pairlens studio backup copies it. Ctrl-C ends
+    the studio; the same command goes on where it ended. Nothing leaves this machine.
     """
     from pairlens.studio.rows import rows_from_file
     from pairlens.studio.run import Studio, open_store
@@ -124,9 +124,29 @@ def studio(
     except BaseException:
         kept.close()
         raise
+    if running.left_out:
+        tell(f"pairlens: warning: {running.left_out}", err=True)
     for name, url in running.urls.items():
         tell(f"studio: {url}" + (f"  ({name})" if people else ""))
     tell(f"{rows.n_rows:,} rows; answers are kept in {path}; Ctrl-C ends")
     if not no_browser:
         webbrowser.open(next(iter(running.urls.values())))
     running.serve()
+
+
+def backup(
+    store: Annotated[Path, typer.Argument(help="File that keeps the answers.", metavar="STORE", show_default=False)],
+    target: Annotated[Path, typer.Argument(help="File to write; a new one.", metavar="TARGET", show_default=False)],
+) -> None:
+    """Copy the answers of a studio, also while it runs; of a damaged file, all that can be read.
+
+    The copy is a store too: give it by --store, or give it the name of the first one.
+    """
+    from pairlens.studio.backup import backup as copy
+
+    copied = copy(store, target)
+    for seq, damage in sorted(copied.damages.items()):
+        tell(f"pairlens: warning: entry {seq}: {damage}", err=True)
+    if not copied.whole:
+        tell(f"pairlens: warning: {store} is damaged; what cannot be read of it is not in {target}", err=True)
+    tell(f"{copied.n_events:,} entries of {store} are in {target}")

@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from pairlens._text import TableWriter
 from pairlens.studio.replay import Answer
 from pairlens.studio.review import verdicts
 
-__all__ = ["ANSWER_COLUMNS", "answers_csv", "answers_jsonl", "harmless", "table_csv"]
+__all__ = ["ANSWER_COLUMNS", "answers_csv", "answers_jsonl", "table_csv"]
 
 ANSWER_COLUMNS = ("a", "b", "kind", "answer", "annotator", "at")
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-
-
-def harmless(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: an apostrophe goes before what might be one. Numbers stay.
-
-    Examples
-    --------
-    >>> harmless("=1+1"), harmless("-5"), harmless("plain")
-    ("'=1+1", '-5', 'plain')
-    """
-    if not isinstance(value, str) or not value.lstrip(" ").startswith(FORMULA):
-        return value
-    try:
-        if math.isfinite(float(value)) and "\n" not in value:
-            return value
-    except ValueError:
-        pass
-    return f"'{value}"
 
 
 def table_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Rows as CSV, every cell harmless."""
+    """Rows as CSV."""
     file = io.StringIO(newline="")
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([harmless(name) for name in header])
-    writer.writerows([harmless(cell) for cell in row] for row in rows)
+    writer = TableWriter(file)
+    writer.row(header)
+    writer.rows(rows)
     return file.getvalue()
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens.studio.worker import step_back
 from pairlens.supervision import Constraints, Preferences
 
 __all__ = [
@@ -116,13 +118,15 @@ class LayoutMapper:
     X : array of shape (n_rows, n_features)
     layout : class
         PairMap.
+    standardize : bool
+        Its parameter.
     """
 
     name = "PairMap"
 
-    def __init__(self, X: NDArray[np.float64], layout: Any) -> None:
+    def __init__(self, X: NDArray[np.float64], layout: Any, standardize: bool) -> None:
         self.X = X
-        self._layout = layout
+        self._layout = partial(layout, standardize=standardize, random_state=0, n_landmarks=LAID_OUT)
         self._former: Any = None
         self._from_scratch = 0
 
@@ -131,7 +135,7 @@ class LayoutMapper:
         if self._former is None or job.n_answers >= 2 * max(FEWEST_TO_BEGIN, self._from_scratch):
             self._former, self._from_scratch = None, job.n_answers
         known = job.constraints if job.constraints is not None and job.constraints.n_pairs else None
-        model = self._layout(random_state=0, init=self._former, n_landmarks=LAID_OUT).fit(self.X, constraints=known)
+        model = self._layout(init=self._former).fit(self.X, constraints=known)
         # A model would keep the one it began from, and that the one before.
         self._former = model.set_params(init=None)
         return _plane(model.embedding_)
@@ -179,7 +183,7 @@ def by_lens(n_rows: int, ranking: bool) -> bool:
     return n_rows > MOST_FOR_LAYOUT and not ranking
 
 
-def make_mapper(X: NDArray[np.float64], ranking: bool = False) -> Mapper:
+def make_mapper(X: NDArray[np.float64], ranking: bool = False, standardize: bool = True) -> Mapper:
     """The best map there is for rows of this number.
 
     PairMap where it is there and the rows are neither too few nor too many, else the principal components of few rows,
@@ -194,11 +198,11 @@ def make_mapper(X: NDArray[np.float64], ranking: bool = False) -> Mapper:
     from pairlens.asking import Lens
 
     if by_lens(len(X), ranking):
-        return LensMapper(Lens(X))
+        return LensMapper(Lens(X, standardize=standardize))
     layout = getattr(pairlens, "PairMap", None)
     if layout is not None and find_spec("openTSNE") is not None:
-        return LayoutMapper(X, layout)
-    return EstimatorMapper(X, lambda: PairLens(2, random_state=0), "PairLens")
+        return LayoutMapper(X, layout, standardize)
+    return EstimatorMapper(X, lambda: PairLens(2, standardize=standardize, random_state=0), "PairLens")
 
 
 def align(points: Points, last: Points | None) -> Points:
@@ -247,13 +251,15 @@ def _plane(Z: Any) -> Points:
     return values[:, :2]
 
 
-def prepare_map(state: dict[str, Any], X: NDArray[np.float64], ranking: bool) -> None:
+def prepare_map(state: dict[str, Any], X: NDArray[np.float64], ranking: bool, standardize: bool) -> None:
     """The first job of the process that makes maps."""
-    state["mapper"] = make_mapper(X, ranking)
+    step_back(state)
+    state["mapper"] = make_mapper(X, ranking, standardize)
 
 
 def fit_map(state: dict[str, Any], job: MapJob, last: Points | None) -> tuple[str, Points]:
     """A job: the name of the map and its places, laid on the last one."""
+    step_back(state)
     if "mapper" not in state:
         state["mapper"] = LensMapper(state["lens"])
     with warnings.catch_warnings():
@@ -263,12 +269,12 @@ def fit_map(state: dict[str, Any], job: MapJob, last: Points | None) -> tuple[st
     return state["mapper"].name, align(places, last)
 
 
-def prepare_lens(state: dict[str, Any], X: NDArray[np.float64], ranking: bool) -> None:
+def prepare_lens(state: dict[str, Any], X: NDArray[np.float64], ranking: bool, standardize: bool) -> None:
     """The first job of the process that fits what the asker chooses by."""
     from pairlens.asking import Lens
     from pairlens.asking.ranking import RankLens
 
-    state["lens"] = RankLens(X) if ranking else Lens(X)
+    state["lens"] = (RankLens if ranking else Lens)(X, standardize=standardize)
 
 
 def send_lens(state: dict[str, Any]) -> Any:
@@ -278,6 +284,7 @@ def send_lens(state: dict[str, Any]) -> Any:
 
 def fit_lens(state: dict[str, Any], job: Any) -> Any:
     """A job: the asker's view after more answers."""
+    step_back(state)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return state["lens"].fit(job)

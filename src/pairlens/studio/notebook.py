@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -124,4 +125,6 @@ def show(
         host=host if is_loopback(host) else "localhost",
         ancestors=notebook,
     )
+    if studio.left_out:
+        warnings.warn(studio.left_out, stacklevel=2)
     return Shown(studio.start(), height)

@@ -38,9 +38,9 @@ def progress(session: Session) -> dict[str, Any]:
         "curve": [_plain(asdict(point)) for point in asker.learning_curve()],
         "agreement": _plain(asdict(asker.agreement())),
         "consistency": _plain(asdict(asker.consistency())),
+        "hint": asdict(asker.stopping_hint()),
     }
-    if hasattr(asker, "stopping_hint"):
-        result["hint"] = asdict(asker.stopping_hint())
+    if hasattr(asker, "groups_"):
         result["error_rate"] = asker.error_rate_
         result["placed"] = sum(len(rows) for rows in asker.groups_.values())
     return result

@@ -37,6 +37,8 @@ class Snapshot:
         Whether rows come as tables with named columns.
     encoder : TableEncoder or None
         What made X of them.
+    standardize : bool
+        Whether columns are divided by their deviations.
     """
 
     X: NDArray[np.float64]
@@ -48,6 +50,7 @@ class Snapshot:
     title: str
     named: bool
     encoder: Any = None
+    standardize: bool = True
 
 
 def nothing(_: dict[str, Any]) -> None:
@@ -65,10 +68,10 @@ def _fitted(known: Snapshot) -> tuple[Any, list[tuple[str, Any]]]:
 
     ranking = known.constraints is None
     n_rows, n_columns = known.X.shape
-    method = WSDR(min(2, n_columns), random_state=0) if ranking else PairLens(min(2, n_rows - 1), random_state=0)
-    # What TableEncoder made has the weights that its columns should have.
-    scale = [("scale", StandardScaler())] if known.encoder is None else []
-    view = Pipeline([*scale, ("method", method)])
+    keep = not known.standardize
+    lens = PairLens(min(2, n_rows - 1), standardize=not keep, random_state=0)
+    method = WSDR(min(2, n_columns), random_state=0) if ranking else lens
+    view = Pipeline([*([] if keep else [("scale", StandardScaler())]), ("method", method)])
     fit_model(view, known.X, known.constraints, known.preferences)
     before: list[tuple[str, Any]] = [] if known.encoder is None else [("columns", known.encoder)]
     if known.named and known.encoder is None:

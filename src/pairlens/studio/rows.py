@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens.io.pictures import PictureFolder, are_picture_paths
 from pairlens.io.tables import Table, check_column, column_names, kind_of, read_columns, read_table
+from pairlens.spectral.rowspace import looks_principal
 from pairlens.tables import Role, TableEncoder
 from pairlens.tables.roles import role_of
 
@@ -66,6 +67,8 @@ class Rows:
         Whether the table has named columns.
     encoder : TableEncoder or None
         What made X of a table of mixed columns.
+    standardize : bool
+        Whether columns are divided by their deviations: not those of an encoder, nor principal components.
     fingerprint : dict
         What identifies the table.
     """
@@ -84,9 +87,11 @@ class Rows:
     source: str = "the table"
     named: bool = False
     encoder: Any = None
+    standardize: bool = field(init=False)
     fingerprint: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.standardize = self.encoder is None and not looks_principal(self.X)
         self._ink = (0.0, 1.0) if self.pixels is None else (float(self.X.min()), float(self.X.max()))
 
     @property
@@ -117,10 +122,19 @@ class Rows:
         """What the page needs to know about the table as a whole."""
         result: dict[str, Any] = {"rows": self.n_rows, "features": len(self.features), "source": self.source}
         result["columns"] = self._columns()
+        result["scale"] = self._scale()
         if self.line is not None:
             low, high = (float(value) for value in np.percentile(self.line, [0.5, 99.5]))
             result["line"] = {"low": low, "high": high if high > low else low + 1, "words": self.line_words}
         return result
+
+    def _scale(self) -> str:
+        """Say how much each column counts."""
+        if self.encoder is not None:
+            return "Every column of the table counts the same to begin with."
+        if not self.standardize:
+            return "The columns look like principal components, so their scale is kept."
+        return "Every column is divided by its deviation."
 
     def _columns(self) -> list[tuple[str, str, bool]]:
         """Each column by name, what it was read as, and whether it is learned from; none where they have no names."""
@@ -198,6 +212,7 @@ def rows_from_file(
     plain = encoder is None
     result = _arranged(X, features, names, size, source.name, bare=not table.is_frame, show=show, drawn=plain)
     result.id_column, result.encoder = ids, encoder
+    result.standardize = result.standardize and encoder is None
     shown = [name for name in values if name not in long and name != paths and (not show or name in show)]
     numeric = [] if show else [name for name in shown if _are_numbers(values[name])]
     if len(numeric) > MOST_NUMBERS:
@@ -241,7 +256,6 @@ def _numbers(table: Table) -> tuple[NDArray[np.float64], tuple[str, ...], Any]:
         values = encoder.fit_transform(table.rows)
     except ValueError as error:
         raise ValueError(f"{table.source}: {error}") from None
-    # As it is: the encoder marks its rows, so that methods keep their scale.
     return values, tuple(str(name) for name in encoder.get_feature_names_out()), encoder
 
 

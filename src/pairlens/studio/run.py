@@ -11,8 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from pairlens._optional import require
+from pairlens.studio.replay import History
 from pairlens.studio.rows import Rows
 from pairlens.studio.store import Event, Store, StoreError
 
@@ -44,25 +46,50 @@ def open_store(path: Path, rows: Rows, *, remap: bool = False) -> Store:
 
 def _claim(store: Store, rows: Rows, remap: bool) -> None:
     meta = store.meta()
-    known = meta.get("table")
-    if known is None:
-        store.set_meta({"table": rows.fingerprint, "id_column": rows.id_column, "seed": secrets.randbelow(2**31)})
+    missing = [name for name in ("table", "id_column", "seed") if name not in meta]
+    if len(missing) == 3 and not any(store.events()):
+        store.set_meta({"table": rows.fingerprint, "id_column": rows.id_column, "seed": _seed()})
         return
-    same_file = known.get("file") is not None and known.get("file") == rows.fingerprint.get("file")
-    if same_file or known["content"] == rows.fingerprint["content"]:
-        return
-    was = (
-        f"{known['rows']} rows, columns {', '.join(known['columns'][:4])}{' ...' if len(known['columns']) > 4 else ''}"
-    )
-    if not remap:
+    if missing and not remap:
         raise StoreError(
-            f"{store.path} holds the answers of another table or of another state of it ({was}); nothing was changed. "
-            "Give that table, another file by --store, or, if rows have the same ids as before, --remap"
+            f"{store.path} is damaged: what it says about {' and '.join(missing)} does not match its digest; nothing "
+            "was changed. If its answers are about this table, --remap finds their rows by the same --id as before"
         )
-    if rows.id_column is None or meta.get("id_column") is None:
-        raise StoreError("--remap needs --id, now and when the answers were given: it finds rows by their ids")
+    known = meta.get("table")
+    same = known is not None and (
+        known["content"] == rows.fingerprint["content"] or known.get("file", "") == rows.fingerprint.get("file")
+    )
+    if known is not None and not same and not remap:
+        columns = f"{', '.join(known['columns'][:4])}{' ...' if len(known['columns']) > 4 else ''}"
+        raise StoreError(
+            f"{store.path} holds the answers of another table or of another state of it ({known['rows']} rows, columns "
+            f"{columns}); nothing was changed. Give that table, another file by --store, or, if rows have the same ids "
+            "as before, --remap"
+        )
+    named = meta.get("id_column", rows.id_column)
+    if named != rows.id_column:
+        was, now = (f"with --id {named}", f"--id {named}") if named is not None else ("without --id", "no --id")
+        raise StoreError(
+            f"{store.path} was made {was}, and finds the rows of its answers by that; nothing was changed. Give {now} "
+            "now too, or another file by --store"
+        )
+    if same and not missing:
+        return
+    if named is None:
+        raise StoreError(f"--remap finds rows by their ids, and {store.path} was made without --id")
+    history = History.of(store.events())
+    if history.answers and not history.about(rows.ids).answers:
+        raise StoreError(
+            f"{rows.source} has none of the rows that the {len(history.answers)} answers of {store.path} are about, by "
+            f"the column {named}; nothing was changed. Give a table with these rows, or another file by --store"
+        )
     store.append(Event(secrets.token_hex(8), "remap", "", {"from": known, "to": rows.fingerprint}))
-    store.set_meta({"table": rows.fingerprint, "id_column": rows.id_column})
+    store.set_meta({"table": rows.fingerprint, "id_column": named, "seed": meta.get("seed", _seed())})
+
+
+def _seed() -> int:
+    """Return what chooses the questions of a new store."""
+    return secrets.randbelow(2**31)
 
 
 @dataclass
@@ -73,9 +100,12 @@ class Studio:
     ----------
     urls : dict of str
         One link for each person; it works once.
+    left_out : str
+        What of the store is not used, and why; empty if all is.
     """
 
     urls: dict[str, str]
+    left_out: str
     _server: Any
     _session: Any
     _sockets: list[socket.socket]
@@ -99,7 +129,7 @@ class Studio:
         require("uvicorn", extra="studio", purpose="the studio")
         import uvicorn
 
-        from pairlens.studio.http import QuietServer
+        from pairlens.studio.http import QuietServer, limits
         from pairlens.studio.live import Hub
         from pairlens.studio.security import Access, Guard, allowed_hosts, is_loopback
         from pairlens.studio.server import build_app
@@ -121,17 +151,17 @@ class Studio:
         guarded = Guard(build_app(session, access, hub), access, allowed_hosts(host, number), ancestors)
         config = uvicorn.Config(
             guarded,
-            log_level="warning",
+            log_level="error",
             access_log=False,
             server_header=False,
             date_header=False,
             timeout_graceful_shutdown=GRACE_SECONDS,
-            timeout_keep_alive=30,
+            **limits(),
         )
         shown = host if host not in ("0.0.0.0", "::") else socket.gethostname()
         shown = f"[{shown}]" if ":" in shown else shown
-        urls = {name: f"http://{shown}:{number}/?token={secret}" for name, secret in tokens.items()}
-        return cls(urls, QuietServer(config, hub.close), session, [bound])
+        urls = {name: f"http://{shown}:{number}/?token={quote(secret, safe='')}" for name, secret in tokens.items()}
+        return cls(urls, session.history.told(), QuietServer(config, hub.close), session, [bound])
 
     def serve(self) -> None:
         """Answer until Ctrl-C or SIGTERM; everything acknowledged is in the store."""

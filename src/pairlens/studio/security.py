@@ -9,7 +9,6 @@ import json
 import secrets
 import socket
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -22,7 +21,7 @@ MOST_BYTES = 64 * 1024
 LEAST_TOKEN = 16
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
-    "base-uri 'none'; frame-ancestors {ancestors}"
+    "base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}"
 )
 
 
@@ -87,6 +86,9 @@ class Access:
         if token is not None and len(token) < LEAST_TOKEN:
             raise ValueError(f"--token must have at least {LEAST_TOKEN} characters, got {len(token)}")
         chosen = secrets.token_urlsafe(24) if token is None else token
+        for name, text in (("the name of an annotator", annotator), ("--token", chosen)):
+            if not text.isprintable():
+                raise ValueError(f"{name} must be printable text, got {text!r}")
         self._links[chosen] = annotator
         return chosen
 
@@ -100,14 +102,18 @@ class Access:
         return session
 
     def annotator(self, header: str) -> str | None:
-        """Who sends this Cookie header; None if nobody who was let in."""
-        try:
-            jar = SimpleCookie(header)
-        except CookieError:
-            return None
-        value = jar[self.cookie].value if self.cookie in jar else ""
+        """Who sends this Cookie header; None if nobody who was let in.
+
+        All ports of a host share their cookies. Those of other programs may hold anything, so they are not parsed.
+        """
+        parts = (part.strip().partition("=") for part in header.split(";"))
+        values = [value for name, _, value in parts if name == self.cookie]
         return next(
-            (name for known, name in self._sessions.items() if hmac.compare_digest(known.encode(), value.encode())),
+            (
+                name
+                for known, name in self._sessions.items()
+                if any(hmac.compare_digest(known.encode(), value.encode()) for value in values)
+            ),
             None,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future
@@ -313,22 +314,34 @@ async def _missing(*_: Any) -> Response:
 
 def _asset(name: str) -> Response:
     """A file of the page by its bare name."""
-    path = PurePosixPath(name)
-    kind = TYPES.get(path.suffix)
-    resource = files("pairlens.studio").joinpath("page", path.name)
-    if kind is None or path.name != name or not resource.is_file():
+    resource = next((each for each in files("pairlens.studio").joinpath("page").iterdir() if each.name == name), None)
+    kind = TYPES.get(PurePosixPath(name).suffix)
+    if resource is None or kind is None:
         return JSONResponse({"error": "there is nothing here"}, 404)
     return Response(resource.read_bytes(), media_type=kind)
 
 
 async def _json(request: Request) -> dict[str, Any]:
+    """Return the body: an object of finite numbers and of texts that can be stored."""
     try:
-        body = json.loads(await request.body())
+        body = json.loads(await request.body(), parse_float=_finite, parse_constant=_finite)
+        json.dumps(body, ensure_ascii=False).encode()
+    except BadRequestError:
+        raise
+    except UnicodeEncodeError:
+        raise BadRequestError("a text has half of a surrogate pair, which is not a character") from None
     except (ValueError, RecursionError):
-        raise BadRequestError("the body is no JSON") from None
+        raise BadRequestError("the body is not JSON") from None
     if not isinstance(body, dict):
         raise BadRequestError("the body must be a JSON object")
     return body
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise BadRequestError(f"numbers must be finite, got {text[:40]}")
+    return value
 
 
 def _text(body: dict[str, Any], key: str, most: int = MOST_ID, empty: bool = False) -> str:

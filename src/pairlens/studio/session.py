@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +27,7 @@ AHEAD = 2
 """Questions that a person has in hand: the one on the screen, and one so that nobody waits for the next."""
 RECENT = 10
 MOST_NAME = 80
+MOST_QUESTION_ID = 200
 
 log = logging.getLogger("pairlens.studio")
 
@@ -48,8 +50,8 @@ class Listener(Protocol):
 class Session:
     """All that happens in a studio, one thing after the other in one thread.
 
-    Every change is an event: it is stored first, then applied. What is not in the store (which questions are open, the
-    map) can be lost without loss.
+    Every change is an event: it is checked as a replay would, stored, then applied. What is not in the store (which
+    questions are open, the map) can be lost without loss.
 
     Parameters
     ----------
@@ -70,24 +72,26 @@ class Session:
         self.store = store
         self.settings = settings
         self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pairlens-session")
-        self.history = History.of(store.events())
-        if self.history.remapped:
-            self.history = self.history.translated(rows.ids)
+        # By the ids of their rows: an answer is about the rows that it was given about, or about none.
+        self.history = History.of(store.events()).about(rows.ids)
         self._tell: Listener = listener or (lambda topic, content: None)
         self._asker: Any = None
         self.prepared: Future[None] = Future()
         self._first: dict[str, list[str]] = {}
         ranking = settings.question == "prefer"
-        self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X, ranking))
+        self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X, ranking, rows.standardize))
         # Of many rows one process holds what is prepared, for questions and maps alike.
         shared = by_lens(rows.n_rows, ranking)
-        mapping = self._lens if shared else Worker(("pairlens.studio.maps:prepare_map", rows.X, ranking))
+        mapping = (
+            self._lens if shared else Worker(("pairlens.studio.maps:prepare_map", rows.X, ranking, rows.standardize))
+        )
         self._maps = MapKeeper(mapping, self._later, self._drawn)
         self._fitting: Future[Any] | None = None
-        self._n_changes, self._n_views = 0, 0
-        # From the clock: what a page was told before a restart is older.
-        self._last_order = time.time_ns() // 1_000_000
+        self._n_changes = 0
+        # Statuses are counted within a run, and not by the clock, which may be set back.
+        self._run, self._n_statuses = secrets.token_hex(4), 0
         self._caught_up = False
+        self._trouble = ""
         where = {name: row for row, name in enumerate(rows.ids)}
         self._numbers = GroupNumbers(
             {
@@ -108,14 +112,21 @@ class Session:
 
     def _begin(self, future: Future[Any]) -> None:
         try:
-            self._asker = self.settings.asker(self.rows.X, future.result(), self.history.answers.values())
+            answers = list(self.history.answers.values())
+            self._asker = self.settings.asker(self.rows.X, future.result(), answers, self._refused)
         except Exception as error:
             self.prepared.set_exception(error)
+            self._trouble = f"{error} There will be no questions; start the studio again. All answers are safe."
+            self._tell("status", self.status())
             raise
         self.prepared.set_result(None)
         self._pump()
         self._catch_up()
         self._tell("ready", self.status())
+
+    def _refused(self, answer: Answer, error: Exception) -> None:
+        self.history.leave_out(answer, error)
+        log.warning("an answer of the store is not used: %s", self.history.left_out[-1])
 
     def close(self) -> None:
         """End the processes; everything acknowledged is in the store."""
@@ -153,7 +164,8 @@ class Session:
     def asker(self) -> Any:
         """The asker that knows all answers."""
         if self._asker is None:
-            raise BadRequestError("the studio is still reading the rows; questions come in a moment", 503)
+            reason = self._trouble or "the studio is still reading the rows; questions come in a moment"
+            raise BadRequestError(reason, 503)
         return self._asker
 
     def questions(self, annotator: str) -> list[dict[str, Any]]:
@@ -192,15 +204,19 @@ class Session:
         named = [name for row in members if (name := self.history.names.get(str(row)))]
         return named[-1] if named else ""
 
-    # Changes: each stores an event first
+    # Changes: each is stored before it is applied
 
     def answer(self, annotator: str, event: str, given: Mapping[str, Any], answer: str) -> bool:
         """Store an answer; whether it is new (an event of this id is stored once)."""
         question = self._question(annotator, given)
-        question.check(answer)
+        self.asker.check(question, answer)
         known = self.history.answers.get(event)
         if known is None and self._answered(question):
             raise BadRequestError("this question was answered before", 409)
+        if known is not None and (
+            known.question["id"] != question.id or (known.answer != answer and not known.changed)
+        ):
+            raise BadRequestError("the id of this event was used for another answer", 409)
         body = {
             "question": question.to_dict(),
             "answer": answer,
@@ -268,7 +284,7 @@ class Session:
 
     def name(self, annotator: str, event: str, group: int, name: str) -> bool:
         """Give a group a name."""
-        members = self.asker.groups_.get(group)
+        members = getattr(self.asker, "groups_", {}).get(group)  # preferences make no groups
         if not members:
             raise BadRequestError("there is no such group any more", 409)
         if len(name) > MOST_NAME:
@@ -279,11 +295,13 @@ class Session:
         return new
 
     def _store(self, event: Event) -> bool:
-        stored, new = self.store.append(event)
+        stored, _ = self.store.append(event)
+        if stored.kind != event.kind or stored.annotator != event.annotator:
+            raise BadRequestError("the id of this event was used for another one", 409)
+        # It may have been stored before without an acknowledgement, when the file was moved.
+        new = stored.id not in self.history.seen
         if new:
             self.history.apply(stored)
-        elif stored.kind != event.kind or stored.annotator != event.annotator:
-            raise BadRequestError("the id of this event was used for another one", 409)
         return new
 
     def _own(self, annotator: str, target: str, anybody: bool = False) -> Answer:
@@ -300,12 +318,16 @@ class Session:
         """The open question that is meant; one that the studio forgot in a restart is taken as it was put."""
         try:
             question = Question.from_dict(given)
-        except (KeyError, TypeError, ValueError) as error:
-            raise BadRequestError(f"this is no question: {error}") from None
+        except ValueError as error:
+            raise BadRequestError(f"this is not a question: {error}") from None
+        if len(question.id) > MOST_QUESTION_ID:
+            raise BadRequestError(f"the id of a question has at most {MOST_QUESTION_ID} characters")
         if not all(0 <= row < self.rows.n_rows for row in question.rows):
             raise BadRequestError("the question names a row that is not there")
         for known in self.asker.pending(annotator):
             if known.id == question.id:
+                if (known.kind, known.rows) != (question.kind, question.rows):
+                    raise BadRequestError("the question of this id was put about other rows", 409)
                 return known
         if (question.kind == "prefer") != (self.settings.question == "prefer"):
             raise BadRequestError(f"the studio asks no questions of the kind {question.kind!r} at present", 409)
@@ -337,7 +359,6 @@ class Session:
         # If it failed, the groups of an older view are better than none.
         self._caught_up = self._caught_up or future.exception() is not None
         self._asker.adopt(future.result())
-        self._n_views += 1
         self._pump()
         self._catch_up()
         self._tell("groups", {})
@@ -359,7 +380,7 @@ class Session:
     def _draw(self) -> None:
         if self._asker is not None or not self.n_answers:
             self._maps.want(
-                (self._n_changes, self._n_views),
+                (self._n_changes, self._asker.answers_behind_ if self.ready else 0),
                 lambda: MapJob(self.n_answers, self._constraints(), self._preferences()),
             )
 
@@ -378,12 +399,15 @@ class Session:
     # What the page shows
 
     def status(self) -> dict[str, Any]:
-        """Numbers that change with every answer; `order` tells which of two that arrive by different ways is newer."""
-        self._last_order += 1
+        """Numbers that change with every answer; `order` tells which of two of the same `run` is newer."""
+        self._n_statuses += 1
         return {
-            "order": self._last_order,
+            "run": self._run,
+            "order": self._n_statuses,
             "ready": self.ready,
+            "trouble": self._trouble,
             "answers": self.n_answers,
+            "left_out": self.history.told(),
             "map": {
                 "version": self.map.version,
                 "answers": self.map.n_answers,
@@ -429,6 +453,7 @@ class Session:
             self.rows.source,
             self.rows.named,
             self.rows.encoder,
+            self.rows.standardize,
         )
 
     def groups(self) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +38,13 @@ class Settings:
     audit: float = 0.15
     repeat: float = 0.03
 
-    def asker(self, X: NDArray[Any], lens: Any, answers: Iterable[Answer]) -> Any:
-        """An asker that was told the answers to questions of its kind; its fits are done elsewhere."""
+    def asker(
+        self, X: NDArray[Any], lens: Any, answers: Iterable[Answer], refused: Callable[[Answer, Exception], None]
+    ) -> Any:
+        """An asker that was told the answers to questions of its kind; its fits are done elsewhere.
+
+        An answer that it does not take in is `refused`, and those after it count.
+        """
         chosen: dict[str, Any] = {
             "fits": "elsewhere",
             "lens": lens,
@@ -58,5 +63,8 @@ class Settings:
         for answer in answers:
             question = Question.from_dict(answer.question)
             if (question.kind == "prefer") == ranking:
-                asker.tell(question, answer.answer)
+                try:
+                    asker.tell(question, answer.answer)
+                except Exception as error:  # whatever is in the store, there is a next question
+                    refused(answer, error)
         return asker

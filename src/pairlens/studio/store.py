@@ -2,71 +2,44 @@
 
 from __future__ import annotations
 
-import json
+import errno
 import os
+import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Event", "Store", "StoreError", "StoreFullError"]
-
-VERSION = 1
-BUSY_SECONDS = 10.0
-APPLICATION_ID = 0x504C4E53
-"""Marks the file as ours in its header, so that no other program's database is taken for a store."""
-TABLES = (
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    "CREATE TABLE events (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, "
-    "annotator TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL)",
+from pairlens.studio.backup import copy_database, free_name
+from pairlens.studio.entries import (
+    APPLICATION_ID,
+    VERSION,
+    Event,
+    create,
+    now,
+    read_events,
+    read_meta,
+    write_event,
+    write_meta,
 )
+from pairlens.studio.guard import Guard, StoreError, StoreFullError, StoreMovedError, beside, check_beside
 
+__all__ = ["Event", "Store", "StoreError", "StoreFullError", "StoreMovedError"]
 
-class StoreError(ValueError):
-    """The file with the answers cannot be used; the message says why and what to do."""
-
-
-class StoreFullError(StoreError):
-    """An event could not be written for now; what was written before is safe, and it may be sent again."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """One line of the log.
-
-    Attributes
-    ----------
-    id : str
-        Made by whoever sends the event, so that sending it twice stores it once.
-    kind : str
-        "answer", "undo", "change", "retract", "flag", "name", "annotator", "remap".
-    annotator : str
-        Who did it.
-    body : dict
-        What was done; JSON.
-    at : str
-        When it was stored, ISO 8601 in UTC.
-    seq : int
-        Position in the log from 1 on; 0 before it is stored.
-    """
-
-    id: str
-    kind: str
-    annotator: str
-    body: Mapping[str, Any]
-    at: str = ""
-    seq: int = 0
+BUSY_SECONDS = 10.0
+SETTLE_SECONDS = 1.0
+"""Time after which an answer is in the file itself, and not only in the log of SQLite beside it."""
 
 
 class Store:
     """An append-only log with one writer.
 
-    An event is acknowledged only when it is on the disk (write-ahead log, ``synchronous=FULL``). Nothing is ever
-    changed or removed: undoing is an event too.
+    An event is acknowledged only when it is on the disk: in the write-ahead log of SQLite (``FILE-wal``), written with
+    ``synchronous=FULL``, and after a second in the file itself. Nothing is ever changed or removed: undoing is an event
+    too. Every event has a digest, so that one that was changed from outside is noticed, and nothing is acknowledged
+    when the file was moved or removed.
 
     Parameters
     ----------
@@ -85,8 +58,21 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        # SQLite keeps its files beside the one that a symbolic link leads to.
+        self._place = self.path.resolve()
         self._lock = threading.Lock()
-        self._open()
+        self._guard = Guard()
+        self._settling: threading.Timer | None = None
+        self._rescued: Path | None = None
+        try:
+            self._open()
+        except BaseException as error:
+            self._guard.release()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise self._explained(error) from error
+            if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+                raise self._unwritable() from error
+            raise
 
     def __enter__(self) -> Store:
         return self
@@ -94,75 +80,142 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    # Opening
+
     def _open(self) -> None:
         if not self.path.parent.is_dir():
-            raise StoreError(f"{self.path.parent} is no folder, so {self.path.name} cannot be kept there; see --store")
+            raise StoreError(
+                f"{self.path.parent} is not a folder, so {self.path.name} cannot be kept there; see --store"
+            )
         if self.path.is_dir():
             raise StoreError(f"{self.path} is a folder; --store names the file that keeps the answers")
+        logs = beside(self._place)[:2]
+        for held in (self._place, *logs):
+            if held.exists():
+                self._guard.hold(held)
+        check_beside(self._place)
+        self._check_header(self._guard.hold(self._place))
+        self._connection = sqlite3.connect(
+            f"{self._place.as_uri()}?mode=rw",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
         try:
-            fresh = self._check() if self.path.exists() else True
-            self._connection = self._connect(f"{self.path.absolute().as_uri()}?mode=rwc")
-            self._guard = _Guard(self.path)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
-            # A write each time: a read-only file or folder is found now, not at the first answer.
-            self._connection.execute("BEGIN IMMEDIATE")
-            if fresh:
-                for statement in TABLES:
-                    self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                self._connection.execute(f"PRAGMA user_version = {VERSION}")
-            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('opened', ?)", (_now(),))
-            self._connection.execute("COMMIT")
-        except sqlite3.DatabaseError as error:
-            raise self._explained(error) from error
+            self._prepare()
+            for log in logs:
+                if log.exists():
+                    self._guard.hold(log)
+        except BaseException:
+            self._connection.close()
+            raise
 
-    def _connect(self, uri: str) -> sqlite3.Connection:
-        return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-
-    def _check(self) -> bool:
-        """Look at a file that is there without changing it; whether it is empty."""
-        with closing(self._connect(f"{self.path.absolute().as_uri()}?mode=ro")) as connection:
-            found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if found != "ok":
-                raise self._damaged(found)
-            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-                return True
-            known = connection.execute("PRAGMA application_id").fetchone()[0]
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
+    def _check_header(self, descriptor: int) -> None:
+        """Refuse what is not a store, before SQLite opens it."""
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        header = os.read(descriptor, 100)
+        if not header:
+            return
+        if not header.startswith(b"SQLite format 3\0"):
+            raise self._damaged("file is not a database")
+        version, known = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
         if known != APPLICATION_ID:
             raise StoreError(
                 f"{self.path} is a database of another program; it was not touched. Give another file by --store"
             )
-        if version > VERSION:
+        if version != VERSION:
+            age = "a later" if version > VERSION else "an earlier"
             raise StoreError(
-                f"{self.path} was written by a later version of pairlens (format {version}, this one knows {VERSION}): "
-                "update pairlens, or give another file by --store"
+                f"{self.path} was written by {age} version of pairlens (format {version}, this one knows {VERSION}): "
+                "use that version, or give another file by --store"
             )
-        return False
+
+    def _prepare(self) -> None:
+        execute = self._connection.execute
+        found = execute("PRAGMA quick_check(1)").fetchone()[0]
+        if found != "ok":
+            raise self._damaged(found)
+        if execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            # Before there is a write-ahead log: the file is marked as a store from its first moment.
+            execute("PRAGMA synchronous = EXTRA")
+            with self._transaction():
+                create(self._connection)
+        execute("PRAGMA journal_mode = WAL")
+        execute("PRAGMA synchronous = FULL")
+        # A write each time: a read-only file or folder is found now, not at the first answer.
+        with self._transaction():
+            write_meta(self._connection, {"opened": now()})
+        self._settle()
+        store, self._events = read_events(self._connection)
+        self._name = store or secrets.token_hex(8)
+        self._known = {event.id: event for event in self._events if not event.damage}
+        self._last = max((event.seq for event in self._known.values()), default=0)
+        self._spoiled = {event.seq for event in self._events if event.damage}
+
+    # What went wrong
 
     def _damaged(self, reason: object) -> StoreError:
         words = " ".join(str(reason).split())
         return StoreError(
-            f"{self.path} is damaged ({words}). It was not changed. Keep it, restore a copy under this name, or begin "
-            "a new one with --store; sqlite3's .recover often saves the answers of a damaged file"
+            f"{self.path} is damaged ({words}). It was not changed. Keep it; pairlens studio backup {self.path} NEW "
+            "saves what can be read of it, and --store NEW goes on with that"
+        )
+
+    def _unwritable(self) -> StoreError:
+        return StoreError(
+            f"{self.path} cannot be written: the file or its folder is read-only. Give another place by --store"
         )
 
     def _explained(self, error: sqlite3.Error) -> StoreError:
         """What an error of SQLite means for the person."""
         name = getattr(error, "sqlite_errorname", "")
-        if name.startswith("SQLITE_FULL") or (name.startswith("SQLITE_IOERR") and "disk" in str(error)):
+        kept = "this answer is not stored yet, all earlier ones are safe"
+        if name.startswith("SQLITE_FULL"):
             return StoreFullError(
-                f"the disk of {self.path.parent} is full: this answer is not stored yet, all earlier ones are safe. "
-                "Free some space; it is sent again by itself"
+                f"the disk of {self.path.parent} is full: {kept}. Free some space; it is sent again by itself"
+            )
+        if name.startswith("SQLITE_IOERR"):
+            return StoreFullError(
+                f"{self.path} could not be written ({name}: the disk is full or fails, or a limit is reached): {kept}. "
+                "When it can be written again, it is sent again by itself"
             )
         if name.startswith("SQLITE_BUSY"):
             return StoreFullError(f"{self.path.name} is in use by another program; close it, then answer again")
         if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-            return StoreError(
-                f"{self.path} cannot be written: the file or its folder is read-only. Give another place by --store"
-            )
+            return self._unwritable()
         return self._damaged(error)
+
+    def _misplaced(self, error: StoreMovedError) -> StoreMovedError:
+        """The error with what to do about it."""
+        said = f"{error}: this answer is not stored"
+        if error.path != self._place:
+            words = f"{said}. Stop the studio, which writes all earlier ones into {self.path}, and start it again"
+        elif not error.removed:
+            words = (
+                f"{said}, all earlier ones are in the file that was moved. Move it back, and it is sent again by "
+                "itself; or stop the studio, and start it with the new name by --store"
+            )
+        elif self._rescue() is not None:
+            words = (
+                f"{said}, all earlier ones were saved as {self._rescued}. Stop the studio, give that file the name "
+                f"{self.path.name}, and start the studio again"
+            )
+        else:
+            words = f"{said}, and earlier ones are lost when the studio stops. Export them on the page first"
+        error.args = (words,)
+        return error
+
+    def _rescue(self) -> Path | None:
+        """Write a file that was removed anew, as long as it is open, under a name that is free."""
+        if self._rescued is None:
+            target = free_name(self._place.with_stem(f"{self._place.stem}.rescued"))
+            with suppress(OSError, sqlite3.Error):
+                copy_database(self._connection, target)
+                self._rescued = target
+        return self._rescued
+
+    # Writing and reading
 
     def append(self, event: Event) -> tuple[Event, bool]:
         """Store an event; returns when it is on the disk.
@@ -174,8 +227,27 @@ class Store:
         new : bool
             Whether it was stored now.
         """
-        with self._lock, self._transaction():
-            return self._insert(event)
+        with self._lock:
+            try:
+                self._guard.check()
+                if event.id in self._known:
+                    return self._known[event.id], False
+                self._write(event)
+                # Once more: what was written into a file that has just been moved is not acknowledged either.
+                self._guard.check()
+            except StoreMovedError as error:
+                raise self._misplaced(error) from None
+            return self._known[event.id], True
+
+    def _write(self, event: Event) -> None:
+        seq = self._last + 1
+        while seq in self._spoiled:
+            seq += 1
+        with self._transaction():
+            stored = write_event(self._connection, self._name, seq, event)
+        self._events.append(stored)
+        self._known[event.id], self._last = stored, seq
+        self._settle_soon()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -183,85 +255,54 @@ class Store:
             self._connection.execute("BEGIN IMMEDIATE")
             yield
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except BaseException as error:
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
-            raise self._explained(error) from error
+            if isinstance(error, sqlite3.Error):
+                raise self._explained(error) from error
+            raise
 
-    def _insert(self, event: Event) -> tuple[Event, bool]:
-        known = self._connection.execute(
-            "SELECT id, kind, annotator, body, at, seq FROM events WHERE id = ?", (event.id,)
-        ).fetchone()
-        if known is not None:
-            return _event(known), False
-        at = _now()
-        body = json.dumps(event.body, ensure_ascii=False, separators=(",", ":"))
-        cursor = self._connection.execute(
-            "INSERT INTO events (id, kind, annotator, at, body) VALUES (?, ?, ?, ?, ?)",
-            (event.id, event.kind, event.annotator, at, body),
-        )
-        return Event(event.id, event.kind, event.annotator, event.body, at, int(cursor.lastrowid or 0)), True
+    def _settle_soon(self) -> None:
+        """Write what the log holds into the file itself, but not while somebody waits for an answer."""
+        if self._settling is None:
+            self._settling = threading.Timer(SETTLE_SECONDS, self._settle_now)
+            self._settling.daemon = True
+            self._settling.start()
+
+    def _settle_now(self) -> None:
+        with self._lock:
+            if self._settling is not None:
+                self._settling = None
+                self._settle()
+
+    def _settle(self) -> None:
+        # If it does not succeed, the answers are in the log, and the next one tries again. Nobody waits for a reader.
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        self._connection.execute(f"PRAGMA busy_timeout = {round(1000 * BUSY_SECONDS)}")
 
     def events(self) -> Iterator[Event]:
-        """All events in their order."""
-        try:
-            rows = self._connection.execute(
-                "SELECT id, kind, annotator, body, at, seq FROM events ORDER BY seq"
-            ).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise self._explained(error) from error
-        return (_event(row) for row in rows)
+        """All events in their order, with those that cannot be used: as they were read, and what came since."""
+        with self._lock:
+            return iter(list(self._events))
 
     def meta(self) -> dict[str, Any]:
         """What is known about the table and the settings."""
-        rows = self._connection.execute("SELECT key, value FROM meta WHERE key != 'opened'").fetchall()
-        return {key: json.loads(value) for key, value in rows}
+        with self._lock:
+            return {key: value for key, value in read_meta(self._connection).items() if key != "opened"}
 
     def set_meta(self, values: Mapping[str, Any]) -> None:
         """Write entries about the table and the settings."""
         with self._lock, self._transaction():
-            self._connection.executemany(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-                [(key, json.dumps(value, ensure_ascii=False)) for key, value in values.items()],
-            )
+            write_meta(self._connection, values)
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
+            if self._settling is not None:
+                self._settling.cancel()
+                self._settling = None
+            self._settle()
             self._connection.close()
             self._guard.release()
-
-
-class _Guard:
-    """Keeps a second studio away from the file, and lets readers be.
-
-    The lock is `flock`'s, which SQLite does not use, and the system lifts it when the process ends in whatever way.
-    """
-
-    def __init__(self, path: Path) -> None:
-        try:
-            import fcntl
-        except ImportError:  # Windows, where two studios on one table are left to the person
-            self._file = None
-            return
-        self._file = path.open("rb")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._file.close()
-            raise StoreError(
-                f"another studio has {path.name} open: use that one, stop it, or give another file by --store"
-            ) from None
-
-    def release(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-
-def _event(row: tuple[Any, ...]) -> Event:
-    identity, kind, annotator, body, at, seq = row
-    return Event(identity, kind, annotator, json.loads(body), at, seq)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -15,13 +15,18 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import IO, Any
 
-__all__ = ["Worker", "WorkerError"]
+__all__ = ["Worker", "WorkerError", "step_back"]
 
 LENGTH = struct.Struct(">Q")
+MOST_DEATHS = 3
+"""Children that may die on a job before it fails."""
 
 
 class WorkerError(RuntimeError):
@@ -39,12 +44,18 @@ def start_child() -> subprocess.Popen[bytes]:
     )
 
 
+@dataclass(eq=False)
+class _Job:
+    future: Future[Any]
+    content: tuple[Any, ...]
+    n_deaths: int = 0
+
+
 class Worker:
     """Runs jobs one after the other in a child process.
 
     A job is ``target(state, *arguments)`` with `target` written as ``"module:function"`` and `state` a dict that the
-    child keeps from job to job. A child that dies fails the jobs it had; the next job gets a new child, for which
-    `prepare` is run first.
+    child keeps from job to job. If a child dies, its jobs go to a new one; a job that has lost three children fails.
 
     Parameters
     ----------
@@ -56,49 +67,52 @@ class Worker:
         self._prepare = prepare
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
-        self._waiting: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
+        self._jobs: deque[_Job] = deque()
         self._closed = False
 
     def submit(self, target: str, *arguments: Any) -> Future[Any]:
         """Hand over a job."""
-        future: Future[Any] = Future()
+        job = _Job(Future(), (target, *arguments))
         with self._lock:
             if self._closed:
-                future.set_exception(WorkerError("the studio is closing"))
-                return future
-            if self._child is None or self._child.poll() is not None:
-                self._start()
-            self._send(future, (target, *arguments))
-        return future
+                job.future.set_exception(WorkerError("the studio is closing"))
+            else:
+                self._give([job])
+        return job.future
 
-    def _start(self) -> None:
-        self._waiting = queue.SimpleQueue()
-        self._child = start_child()
-        threading.Thread(target=self._listen, args=(self._child, self._waiting), daemon=True).start()
-        self._send(Future(), self._prepare)
+    def _give(self, jobs: Iterable[_Job]) -> None:
+        """Send jobs to the child, or to a new one if there is none that lives."""
+        if self._child is None or self._child.poll() is not None:
+            self._child, self._jobs = start_child(), deque()
+            threading.Thread(target=self._listen, args=(self._child, self._jobs), daemon=True).start()
+            jobs = [_Job(Future(), self._prepare, MOST_DEATHS), *jobs]
+        for job in jobs:
+            self._jobs.append(job)
+            with suppress(OSError):  # it has died: the thread that listens sees to its jobs
+                _write(self._child.stdin, job.content)
 
-    def _send(self, future: Future[Any], job: tuple[Any, ...]) -> None:
-        assert self._child is not None
-        self._waiting.put(future)
-        try:
-            _write(self._child.stdin, job)
-        except (BrokenPipeError, OSError):
-            self._child.kill()
-
-    def _listen(self, child: subprocess.Popen[bytes], waiting: queue.SimpleQueue[Future[Any]]) -> None:
+    def _listen(self, child: subprocess.Popen[bytes], jobs: deque[_Job]) -> None:
         while True:
             try:
                 good, result = _read(child.stdout)
-            except (EOFError, OSError, pickle.UnpicklingError):
+            except Exception:  # the end, or something that is not a reply
                 break
-            future = waiting.get()
-            if good:
-                future.set_result(result)
-            else:
-                future.set_exception(WorkerError(result))
-        child.wait()
-        while not waiting.empty():
-            waiting.get().set_exception(WorkerError(f"the process that fits ended (code {child.returncode})"))
+            _settle(jobs.popleft(), result if good else WorkerError(result))
+        child.kill()
+        code = child.wait()
+        reason = f"the process that computes has ended {MOST_DEATHS} times (code {code}); is there enough memory?"
+        with self._lock:
+            for job in jobs:
+                job.n_deaths += 1
+            left = [] if self._closed else [job for job in jobs if job.n_deaths < MOST_DEATHS]
+            try:
+                if left:
+                    self._give(left)
+            except OSError as error:
+                left, reason = [], f"the process that computes cannot be started: {error}"
+        for job in jobs:
+            if job not in left:
+                _settle(job, WorkerError(reason))
 
     def close(self) -> None:
         """End the child, in the middle of a job too."""
@@ -107,6 +121,14 @@ class Worker:
             if self._child is not None and self._child.poll() is None:
                 self._child.kill()
                 self._child.wait()
+
+
+def _settle(job: _Job, result: Any) -> None:
+    with suppress(InvalidStateError):  # nobody waits for it any more
+        if isinstance(result, WorkerError):
+            job.future.set_exception(result)
+        else:
+            job.future.set_result(result)
 
 
 def _write(pipe: IO[bytes] | None, value: Any) -> None:
@@ -132,8 +154,6 @@ def _read(pipe: IO[bytes] | None) -> Any:
 def serve() -> None:
     """The child's side: a thread reads, so that the end of the pipe is seen in the middle of a job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(os, "nice"):
-        os.nice(10)  # a question goes before a fit where both want the processor
     # What libraries print must not get between the frames.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -162,6 +182,13 @@ def serve() -> None:
             _write(output, reply)
         except (BrokenPipeError, OSError):
             os._exit(0)
+
+
+def step_back(state: dict[str, Any]) -> None:
+    """Let questions go before what this child does from now on, where both want the processor."""
+    if hasattr(os, "nice") and not state.get("behind"):
+        state["behind"] = True
+        os.nice(10)
 
 
 def _named(target: str) -> Callable[..., Any]:

@@ -87,6 +87,19 @@ test("what a visit left behind is sent by the next one", async () => {
   assert.deepEqual([...first.outbox.keep.kept.keys()], ["other/1"]);
 });
 
+test("what is kept stays in order when the clock is set back", async (context) => {
+  context.mock.timers.enable({ apis: ["Date"], now: 2_000_000_000_000 });
+  const first = box(async () => { throw gone; });
+  await first.outbox.put("answer", { id: "a" });
+  context.mock.timers.setTime(1_000_000_000_000);
+  const second = box(async () => { throw gone; }, { keep: first.outbox.keep });
+  await second.outbox.put("undo", { id: "b" });
+  await first.outbox.put("answer", { id: "c" });
+  const sent = [];
+  await box(async (route, body) => { sent.push(body.id); return {}; }, { keep: first.outbox.keep }).outbox.flush();
+  assert.deepEqual(sent, ["a", "b", "c"]);
+});
+
 test("what the server refuses for good is dropped and told; a closed door is waited at", async () => {
   let error = wrong;
   const { outbox, told } = box(async () => { throw error; });

@@ -10,12 +10,12 @@ import { Panels } from "./panels.js";
 import { QuestionView } from "./question.js";
 import { pictureParts } from "./rowview.js";
 import { say } from "./speech.js";
-import { listen } from "./stream.js";
+import { isNew, listen } from "./stream.js";
 import { Strip, inWords, whichRows } from "./strip.js";
 
 /** @typedef {import("./question.js").Question} Question */
 /** @typedef {import("./strip.js").Past} Past */
-/** @typedef {{order: number, ready: boolean, answers: number, map: {version: number, answers: number, name: string, error: string, fitting: boolean, points: number}}} Status */
+/** @typedef {{run: string, order: number, ready: boolean, trouble: string, answers: number, left_out: string, map: {version: number, answers: number, name: string, error: string, fitting: boolean, points: number}}} Status */
 
 const KEYS = "pairlens.keys";
 const GROUPS_PAUSE = 1000;
@@ -92,6 +92,7 @@ export class Studio {
 
   /** Ask for questions, unless some are on the way. */
   async next() {
+    if (this.status.trouble) return this.question.instead("No questions", this.status.trouble);
     if (!this.status.ready) {
       this.question.instead("One moment", "The studio is reading the rows. The first question comes as soon as it knows their neighbours.");
       return;
@@ -258,9 +259,11 @@ export class Studio {
     this.offerUndo();
     this.strip.progress(this.outbox?.length ? `${counted(this.outbox.length, "answer")} not sent yet` : "");
     // A reply may be overtaken by the stream, which tells of a newer map.
-    if (status.order < this.status.order) return;
+    if (!isNew(status, this.status)) return;
+    if (status.run !== this.status.run) this.shownMap = -1;
     this.status = status;
     const { answers, map } = status;
+    banner(status.left_out ? sentence(status.left_out) : "", "left-out");
     byId("count").textContent = String(answers);
     byId("count-word").textContent = answers === 1 ? "answer" : "answers";
     const behind = answers - map.answers;
@@ -365,9 +368,9 @@ function sentence(text) {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? "" : "."}`;
 }
 
-/** @param {string} text */
-function banner(text) {
-  const element = byId("banner");
+/** @param {string} text @param {string} [place] */
+function banner(text, place = "banner") {
+  const element = byId(place);
   element.hidden = !text;
   if (element.textContent === text) return;
   element.textContent = text;

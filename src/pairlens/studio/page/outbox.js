@@ -59,10 +59,18 @@ export class Outbox {
     return this.parcels.length;
   }
 
+  /** One more than that of any parcel that is kept, in other tabs too; the clock may be set back. */
+  nextNumber() {
+    for (let n = 0; n < (this.keep?.length ?? 0); n++) {
+      const key = this.keep?.key(n);
+      if (key?.startsWith(this.prefix)) this.number = Math.max(this.number, Number.parseInt(key.slice(this.prefix.length), 10) || 0);
+    }
+    return ++this.number;
+  }
+
   /** Keep a parcel, and send it as soon as may be. @param {string} route @param {Parcel["body"]} body */
   put(route, body) {
-    const order = `${Date.now().toString().padStart(15, "0")}.${(this.number++).toString().padStart(6, "0")}`;
-    const key = `${this.prefix}${order}.${body.id}`;
+    const key = `${this.prefix}${this.nextNumber().toString().padStart(12, "0")}.${body.id}`;
     const parcel = { route, body };
     try {
       this.keep?.setItem(key, JSON.stringify(parcel));

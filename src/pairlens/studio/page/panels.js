@@ -119,12 +119,18 @@ export class Panels {
     );
   }
 
-  /** What the map learns from, and what not. */
+  /** What the map learns from, and what not, and how much each column counts. */
   columns() {
-    const columns = /** @type {[string, string, boolean][]} */ (this.studio.state.table.columns);
-    if (!columns.length) return null;
+    const { columns, scale } = /** @type {{ columns: [string, string, boolean][], scale: string }} */ (this.studio.state.table);
     const items = columns.map(([name, words, used]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, used ? words : `not learned from: ${words}`)));
-    return h("details", { class: "columns" }, h("summary", {}, "What the map learns from"), h("p", { class: "lead" }, "Start the studio with --drop COLUMN to leave a column out, as one that holds the answer."), h("table", { class: "keys" }, h("tbody", {}, items)));
+    return h(
+      "details",
+      { class: "columns" },
+      h("summary", {}, "What the map learns from"),
+      h("p", { class: "lead", "data-scale": true }, scale),
+      columns.length ? h("p", { class: "lead" }, "Start the studio with --drop COLUMN to leave a column out, as one that holds the answer.") : null,
+      columns.length ? h("table", { class: "keys" }, h("tbody", {}, items)) : null,
+    );
   }
 
   /** @param {HTMLDialogElement} dialog @param {HTMLElement} button @param {Action} action */

@@ -4,6 +4,15 @@
 const TOPICS = ["ready", "status", "map", "groups", "trouble"];
 
 /**
+ * Whether a status is not older than another, which may have come by another way. That of another run of the studio never
+ * is: nothing of the run before comes after it.
+ * @param {{run: string, order: number}} status @param {{run: string, order: number}} than
+ */
+export function isNew(status, than) {
+  return status.run !== than.run || status.order >= than.order;
+}
+
+/**
  * @param {object} options
  * @param {string} options.study same for all tabs of this studio
  * @param {(topic: string, content: any) => void} options.heard

@@ -1,0 +1,154 @@
+"""Entries of a store that were changed from outside: told, left out, and in nobody's way."""
+
+from __future__ import annotations
+
+import os
+import random
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pairlens.studio.backup import backup
+from pairlens.studio.entries import read_rows
+from pairlens.studio.replay import History
+from pairlens.studio.store import Event, Store, StoreError
+from tests.studio.writer import answered
+
+FLIPS = 400 if os.environ.get("PAIRLENS_EXPLORE") else 40
+CELL_HEADER = 12
+"""Bytes before the values of a row: their lengths and its number."""
+
+
+@pytest.fixture
+def store(tmp_path) -> Path:
+    path = tmp_path / "log.db"
+    with Store(path) as kept:
+        for number in range(60):
+            kept.append(answered(number))
+    return path
+
+
+def spans(path: Path) -> list[tuple[int, int]]:
+    """Where the bytes of each entry are in the file."""
+    with Store(path) as kept:
+        rows = read_rows(kept._connection).fetchall()
+    content = path.read_bytes()
+    found = []
+    for row in rows:
+        values = "".join(row[1:]).encode()
+        start = content.index(values)
+        found.append((start - CELL_HEADER, start + len(values)))
+    return found
+
+
+def test_no_bit_changes_unnoticed(store):
+    """Whichever bit of an entry: the studio says that it is damaged, and all others count, at once or in a backup."""
+    rng, places = random.Random(0), spans(store)
+    content = store.read_bytes()
+    with Store(store) as kept:
+        before = History.of(kept.events()).answers
+    for flip in range(FLIPS):
+        at = rng.randrange(60)
+        bit = rng.randrange(8 * places[at][0], 8 * places[at][1])
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        path, saved = store.with_name(f"{flip}.db"), store.with_name(f"{flip}-saved.db")
+        path.write_bytes(changed)
+        refused = ""
+        try:
+            after = replayed(path)
+        except StoreError as error:
+            # The tree of rows itself is damaged: the words say what reads the others.
+            refused = str(error)
+            assert not backup(path, saved).whole
+            after = replayed(saved)
+        lost = [name for name in before if name not in after.answers]
+        # Of the bytes before an entry, some are of the next one, and some are in no use.
+        assert set(lost) <= {f"e{at}", f"e{at + 1}"}, (bit, lost)
+        assert all(after.answers[name] == before[name] for name in after.answers), bit
+        if lost:
+            assert after.left_out or ("is damaged" in refused and "pairlens studio backup" in refused), bit
+
+
+def replayed(path: Path) -> History:
+    with Store(path) as kept:
+        return History.of(kept.events())
+
+
+def test_what_is_said_of_a_damaged_entry(store):
+    with closing(Store(store)) as kept:
+        kept._connection.execute("UPDATE events SET body = replace(body, 'same', 'some') WHERE seq = 17")
+        kept._connection.execute("DELETE FROM events WHERE seq = 23")
+    with Store(store) as kept:
+        history = History.of(kept.events())
+        at = next(event.at for event in kept.events() if event.seq == 17)
+        assert history.left_out == [
+            f"entry 17 of {at} (answer by ann): it was changed since it was written, so that it does not match its "
+            "digest",
+            "entry 23 of an unknown time: it is missing",
+        ]
+        assert len(history.answers) == 58
+        # The log goes on, and what cannot be used is kept.
+        assert kept.append(answered(60))[0].seq == 61
+    with Store(store) as kept:
+        assert [event.seq for event in kept.events()] == list(range(1, 62))
+        assert len(History.of(kept.events()).left_out) == 2
+
+
+def test_a_number_of_an_entry_that_is_taken_by_a_damaged_one(store):
+    with Store(store) as kept:
+        kept._connection.execute("UPDATE events SET seq = 61 WHERE seq = 60")
+    with Store(store) as kept:
+        assert kept.append(answered(100))[0].seq == 60
+        assert kept.append(answered(101))[0].seq == 62
+    with Store(store) as kept:
+        assert sorted(event.seq for event in kept.events() if event.damage) == [61]
+
+
+def test_entries_of_another_store(tmp_path, store):
+    other = tmp_path / "other.db"
+    with Store(other) as kept:
+        for number in range(100, 170):
+            kept.append(answered(number))
+        rows = read_rows(kept._connection).fetchall()[60:]
+    with Store(store) as kept:
+        kept._connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    with Store(store) as kept:
+        history = History.of(kept.events())
+    assert list(history.answers) == [f"e{number}" for number in range(60)]
+    assert [line.rpartition(": ")[2] for line in history.left_out] == ["it belongs to another store"] * 10
+
+
+QUESTION = answered(1).body["question"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("answer", {"question": {**QUESTION, "answers": ["foo"]}, "answer": "foo", "ids": ["x", "y"]}),
+        ("answer", {"question": {**QUESTION, "kind": "else"}, "answer": "same", "ids": ["x", "y"]}),
+        ("answer", {"question": {**QUESTION, "rows": [1, 1.5]}, "answer": "same", "ids": ["x", "y"]}),
+        ("answer", {"question": {**QUESTION, "rows": [1]}, "answer": "same", "ids": ["x"]}),
+        ("answer", {"question": QUESTION, "answer": "same", "ids": ["x"]}),
+        ("answer", {"question": QUESTION, "answer": "same", "ids": None}),
+        ("answer", {"question": "none", "answer": "same", "ids": ["x", "y"]}),
+        ("answer", {}),
+        ("change", {"target": "e1", "answer": "foo"}),
+        ("change", {"target": "e1"}),
+        ("undo", {"target": 3}),
+        ("keep", {"target": None}),
+        ("flag", {}),
+        ("name", {"group": 3, "name": "x", "id": "y"}),
+        ("annotator", {"name": ["x"]}),
+        ("unheard of", {}),
+    ],
+)
+def test_an_event_that_cannot_be_applied_is_stepped_over(kind, body):
+    """In a store that was written by other means."""
+    events = [answered(1), Event("bad", kind, "ann", body, "then", 2), answered(2)]
+    history = History.of(events)
+    assert list(history.answers) == ["e1", "e2"]
+    assert history.answers["e1"].answer == "same"
+    assert len(history.left_out) == 1
+    assert history.left_out[0].startswith(f"entry 2 of then ({kind} by ann): ")
