@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairlens.asking.groups import Answers, Groups
-from pairlens.asking.posterior import choice_value, pair_weights
+from pairlens.asking.posterior import choice_value, cross_examined, pair_weights
 from pairlens.asking.progress import kappa_of
 from tests.oracles import asking as oracle
 
@@ -155,18 +155,102 @@ def test_a_row_prefers_to_be_placed_where_the_answer_says():
 
 def test_an_outlier_founds_a_group_only_if_it_differs_from_those_that_are_nearest():
     """It lies far from its own group as well, so that the view takes it for new."""
-    Z = np.array([[0.0], [0.1], [5.0], [5.1], [60.0], *[[2.5]] * 200])
+    Z = np.repeat([0.0, 5.0, 60.0, 2.5], [40, 40, 1, 200])[:, None] + np.zeros((281, 2))
     groups = Groups(Z)
-    for row, group in ((0, 0), (1, 0), (2, 1), (3, 1)):
-        groups.put(row, group, 1.0)
+    for row in range(80):
+        groups.put(row, row // 40, 1.0)
     answers = Answers()
-    for other in (2, 3):
-        answers.add(4, other, False)
-        p = groups.posterior(4, answers)
-        assert p[2] > 0.97
-        assert not groups.settled(4, groups.posterior(4, answers), answers, 0.9, 0.02)
-    answers.add(4, 0, False)
-    assert groups.settled(4, groups.posterior(4, answers), answers, 0.9, 0.02)
+    for other in (40, 41):
+        answers.add(80, other, False)
+        p = groups.posterior(80, answers)
+        assert p[2] > 0.95
+        assert not groups.settled(80, p, answers, 0.9, 0.02)
+    answers.add(80, 0, False)
+    assert groups.settled(80, groups.posterior(80, answers), answers, 0.9, 0.02)
+
+
+def test_a_wide_group_is_known_to_be_wide():
+    """A row at the edge of a wide group belongs to it; as far from a tight one, it does not."""
+    rng = np.random.default_rng(0)
+    Z = np.vstack([rng.standard_normal((90, 6)), 4 * rng.standard_normal((30, 6)) + 20, np.zeros((2, 6))])
+    Z[-2], Z[-1] = 26, 6
+    groups = Groups(Z)
+    for row in range(120):
+        groups.put(row, int(row >= 90), 1.0)
+    near_wide, near_tight = groups.prior(np.array([120, 121]))
+    assert np.argmax(near_wide) == 1
+    assert np.argmax(near_tight) != 0
+
+
+def test_the_width_of_a_group_of_few_rows_is_not_known():
+    """One "same" of a row alone in its group is believed, however far away the other row is."""
+    rng = np.random.default_rng(0)
+    Z = np.vstack([rng.standard_normal((60, 8)), 4 * rng.standard_normal((30, 8)) + 10])
+    groups, answers = Groups(Z), Answers()
+    for row in range(61):
+        groups.put(row, int(row == 60), 1.0)
+    for row in range(61, 90):
+        answers.add(row, 60, True)
+        assert np.argmax(groups.posterior(row, answers)) == 1
+
+
+def test_an_answer_that_only_the_view_speaks_against_does_not_raise_the_error_rate():
+    """Row 20 lies in the wrong place: the "same" about it is set aside, but no other answer contradicts it."""
+    Z = np.repeat([0.0, 9.0], [10, 11])[:, None] + np.zeros((21, 4))
+    groups, answers = Groups(Z), Answers()
+    for row in range(21):
+        groups.put(row, int(row >= 10), 1.0)
+    for row in range(1, 20):
+        if row != 10:
+            answers.add(row, row - 1, True)
+        answers.add(row, (row + 10) % 20, False)
+    groups.look_again(Z, answers)
+    clean = groups.error
+    for other, raised in ((0, False), (11, True)):
+        answers.add(20, other, True)
+        # So many answers were wrong so far that the view overrules one.
+        groups.error = 0.2
+        groups.look_again(Z, answers)
+        assert groups.where[20] == groups.where[10]
+        assert (groups.error > clean) == raised
+
+
+@settings(max_examples=60, deadline=None)
+@given(situations(), st.integers(0, 2**12))
+def test_answers_that_others_contradict(situation, mask):
+    groups, answers = situation
+    believed = np.array([bool(mask >> at & 1) for at in range(len(answers.pairs))], dtype=bool)
+    found, _ = cross_examined(len(groups.Z), *answers.columns(), believed)
+    assert found.tolist() == oracle.contradicted(answers.pairs, believed.tolist())
+
+
+def test_answers_that_no_other_tests():
+    """Two chains of three rows take four "same" and a "different"; what follows from these is tested."""
+    needed = [(0, 1, True), (1, 2, True), (3, 4, True), (4, 5, True), (0, 3, False)]
+    follow = [(0, 2, True), (1, 4, False), (2, 5, False)]
+    for count in range(len(follow) + 1):
+        i, j, same = (np.array(column) for column in zip(*needed, *follow[:count]))
+        found, n_untested = cross_examined(7, i, j, same, np.ones(len(i), dtype=bool))
+        assert not len(found)
+        assert n_untested == len(needed)
+
+
+def test_a_tested_answer_says_more_about_the_error_rate():
+    Z = np.repeat([0.0, 9.0], 10)[:, None] + np.zeros((20, 4))
+    found = []
+    for pairs in (
+        [(row, row + 1) for row in range(8)],
+        [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3), (0, 1), (1, 2)],
+    ):
+        groups, answers = Groups(Z), Answers()
+        for row in range(20):
+            groups.put(row, row // 10, 1.0)
+        for i, j in pairs:
+            answers.add(i, j, True)
+        groups.look_again(Z, answers)
+        found.append(groups.error)
+    # Eight answers that nothing tests count for four; three are needed to join four rows.
+    assert found == pytest.approx([1 / 24, 1 / (20 + 8 - 1.5)])
 
 
 def test_merging_keeps_the_older_number_and_needs_a_same():

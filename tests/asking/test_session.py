@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 
 import numpy as np
@@ -257,6 +258,30 @@ def test_fits_elsewhere_give_the_same_state(kind):
     assert all(getattr(view, "crowding", None) is None for view in other.views.values())
 
 
+@pytest.mark.parametrize("kind", ["place", "random"])
+def test_a_long_log_is_taken_in_a_few_times_not_with_every_view(kind, monkeypatch):
+    """Many views are adopted one after the other; the state is that of fits in place, on the way too."""
+    pairs = np.random.default_rng(0).permutation([(i, j) for i in range(40) for j in range(i)])[:600]
+    log = [Question.same(i, j, id=str(at)) for at, (i, j) in enumerate(pairs)]
+    inline, other, taken, n_views = make(kind), make(kind, fits="elsewhere"), [], 0
+    apply = type(other)._apply
+    monkeypatch.setattr(other, "_apply", lambda state, entry: (taken.append(entry), apply(other, state, entry)))
+    for question in log:
+        inline.tell(question, true_answer(question, Y))
+        other.tell(question, true_answer(question, Y))
+    behind = [other.answers_behind_]
+    while (job := other.fit_job()) is not None:
+        assert other.adopt(inline.views[job.key])
+        behind.append(other.answers_behind_)
+        n_views += 1
+    assert n_views > 50
+    assert other.state() == inline.state()
+    assert len(taken) < 5 * len(log)
+    # Newer views come into use on the way.
+    assert behind == sorted(behind, reverse=True)
+    assert len(set(behind)) > 4
+
+
 def test_a_view_of_answers_that_changed_is_not_adopted():
     asker = make("place", fits="elsewhere")
     answer_all(asker, Y, 6)
@@ -362,3 +387,60 @@ def test_what_is_no_row_no_question_and_no_number_is_named():
         asker.skip(asker.ask())
     with pytest.raises(ValueError, match=r"X must hold numbers, but could not convert.*TableEncoder"):
         Asker([["a", "b"]] * 3)
+
+
+class Broken(Asker):
+    """Fails in the middle of taking an answer in."""
+
+    def _apply(self, state, entry):
+        super()._apply(state, entry)
+        if entry.question.id == "bad":
+            raise RuntimeError("in the middle")
+
+
+def test_an_answer_that_cannot_be_taken_in_leaves_everything_as_it_was():
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    asker, other = Broken(X, random_state=0), Asker(X, random_state=0)
+    for number in range(13):
+        for each in (asker, other):
+            each.tell(Question.same(number, number + 1, id=f"q{number}"), "same")
+        with pytest.raises(RuntimeError, match="in the middle"):
+            asker.tell(Question.same(20, 21 + number % 5, id="bad"), "different")
+    assert asker.state() == other.state()
+    assert asker.log == other.log
+    assert asker.ask().rows == other.ask().rows
+
+
+@pytest.mark.parametrize("taken", ["1", "7", "9" * 15, "9" * 16, "9" * 5000])
+def test_no_id_of_a_log_is_given_again(taken):
+    """Ids of a log may be any text, also those of the questions that come next."""
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    first = Asker(X, random_state=0).ask()
+    name = first.id.replace("1", taken, 1)
+    asker = Asker(X, random_state=0)
+    asker.tell(Question.same(20, 21, id=name), "different")
+    ids = {name}
+    for _ in range(5):
+        question = asker.ask()
+        assert question.id not in ids
+        ids.add(question.id)
+        asker.tell(question, "different")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("rows", rows) for rows in ([1, 2.0], [1, "2"], [1, True], [1, math.nan], "12", None, [1], [1, 1])),
+        *(("groups", groups) for groups in ([3], [-1], [2**60], [0.5], "1")),
+        *(("id", name) for name in ("", None, 5)),
+        *(("kind", kind) for kind in ("else", None, ["same"])),
+        *(("purpose", purpose) for purpose in ("else", None, 3)),
+        ("annotator", 5),
+    ],
+)
+def test_a_question_from_json_is_one_that_could_be_asked(key, value):
+    good = Question.same(1, 2, id="q").to_dict()
+    with pytest.raises(ValueError, match=f"{key}=|rows"):
+        Question.from_dict({**good, key: value})
+    # What may be answered follows from the kind and the rows.
+    assert Question.from_dict({**good, "answers": ["foo"]}).answers == ("same", "different", "unsure")

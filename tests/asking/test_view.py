@@ -6,6 +6,7 @@ import pickle
 import time
 
 import numpy as np
+from scipy.spatial.distance import pdist
 from sklearn.datasets import load_wine
 
 from pairlens import Constraints, LinearPairLens
@@ -24,6 +25,21 @@ def test_the_view_is_that_of_linear_pairlens():
     # The same scale for all columns, too.
     ratio = Z.std(axis=0) / expected.std(axis=0)
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
+
+
+def test_a_kept_scale_is_that_of_linear_pairlens():
+    X, y = load_wine(return_X_y=True)
+    X = X / X.std(axis=0) * np.linspace(3, 0.2, X.shape[1])
+    pairs = Constraints.from_labels(y, n_pairs=120, random_state=0)
+    lens = Lens(X, standardize=False)
+    Z = lens.look(lens.fit(FitJob("key", pairs, 0, 5)))
+    expected = LinearPairLens(10, standardize=False, random_state=5).fit_transform(X, constraints=pairs)
+    for ours, theirs in zip(Z.T, expected.T):
+        assert abs(np.corrcoef(ours, theirs)[0, 1]) > 1 - 1e-9
+    # Without answers, distances are those of the rows up to one factor.
+    full = Lens(X[:, :8], standardize=False)
+    assert np.ptp(pdist(full.principal) / pdist(X[:, :8])) < 1e-9
+    assert np.ptp(pdist(Lens(X[:, :8]).principal) / pdist(X[:, :8])) > 1e-2
 
 
 def test_a_refit_costs_a_fraction_of_the_first():

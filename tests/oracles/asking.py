@@ -10,6 +10,13 @@ def log_normal(z, mean, variance):
     return sum(-0.5 * math.log(2 * math.pi * v) - (a - m) ** 2 / (2 * v) for a, m, v in zip(z, mean, variance))
 
 
+def log_student(z, mean, variance, freedom):
+    d = len(z)
+    distance = sum((a - m) ** 2 / v for a, m, v in zip(z, mean, variance))
+    constant = math.lgamma((freedom + d) / 2) - math.lgamma(freedom / 2) - d / 2 * math.log(freedom * math.pi)
+    return constant - sum(map(math.log, variance)) / 2 - (freedom + d) / 2 * math.log(1 + distance / freedom)
+
+
 def mean_of(rows):
     return [sum(column) / len(rows) for column in zip(*rows)]
 
@@ -33,6 +40,13 @@ def within(Z, groups):
     return [(10 * prior + s) / (10 + freedom) for s in squares]
 
 
+def width(Z, rows, v):
+    """How wide a group is, as a factor of the variance within groups, with its prior, and its degrees of freedom."""
+    squares = [len(rows) * a for a in variance_of([Z[i] for i in rows])]
+    freedom = 40 + len(v) * (len(rows) - 1)
+    return (40 + sum(a / b for a, b in zip(squares, v))) / freedom, freedom
+
+
 def posterior(i, Z, groups, confidence, answers, error):
     """Probabilities of row i over the groups and "new", i itself left out; a group that it leaves empty has 0."""
     others = [[j for j in rows if j != i] for rows in groups]
@@ -44,12 +58,14 @@ def posterior(i, Z, groups, confidence, answers, error):
             log_p.append(-math.inf)
             continue
         middle = mean_of([Z[j] for j in rows])
-        log_p.append(math.log(len(rows)) + 0.25 * log_normal(z, middle, [a * (1 + 1 / len(rows)) for a in v]))
+        wide, freedom = width(Z, rows, v)
+        scale = [wide * a * (1 + 1 / len(rows)) for a in v]
+        log_p.append(math.log(len(rows)) + 0.25 * log_student(z, middle, scale, freedom))
     log_p.append(0.25 * log_normal(z, mean_of(Z), [a + b for a, b in zip(variance_of(Z), v)]))
     top = max(log_p)
     p = [math.exp(a - top) for a in log_p]
     possible = sum(a > -math.inf for a in log_p)
-    p = [0.98 * a / sum(p) + 0.02 / possible if b > -math.inf else 0.0 for a, b in zip(p, log_p)]
+    p = [0.9 * a / sum(p) + 0.1 / possible if b > -math.inf else 0.0 for a, b in zip(p, log_p)]
     for a, b, same in answers:
         if i not in (a, b):
             continue
@@ -90,9 +106,35 @@ def log_odds(a, b, Z, groups, confidence, answers, error):
             total += (1 if same else -1) * confidence[i] * confidence[j] * math.log((1 - error) / error)
     difference = [x - y for x, y in zip(mean_of([Z[i] for i in groups[a]]), mean_of([Z[i] for i in groups[b]]))]
     zero = [0.0] * len(difference)
-    one = log_normal(difference, zero, [2 * x for x in v])
-    two = log_normal(difference, zero, [2 * max(x, 1.1 * y) for x, y in zip(var, v)])
+    wide = (width(Z, groups[a], v)[0] + width(Z, groups[b], v)[0]) / 2
+    one = log_normal(difference, zero, [2 * wide * x for x in v])
+    two = log_normal(difference, zero, [2 * max(x, 1.1 * wide * y) for x, y in zip(var, v)])
     return total + min(max((one - two) / 4, -4), 2)
+
+
+def contradicted(answers, believed):
+    """Positions of the answers that are not believed and that a path of believed ones speaks against."""
+    found = []
+    for at, (i, j, same) in enumerate(answers):
+        if believed[at]:
+            continue
+        # Rows that are reached from i by "same" alone, and with one "different" on the way.
+        reached = {(i, 0)}
+        while True:
+            more = {
+                (end, n + (not answer))
+                for (a, b, answer), true in zip(answers, believed)
+                if true
+                for start, end in ((a, b), (b, a))
+                for n in (0, 1)
+                if (start, n) in reached and n + (not answer) < 2
+            }
+            if more <= reached:
+                break
+            reached |= more
+        if (j, int(same)) in reached:
+            found.append(at)
+    return found
 
 
 def pairs(Z, groups, confidence, answers, error):

@@ -42,6 +42,8 @@ class Asker(Session[State, FitJob, View]):
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
         The rows; finite numbers.
+    standardize : bool, default=True
+        Whether to divide each feature by its deviation; see :class:`~pairlens.LinearPairLens`.
     strategy : {"place", "random", "uncertain"}, default="place"
         How questions are chosen: place rows; any pair; the pair of dense rows that it is least sure of, no row twice.
     screen : {"pair", "placement"}, default="pair"
@@ -111,6 +113,7 @@ class Asker(Session[State, FitJob, View]):
         self,
         X: ArrayLike,
         *,
+        standardize: bool = True,
         strategy: Literal["place", "random", "uncertain"] = "place",
         screen: Literal["pair", "placement"] = "pair",
         refit_every: int = 10,
@@ -128,7 +131,7 @@ class Asker(Session[State, FitJob, View]):
             raise ValueError(f"screen={screen!r} must be 'pair' or 'placement'.")
         if screen == "placement" and strategy != "place":
             raise ValueError(f"screen='placement' places rows, so strategy={strategy!r} must be 'place'.")
-        self._lens = Lens(X) if lens is None else lens
+        self._lens = Lens(X, standardize=standardize) if lens is None else lens
         self._strategy, self._screens = strategy, screen == "placement"
         self._looks: dict[str, Look] = {}
         super().__init__(

@@ -13,6 +13,7 @@ from pairlens.asking.posterior import (
     GroupSums,
     Pairs,
     answer_log_odds,
+    cross_examined,
     log_prior,
     merge_log_odds,
     mixed,
@@ -28,6 +29,8 @@ Ints = NDArray[np.int64]
 FIRST_ERROR = 0.05
 ERROR_LIMITS = (0.002, 0.3)
 ERROR_PRIOR = (1.0, 20.0)
+UNTESTED = 0.5
+"""What a believed answer that no other one tests counts for: only the view says that it is right."""
 REPAIRS = 2
 """Times that every placed row is taken out and placed again after a fit."""
 BLOCK = 64
@@ -300,12 +303,20 @@ class Groups:
         return best, chance
 
     def _error_rate(self, answers: Answers) -> float:
+        """Share of wrong answers: those that others contradict, of these and the believed ones.
+
+        An answer that only the places of the rows speak against counts neither way. If it counted as wrong, a view
+        that misleads would raise the error rate, and a higher error rate lets the view overrule more answers.
+        """
         i, j, same = answers.columns()
         group, _ = self._by_row()
         judged = (group[i] >= 0) & (group[j] >= 0)
-        disagree = judged & ((group[i] == group[j]) != same)
+        i, j, same = i[judged], j[judged], same[judged]
+        believed = (group[i] == group[j]) == same
+        contradicted, n_untested = cross_examined(len(self.Z), i, j, same, believed)
+        n_right = int(believed.sum()) - (1 - UNTESTED) * n_untested
         wrong, total = ERROR_PRIOR
-        rate = (wrong + int(disagree.sum())) / (total + int(judged.sum()))
+        rate = (wrong + len(contradicted)) / (total + len(contradicted) + n_right)
         return min(max(rate, ERROR_LIMITS[0]), ERROR_LIMITS[1])
 
     def pairs(self, answers: Answers) -> Pairs:

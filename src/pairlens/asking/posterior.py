@@ -3,12 +3,14 @@ r"""To which group a row belongs, whether two groups are one, and what follows f
 A row z belongs to group h with probability proportional to
 
 .. math::
-    |h| \; N\!\left(z; \bar z_h, v (1 + 1/|h|)\right)^{1/4}
+    |h| \; t_{\nu_h}\!\left(z; \bar z_h, w_h v (1 + 1/|h|)\right)^{1/4}
 
 and to none of them (it founds a new one) with probability proportional to
-:math:`N(z; \bar Z, \mathrm{var} Z + v)^{1/4}`, mixed with 2 % of the uniform distribution. The power 1/4 is there
-because the view is overconfident: its columns were chosen to separate the groups. Each answer then multiplies by how
-likely it is, given the error rate and how sure the other row of the answer is of its own group.
+:math:`N(z; \bar Z, \mathrm{var} Z + v)^{1/4}`, mixed with 10 % of the uniform distribution. All groups share the
+variances v of the columns, but each has a width :math:`w_h` of its own, whose prior is that all are equally wide. Its
+uncertainty makes the normal distribution Student's t: of a group of few rows nobody knows yet how wide it is. The power
+1/4 is there because the view is overconfident: its columns were chosen to separate the groups. Each answer then
+multiplies by how likely it is, given the error rate and how sure the other row of the answer is of its own group.
 """
 
 from __future__ import annotations
@@ -18,6 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.special import gammaln
 
 from pairlens.engines import Float64
 
@@ -26,6 +31,8 @@ __all__ = [
     "Pairs",
     "answer_log_odds",
     "choice_value",
+    "cross_examined",
+    "joined_by",
     "log_prior",
     "logistic",
     "merge_log_odds",
@@ -38,10 +45,14 @@ Ints = NDArray[np.int64]
 
 CAUTION = 0.25
 """Power of the densities: the view is overconfident."""
-UNIFORM = 0.02
-"""Share of the uniform distribution in a prior."""
+UNIFORM = 0.1
+"""Share of the uniform distribution in a prior: how often a view misleads. A few answers that contradict no other must
+be able to overrule it."""
 PRIOR_ROWS = 10.0
 """Rows that the prior of the variance within groups counts for."""
+WIDTH_FREEDOM = 40.0
+"""Degrees of freedom of the prior of a group's width, of which a row brings as many as the view has columns. With
+fewer, a group of a few rows that do not belong together is soon wide enough for any other row."""
 SURELY_DIFFERENT = 0.8
 """Probability above which two groups give cannot-links."""
 MOST_PAIRS = 50_000
@@ -109,16 +120,33 @@ class GroupSums:
         """Means of the groups."""
         return self.total / np.maximum(self.count, 1.0)[..., None]
 
+    def squares(self) -> Float64:
+        """Sums of squares about the means of the groups."""
+        return np.asarray(np.maximum(self.square - self.total**2 / np.maximum(self.count, 1.0)[..., None], 0.0))
+
     def within(self, var: Float64) -> Float64:
         """Variance within groups, a column each: its prior is half the mean variance of the columns."""
-        squares = np.maximum(self.square - self.total**2 / np.maximum(self.count, 1.0)[..., None], 0.0).sum(axis=-2)
         freedom = np.maximum(self.count - 1, 0.0).sum(axis=-1, keepdims=True)
-        return np.asarray((PRIOR_ROWS * var.mean() / 2 + squares) / (PRIOR_ROWS + freedom))
+        return np.asarray((PRIOR_ROWS * var.mean() / 2 + self.squares().sum(axis=-2)) / (PRIOR_ROWS + freedom))
+
+    def width(self, within: Float64) -> tuple[Float64, Float64]:
+        """Width of each group, as a factor of the variance within groups, and its degrees of freedom."""
+        freedom = WIDTH_FREEDOM + self.total.shape[-1] * np.maximum(self.count - 1, 0.0)
+        return (WIDTH_FREEDOM + (self.squares() / within[..., None, :]).sum(axis=-1)) / freedom, freedom
 
 
 def _log_normal(difference: Float64, variance: Float64) -> Float64:
     """Log density of independent normal columns, summed over the last axis."""
     return np.asarray(-0.5 * (np.log(2 * np.pi * variance) + difference**2 / variance).sum(axis=-1))
+
+
+def _log_student(difference: Float64, variance: Float64, freedom: Float64) -> Float64:
+    """Log density of Student's t in as many dimensions as the last axis has, with diagonal scale."""
+    dim = difference.shape[-1]
+    distance = (difference**2 / variance).sum(axis=-1)
+    constant = gammaln((freedom + dim) / 2) - gammaln(freedom / 2) - dim / 2 * np.log(freedom * np.pi)
+    spread = np.log(variance).sum(axis=-1) / 2
+    return np.asarray(constant - spread - (freedom + dim) / 2 * np.log1p(distance / freedom))
 
 
 def log_prior(Z: Float64, sums: GroupSums, mean: Float64, var: Float64) -> Float64:
@@ -134,17 +162,18 @@ def log_prior(Z: Float64, sums: GroupSums, mean: Float64, var: Float64) -> Float
         Of all rows.
     """
     v = sums.within(var)
-    count = np.maximum(sums.count, 1.0)[..., None]
+    width, freedom = sums.width(v)
+    factor = width * (1 + 1 / np.maximum(sums.count, 1.0))
     difference = Z[:, None, :] - sums.mean()
     with np.errstate(divide="ignore"):
         size = np.log(sums.count)
-    of_groups = size + CAUTION * _log_normal(difference, v[..., None, :] * (1 + 1 / count))
+    of_groups = size + CAUTION * _log_student(difference, v[..., None, :] * factor[..., None], freedom)
     of_new = CAUTION * _log_normal(Z - mean, var + v)
     return np.column_stack([of_groups, of_new])
 
 
 def mixed(log_p: Float64) -> Float64:
-    """Probabilities from their unnormalised logarithms, 2 % of them uniform over what is possible."""
+    """Probabilities from their unnormalised logarithms, 10 % of them uniform over what is possible."""
     p = np.exp(log_p - log_p.max(axis=-1, keepdims=True))
     p /= p.sum(axis=-1, keepdims=True)
     possible = np.isfinite(log_p)
@@ -218,13 +247,52 @@ def answer_log_odds(
 def merge_log_odds(sums: GroupSums, var: Float64, evidence: Float64) -> Float64:
     """Log odds that two groups are one, for all of them: the answers between them and where they lie."""
     v = sums.within(var)
+    width, _ = sums.width(v)
+    both = v * (width[:, None, None] + width[:, None])
     mean = sums.mean()
     difference = mean[:, None, :] - mean[None]
-    one = _log_normal(difference, 2 * v)
-    two = _log_normal(difference, 2 * np.maximum(var, 1.1 * v))
+    one = _log_normal(difference, both)
+    two = _log_normal(difference, np.maximum(2 * var, 1.1 * both))
     odds = evidence + np.clip(CAUTION * (one - two), *SHAPE_LIMITS)
     np.fill_diagonal(odds, -np.inf)
     return np.asarray(odds)
+
+
+def joined_by(n: int, first: Ints, second: Ints) -> Ints:
+    """Number of the part of each of n rows, where chains of these pairs join rows to parts."""
+    graph = sparse.coo_matrix((np.ones(len(first)), (first, second)), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+
+
+def cross_examined(
+    n: int, first: Ints, second: Ints, same: NDArray[np.bool_], believed: NDArray[np.bool_]
+) -> tuple[Ints, int]:
+    """What answers say about each other.
+
+    A chain of "same" speaks against a "different" between its ends. A "different" between two chains speaks against
+    a "same" between them.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    first, second : arrays of shape (m,)
+        The two rows of each answer.
+    same, believed : arrays of shape (m,)
+
+    Returns
+    -------
+    contradicted : array
+        Positions of the answers that are not believed and that believed ones speak against.
+    n_untested : int
+        Number of believed answers that no other one can speak against: each "same" that joins two chains, and the
+        first "different" between two of them.
+    """
+    chain = joined_by(n, first[believed & same], second[believed & same])
+    ends = np.sort(np.column_stack([chain[first], chain[second]]), axis=1) @ np.array([n, 1])
+    apart = np.unique(ends[believed & ~same])
+    against = np.where(same, np.isin(ends, apart), chain[first] == chain[second])
+    return np.flatnonzero(~believed & against), n - len(np.unique(chain)) + len(apart)
 
 
 @dataclass(frozen=True)

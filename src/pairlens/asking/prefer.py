@@ -117,6 +117,7 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         self,
         X: ArrayLike,
         *,
+        standardize: bool = True,
         strategy: Literal["uncertain", "random"] = "uncertain",
         refit_every: int = 10,
         random_state: Any = None,
@@ -129,7 +130,7 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
     ) -> None:
         if strategy not in ("uncertain", "random"):
             raise ValueError(f"strategy={strategy!r} must be 'uncertain' or 'random'.")
-        self._lens = RankLens(X) if lens is None else lens
+        self._lens = RankLens(X, standardize=standardize) if lens is None else lens
         self._strategy = strategy
         super().__init__(
             self._lens.n_rows,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 __all__ = ["AlreadyAnsweredError", "Entry", "Kind", "Leases", "Purpose", "Question", "UnknownQuestionError"]
@@ -11,8 +11,11 @@ __all__ = ["AlreadyAnsweredError", "Entry", "Kind", "Leases", "Purpose", "Questi
 Kind = Literal["same", "place", "prefer", "skip"]
 Purpose = Literal["place", "merge", "check", "audit", "overlap", "repeat", "pair", "skip", "given"]
 
-PAIR_ANSWERS = ("same", "different", "unsure")
-PREFER_ANSWERS = ("left", "right", "equal", "unsure")
+KINDS, PURPOSES = get_args(Kind), get_args(Purpose)
+ROWS = {"same": (2, 2), "prefer": (2, 2), "place": (2, 9), "skip": (1, 1)}
+"""Fewest and most rows of a question of each kind."""
+MOST_GROUP = 2**53
+"""Numbers of groups lie below it, so that every reader of JSON has them exactly."""
 
 
 class UnknownQuestionError(KeyError, ValueError):
@@ -39,8 +42,6 @@ class Question:
         no question: it is how the log records that a row was set aside.
     rows : tuple of int
         Row numbers in the order in which they are shown.
-    answers : tuple of str
-        What may be answered.
     purpose : str
         Why it is asked: "place" a row, "merge" two groups, "check" a placed row again, "audit" (drawn at random),
         "overlap" (another person answered it), "repeat" (the same person answered it, sides swapped), "pair" (the
@@ -49,37 +50,53 @@ class Question:
         Numbers of the shown groups, one for each representative, in ``groups_``; empty unless the kind is "place".
     annotator : str or None
         Who is asked.
+    answers : tuple of str
+        What may be answered; it follows from the kind and the number of rows.
     """
 
     id: str
     kind: Kind
     rows: tuple[int, ...]
-    answers: tuple[str, ...]
     purpose: Purpose = "given"
     groups: tuple[int, ...] = ()
     annotator: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(Kind):
-            raise ValueError(f"kind={self.kind!r} must be one of {', '.join(get_args(Kind))}.")
-        if self.purpose not in get_args(Purpose):
-            raise ValueError(f"purpose={self.purpose!r} must be one of {', '.join(get_args(Purpose))}.")
-        fewest, most = {"same": (2, 2), "prefer": (2, 2), "place": (2, 9), "skip": (1, 1)}[self.kind]
+        if self.kind not in KINDS:
+            raise ValueError(f"kind={self.kind!r} must be one of {', '.join(KINDS)}.")
+        if self.purpose not in PURPOSES:
+            raise ValueError(f"purpose={self.purpose!r} must be one of {', '.join(PURPOSES)}.")
+        fewest, most = ROWS[self.kind]
         if not fewest <= len(self.rows) <= most:
             wanted = str(fewest) if fewest == most else f"{fewest} to {most}"
             raise ValueError(f"A question of kind {self.kind!r} has {wanted} rows, got rows={self.rows}.")
         if len(set(self.rows)) < len(self.rows):
             raise ValueError(f"rows={self.rows} must be distinct: a row is not compared with itself.")
+        if self.groups and (self.kind != "place" or len(self.groups) != len(self.rows) - 1):
+            raise ValueError(
+                f"groups={self.groups} must be one group for each row but the first, of kind 'place' alone."
+            )
+        if not all(0 <= group < MOST_GROUP for group in self.groups):
+            raise ValueError(f"groups={self.groups} must be whole numbers from 0 on.")
 
     @classmethod
     def same(cls, i: int, j: int, *, id: str, annotator: str | None = None) -> Question:
         """ "Do these two belong together?" as somebody asked it who does not use :meth:`Asker.ask`."""
-        return cls(id, "same", (int(i), int(j)), PAIR_ANSWERS, annotator=annotator)
+        return cls(id, "same", (int(i), int(j)), annotator=annotator)
 
     @classmethod
     def prefer(cls, i: int, j: int, *, id: str, annotator: str | None = None) -> Question:
         """ "Which of these two is better?" as somebody asked it who does not use :meth:`PreferenceAsker.ask`."""
-        return cls(id, "prefer", (int(i), int(j)), PREFER_ANSWERS, annotator=annotator)
+        return cls(id, "prefer", (int(i), int(j)), annotator=annotator)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What may be answered."""
+        if self.kind == "place":
+            return (*map(str, range(1, len(self.rows))), "none", "unsure")
+        if self.kind == "prefer":
+            return ("left", "right", "equal", "unsure")
+        return ("same", "different", "unsure") if self.kind == "same" else ("skip",)
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -108,21 +125,41 @@ class Question:
         return answer
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; :meth:`from_dict` reads them."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
+        """Plain values for JSON; :meth:`from_dict` reads them, and needs no answers."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "rows": list(self.rows),
+            "answers": list(self.answers),
+            "purpose": self.purpose,
+            "groups": list(self.groups),
+            "annotator": self.annotator,
+        }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Question:
-        """The question that :meth:`to_dict` wrote."""
+        """The question that :meth:`to_dict` wrote; ValueError if it did not."""
+        name, annotator = values.get("id"), values.get("annotator")
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"id={name!r} must be a text.")
+        if annotator is not None and not isinstance(annotator, str):
+            raise ValueError(f"annotator={annotator!r} must be a text or None.")
         return cls(
-            id=str(values["id"]),
-            kind=values["kind"],
-            rows=tuple(int(row) for row in values["rows"]),
-            answers=tuple(str(answer) for answer in values["answers"]),
+            id=name,
+            kind=values.get("kind"),  # type: ignore[arg-type]  # checked there, as is the purpose
+            rows=_whole_numbers(values, "rows"),
             purpose=values.get("purpose", "given"),
-            groups=tuple(int(group) for group in values.get("groups", ())),
-            annotator=values.get("annotator"),
+            groups=_whole_numbers(values, "groups"),
+            annotator=annotator,
         )
+
+
+def _whole_numbers(values: Mapping[str, Any], key: str) -> tuple[int, ...]:
+    """A list of whole numbers from JSON; a number with a point, true or a text is not one."""
+    found = values.get(key, [])
+    if not isinstance(found, (list, tuple)) or not all(type(number) is int for number in found):
+        raise ValueError(f"{key}={found!r} must be a list of whole numbers.")
+    return tuple(found)
 
 
 class Entry(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens.asking.posterior import logistic
-from pairlens.asking.view import checked_rows, principal_coordinates
+from pairlens.asking.view import checked_rows, whitened_coordinates
 from pairlens.engines import Float64
 
 __all__ = ["RankJob", "RankLens", "Ranking", "better_chance", "information", "laplace"]
@@ -62,12 +62,15 @@ class RankLens:
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
         Finite numbers.
+    standardize : bool, default=True
+        Whether to divide each feature by its deviation.
     """
 
-    def __init__(self, X: ArrayLike) -> None:
+    def __init__(self, X: ArrayLike, *, standardize: bool = True) -> None:
         given = checked_rows(X)
         self.n_rows = int(given.shape[0])
-        rows = principal_coordinates(given)[:, :MOST_COLUMNS]
+        whitened, values = whitened_coordinates(given, standardize)
+        rows = whitened[:, :MOST_COLUMNS] * np.sqrt(values[:MOST_COLUMNS])
         size = np.sqrt(np.einsum("ij,ij->", rows, rows) / len(rows))
         self.rows = rows / (size if size > 0 else 1.0)
 

@@ -15,8 +15,6 @@ from pairlens.asking.again import agreement_between, agreement_with_oneself, ove
 from pairlens.asking.choosing import Draft
 from pairlens.asking.progress import Agreement, CurvePoint
 from pairlens.asking.questions import (
-    PAIR_ANSWERS,
-    PREFER_ANSWERS,
     AlreadyAnsweredError,
     Entry,
     Kind,
@@ -29,8 +27,13 @@ __all__ = ["Session"]
 
 MOST_CHECKPOINTS = 16
 """States that are kept to go back to."""
+MOST_DIGITS = 16
+"""Digits from which on the number at the beginning of an id is not one that was counted here."""
 SLOWING = 20
 """With many answers, the next fit waits until their number has grown by one part in this number."""
+
+FEW_LEFT = 100
+"""Answers that are taken in with each view that is adopted; more of them, only when the view knows half of the rest."""
 
 
 class _State(Protocol):
@@ -166,17 +169,19 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
             draft = self._special(annotator, rng) or self._draft(rng)
             if draft is None:
                 return None
-            self._n_asked += 1
             # The kind is part of it: a log may hold several kinds, each counted by an asker of its own.
-            name = "-".join(map(str, (self._n_asked, draft.kind, *draft.rows)))
-            answers = {
-                "same": PAIR_ANSWERS,
-                "prefer": PREFER_ANSWERS,
-                "place": (*map(str, range(1, len(draft.rows))), "none", "unsure"),
-            }[draft.kind]
-            question = Question(name, draft.kind, draft.rows, answers, draft.purpose, draft.groups, annotator)
+            name = self._new_id(draft.kind, *draft.rows)
+            question = Question(name, draft.kind, draft.rows, draft.purpose, draft.groups, annotator)
         self._leases.take(question, now)
         return question
+
+    def _new_id(self, *parts: object) -> str:
+        """An id that no question of the log has, whatever ids the log was told."""
+        while True:
+            self._n_asked += 1
+            name = "-".join(map(str, (self._n_asked, *parts)))
+            if name not in self._ids:
+                return name
 
     def ask_many(self, count: int, annotator: str | None = None, *, now: float | None = None) -> list[Question]:
         """Several questions at once, as many as there are; none of them waits for the answer to another.
@@ -243,15 +248,20 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         answer : str
             One of ``question.answers``.
         """
-        self._check(question, answer)
+        self.check(question, answer)
         if question.id in self._ids:
             raise AlreadyAnsweredError(f"Question {question.id} was answered before; change() changes an answer.")
-        self._leases.drop(question.id)
         self._ids.add(question.id)
-        number = question.id.split("-")[0]
-        self._n_asked = max(self._n_asked, int(number) if number.isdecimal() else 0)
         self._log.append(Entry(question, answer))
-        self._advance(self._log[-1])
+        try:
+            self._advance(self._log[-1])
+        except BaseException:
+            # All of it or nothing: an answer that cannot be taken in must not stay in the way of the others.
+            self._rewrite(len(self._log) - 1, [])
+            raise
+        self._leases.drop(question.id)
+        number = question.id.split("-")[0]
+        self._n_asked = max(self._n_asked, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else 0)
 
     def skip(self, row: int) -> None:
         """Set a row aside: it is not asked about again, what was answered about it stays.
@@ -266,14 +276,20 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
             raise TypeError(
                 f"skip takes the number of a row, such as question.rows[0], got {type(row).__name__}."
             ) from None
-        self._n_asked += 1
-        question = Question(f"{self._n_asked}-{number}", "skip", (number,), ("skip",), "skip")
+        question = Question(self._new_id(number), "skip", (number,), "skip")
         self.tell(question, "skip")
         for open_question in self._leases.questions():
             if open_question.rows[0] == row:
                 self._leases.drop(open_question.id)
 
-    def _check(self, question: Question, answer: str) -> None:
+    def check(self, question: Question, answer: str) -> None:
+        """Raise an error if :meth:`tell` would refuse this answer.
+
+        Parameters
+        ----------
+        question : Question
+        answer : str
+        """
         if not isinstance(question, Question):
             raise TypeError(f"question must be a Question that ask() gave, got {type(question).__name__}.")
         if question.kind not in self._kinds:
@@ -320,7 +336,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         """
         at = self._find(question_id)
         question = self._log[at].question
-        self._check(question, answer)
+        self.check(question, answer)
         self._rewrite(at, [Entry(question, answer)])
 
     def retract(self, question_id: str) -> None:
@@ -353,21 +369,27 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
 
     def _advance(self, entry: Entry) -> None:
         self._apply(self._state, entry)
-        n = self._state.n_entries
-        if self._due is None and n - self._state.refit_at >= max(self._refit_every, n // SLOWING):
-            job = self._job(self._state)
-            view = self.views.get(job.key)
-            if view is None and self._inline:
-                view = self._fit(job)
-                self._remember(view)
-            if view is None:
-                self._due = _Due(self._state.copy(), job)
-            else:
-                self._renew(view)
+        if self._due is None:
+            self._due = self._due_after(self._state)
 
-    def _renew(self, view: ViewT) -> None:
-        self._refit(self._state, view)
-        self._checkpoints.append(self._kept(self._state))
+    def _due_after(self, state: StateT) -> _Due[StateT, JobT] | None:
+        """Let a state go over to the view that it is time for; if that has to be fitted elsewhere, say so."""
+        n = state.n_entries
+        if n - state.refit_at < max(self._refit_every, n // SLOWING):
+            return None
+        job = self._job(state)
+        view = self.views.get(job.key)
+        if view is None and self._inline:
+            view = self._fit(job)
+            self._remember(view)
+        if view is None:
+            return _Due(state.copy(), job)
+        self._renew(state, view)
+        return None
+
+    def _renew(self, state: StateT, view: ViewT) -> None:
+        self._refit(state, view)
+        self._checkpoints.append(self._kept(state))
         if len(self._checkpoints) > MOST_CHECKPOINTS:
             # Mostly the latest answers are taken back; to get to old ones, a longer way is taken.
             latest = MOST_CHECKPOINTS // 2
@@ -395,11 +417,18 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         due = self._due
         if due is None or due.job.key != view.key:
             return False
-        self._due = None
-        self._state = due.state
-        self._renew(view)
-        for entry in self._log[self._state.n_entries :]:
-            self._advance(entry)
+        state, self._due = due.state, None
+        self._renew(state, view)
+        while self._due is None and state.n_entries < len(self._log):
+            self._apply(state, self._log[state.n_entries])
+            self._due = self._due_after(state)
+        left = self._log[state.n_entries :]
+        # A long log that is replayed has many views. With all that is left taken in after each of them, the time would
+        # grow with the square of the answers.
+        if len(left) <= FEW_LEFT or 2 * len(left) <= self.answers_behind_:
+            for entry in left:
+                self._apply(state, entry)
+            self._state = state
         return True
 
     @property

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from pairlens.asking.groups import FIRST_ERROR, Answers, Groups
+from pairlens.asking.posterior import joined_by
 from pairlens.asking.progress import Audit
 from pairlens.asking.questions import Entry, Question
 from pairlens.asking.view import Lens, View
@@ -98,6 +97,7 @@ class State:
     n_entries: int = 0
     n_questions: int = 0
     n_merge: int = 0
+    first_left: int = 0
     since_new: int = 0
     refit_at: int = 0
     audits: list[Audit] = field(default_factory=list)
@@ -230,8 +230,11 @@ class State:
                 return
 
     def _left(self) -> Iterator[int]:
-        """Rows that are neither placed nor set aside."""
-        return (row for row in range(len(self.groups.Z)) if row not in self.groups.where and row not in self.skipped)
+        """Rows that are neither placed nor set aside; as no row becomes one again, those before are passed once."""
+        n_rows, where, skipped = len(self.groups.Z), self.groups.where, self.skipped
+        while self.first_left < n_rows and (self.first_left in where or self.first_left in skipped):
+            self.first_left += 1
+        return (row for row in range(self.first_left, n_rows) if row not in where and row not in skipped)
 
     def has_unasked(self, row: int) -> bool:
         """Whether there is a placed row with which this one was not compared."""
@@ -303,9 +306,7 @@ class State:
         rows = sorted({row for pair in self.votes for row in pair})
         at = {row: number for number, row in enumerate(rows)}
         joined = [(at[i], at[j]) for (i, j), vote in self.votes.items() if vote > 0]
-        ends = np.array(joined, dtype=np.int64).reshape(-1, 2)
-        graph = sparse.coo_matrix((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(len(rows), len(rows)))
-        _, label = connected_components(graph, directed=False) if rows else (0, np.zeros(0, dtype=int))
+        label = joined_by(len(rows), *np.array(joined, dtype=np.int64).reshape(-1, 2).T)
         found: dict[int, list[int]] = {}
         for row, part in zip(rows, label.tolist()):
             found.setdefault(part, []).append(row)

@@ -13,12 +13,11 @@ from scipy import sparse
 
 from pairlens.engines import Float64, Rows, canonical, collected, threads_for, words_named
 from pairlens.exceptions import SupervisionWarning
-from pairlens.methods.pairlens import FirstStage
-from pairlens.spectral.rowspace import exact_means, principal_rows
+from pairlens.learning.learner import PairLearner, choose_prior
+from pairlens.spectral.rowspace import Standardiser, whitened_rows
 from pairlens.supervision import Constraints
-from pairlens.tables.scaled import Scaled, ScaledRows
 
-__all__ = ["FitJob", "Lens", "View", "checked_rows", "fingerprint", "principal_coordinates"]
+__all__ = ["FitJob", "Lens", "View", "checked_rows", "fingerprint", "whitened_coordinates"]
 
 
 N_COLUMNS = 10
@@ -75,31 +74,34 @@ def fingerprint(*arrays: NDArray[np.generic]) -> str:
 class Lens:
     """Rows, ready to be seen through any pairs.
 
-    Standardising, principal components, neighbours and local scatter depend on the rows alone: they are found once,
-    here. A fit is then two scatters and a small eigenproblem, the same as that of
+    Scaling, whitened principal components, neighbours and local scatter depend on the rows alone: they are found once,
+    here. A fit is then a choice of the prior and a small eigenproblem, the same as that of
     :class:`~pairlens.LinearPairLens`.
 
     Parameters
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
         Finite numbers.
+    standardize : bool, default=True
+        Whether to divide each feature by its deviation; see :class:`~pairlens.LinearPairLens`.
 
     Attributes
     ----------
     n_rows : int
     principal : array of shape (n_samples, at most 10)
-        Leading principal components of the z-scored rows: the view that knows no answer.
+        Leading principal components of the scaled rows: the view that knows no answer.
     neighbors : int array of shape (n_samples, at most 10)
         The nearest rows of each row.
     """
 
-    def __init__(self, X: ArrayLike) -> None:
+    def __init__(self, X: ArrayLike, *, standardize: bool = True) -> None:
         rows = checked_rows(X)
         self.n_rows = int(rows.shape[0])
         with threads_for(rows.shape):
-            self._stage = FirstStage.of(principal_coordinates(rows))
-        self.principal = self._stage.problem.rows[:, :N_COLUMNS]
-        self.neighbors = self._stage.nearest
+            whitened, values = whitened_coordinates(rows, standardize)
+            self._learner = PairLearner.of(whitened, values, near=True)
+        self.principal = whitened[:, :N_COLUMNS] * np.sqrt(values[:N_COLUMNS] / values.sum())
+        self.neighbors = self._learner.nearest
 
     def fit(self, job: FitJob) -> View:
         """Learn the view that the pairs of a job show, with its crowding.
@@ -111,18 +113,18 @@ class Lens:
 
     def directions(self, job: FitJob) -> View:
         """Learn the view that the pairs of a job show."""
+        learner = self._learner
         with (
             warnings.catch_warnings(action="ignore", category=SupervisionWarning),
-            threads_for(self._stage.problem.rows.shape),
+            threads_for((self.n_rows, learner.dim)),
         ):
-            found = self._stage.fit(job.constraints, random_state=job.seed)
-            directions = found.directions(min(N_COLUMNS, self._stage.problem.dim))[1]
-        # Rows that are all equal have no direction; they look equal in any.
-        return View(job.key, directions if directions.shape[1] else np.zeros((len(directions), 1)))
+            prior = choose_prior(learner, job.constraints, job.seed, repeats=1).prior
+            directions = learner.directions(job.constraints, prior, min(N_COLUMNS, learner.dim))[1]
+        return View(job.key, directions)
 
     def look(self, view: View) -> Float64:
         """All rows in a view."""
-        return np.asarray(self._stage.problem.rows @ view.directions)
+        return np.asarray(self._learner.rows @ view.directions)
 
     def sparseness(self, Z: Float64) -> Float64:
         """Mean squared distance of each row to its neighbours, in a view."""
@@ -142,14 +144,16 @@ class Lens:
         return rank
 
 
-def principal_coordinates(rows: Rows) -> Float64:
-    """The rows, z-scored unless an encoder set their scale, in the principal components of 99 % of their variance."""
-    found = np.asarray(principal_rows(rows, exact_means(rows), standardize=not isinstance(rows, Scaled)).rows)
-    return found if found.shape[1] else np.zeros((rows.shape[0], 1))
+def whitened_coordinates(rows: Rows, standardize: bool) -> tuple[Float64, Float64]:
+    """Return rows in whitened principal components and their variances; rows that are all equal have one of zeros."""
+    space, values = whitened_rows(rows, Standardiser.of(rows, standardize=standardize))
+    if space.dim:
+        return np.asarray(space.rows), values
+    return np.zeros((rows.shape[0], 1)), np.ones(1)
 
 
 def checked_rows(X: Any) -> Rows:
-    """X as rows of finite numbers, marked if an encoder set their scale, or ValueError that says what is wrong."""
+    """Return X as rows of finite numbers, or raise ValueError that says what is wrong."""
     with words_named():
         X = collected(X, "asking")
         rows: Rows = canonical(X.tocsr().astype(np.float64)) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
@@ -160,4 +164,4 @@ def checked_rows(X: Any) -> Rows:
         at = int(np.flatnonzero(~finite.ravel())[0])
         row = np.searchsorted(rows.indptr, at, "right") - 1 if sparse.issparse(rows) else at // rows.shape[1]
         raise ValueError(f"X holds NaN or infinity, first in row {row}: fill in missing numbers before asking.")
-    return rows.view(ScaledRows) if isinstance(X, ScaledRows) else rows
+    return rows
