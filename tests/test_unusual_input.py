@@ -11,6 +11,7 @@ from scipy import sparse
 
 import pairlens
 from pairlens import ITML, MLKR, SCML, Constraints, Preferences, RankSVM, TableEncoder, Triplets
+from pairlens._sklearn import Interval
 from pairlens.asking import Lens
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.transformation import transform_constraints
@@ -63,6 +64,51 @@ def test_values_whose_squares_are_no_numbers(cls, unit):
         else:
             with pytest.raises(ValueError, match=r"leaves the range of floating-point numbers. Rescale X"):
                 fitted(cls, ROWS * unit)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+@pytest.mark.parametrize("unit", [1e149, 1e-140])
+def test_values_whose_squares_are_numbers_give_a_result_without_a_warning(cls, unit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        if cls is RankSVM:
+            # It sums higher powers.
+            with pytest.raises(ValueError, match="Rescale X"):
+                fitted(cls, ROWS * unit)
+        else:
+            assert np.isfinite(result(fitted(cls, ROWS * unit), ROWS * unit)).all()
+
+
+@pytest.mark.parametrize("parameters", [{"bounds": (1e-300, 1e300)}, {"gamma": 1e300}], ids=["bounds", "gamma"])
+def test_bounds_far_from_all_distances_are_an_error_without_a_warning(parameters):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(ValueError, match="leaves the range of floating-point numbers"):
+            fitted(ITML, ROWS * 1e-140 if "gamma" in parameters else ROWS * 1e18, **parameters)
+
+
+@pytest.mark.parametrize("cls", [pairlens.WBDR, pairlens.KernelWBDR, pairlens.LMNN])
+def test_tensors_without_numbers_are_refused(cls):
+    torch = pytest.importorskip("torch")
+    nowhere = torch.empty((24, 4), device="meta")
+    with pytest.raises(ValueError, match="has a shape but no numbers"):
+        fitted(cls, nowhere)
+    with pytest.raises(ValueError, match="has a shape but no numbers"):
+        fitted(cls, ROWS).transform(nowhere)
+
+
+def numeric_parameters():
+    for cls in ESTIMATORS:
+        for name, allowed in cls._parameter_constraints.items():
+            if any(isinstance(one, Interval) for one in allowed) and "boolean" not in allowed:
+                yield pytest.param(cls, name, id=f"{cls.__name__}-{name}")
+
+
+@pytest.mark.parametrize(("cls", "name"), numeric_parameters())
+def test_true_is_not_a_number(cls, name):
+    """Python counts it as the integer 1, but whoever writes it means something else."""
+    with pytest.raises(ValueError, match=rf"The '{name}' parameter of {cls.__name__} must be .* Got True instead"):
+        cls(**{name: True}).fit(ROWS, CLASSES.astype(float))
 
 
 @pytest.mark.parametrize("cls", [pairlens.LinearPairLens, pairlens.LPP, pairlens.LSML])

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
     from pairlens.methods.kernel_null_space import KernelNullSpace
     from pairlens.methods.lfda import LFDA
+    from pairlens.methods.linear_pairlens import LinearPairLens
     from pairlens.methods.lpp import LPP, SLPP
     from pairlens.methods.lppsi import LPPSI, KernelLPPSI
     from pairlens.methods.npssdr import NPSSDR
-    from pairlens.methods.pairlens import LinearPairLens, PairLens
+    from pairlens.methods.pairlens import PairLens
     from pairlens.methods.pairmap.estimator import PairMap
     from pairlens.methods.sda import SDA
     from pairlens.methods.sodrpac import SODRPaC
@@ -62,7 +63,7 @@ _HOMES = {
     "SCML": "preference.scml",
     "LPP": "methods.lpp",
     "LPPSI": "methods.lppsi",
-    "LinearPairLens": "methods.pairlens",
+    "LinearPairLens": "methods.linear_pairlens",
     "NPSSDR": "methods.npssdr",
     "PairLens": "methods.pairlens",
     "PairMap": "methods.pairmap.estimator",

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Hidden, Interval, Options, StrOptions
+from sklearn.utils._param_validation import Hidden, Options, StrOptions
+from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -26,6 +27,15 @@ __all__ = [
 ]
 
 fit_context = _fit_context
+
+
+class Interval(_Interval):
+    """An interval of numbers. True and False are not among them, although Python counts them as integers."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Whether a value is a number of the interval."""
+        return not isinstance(val, (bool, np.bool_)) and bool(super().is_satisfied_by(val))
+
 
 DTYPES = [np.float64, np.float32]
 """The types that rows keep; others become the first."""

@@ -73,7 +73,9 @@ def embed(
         adata = adata.to_memory() if adata.isbacked else adata.copy()
     rows = representation(adata, rep)
     y = None if labels is None else _known_labels(adata, labels, unknown)
-    chosen = PairLens(n_components, random_state=random_state) if method is None else method
+    # Genes and their components have one scale, which says how much each counts.
+    default = PairLens(n_components, standardize=False, random_state=random_state)
+    chosen = default if method is None else method
     chosen.fit(rows, y, constraints=constraints)
     adata.obsm[key_added] = np.asarray(chosen.transform(rows))
     adata.uns[key_added.removeprefix("X_")] = _record(chosen, rep, labels, constraints)

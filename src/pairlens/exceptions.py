@@ -10,6 +10,7 @@ __all__ = [
     "ConflictError",
     "ConflictWarning",
     "MissingExtraError",
+    "ScaleWarning",
     "SupervisionWarning",
 ]
 
@@ -99,3 +100,7 @@ class MissingExtraError(ImportError):
 
 class ApproximationWarning(UserWarning):
     """The problem is too large to be solved exactly, and a documented approximation was made."""
+
+
+class ScaleWarning(UserWarning):
+    """The features have a scale that says something, and they were scaled all the same."""

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from pairlens import engines
 from pairlens.engines import config_context, engine_rows
+from pairlens.engines.local import rows as local_rows
 from pairlens.kernels.features import KernelFeatures
 
 da = pytest.importorskip("dask.array", reason="the Dask engine needs pairlens[dask]")
@@ -95,6 +96,7 @@ def test_other_coordinates(X, rows_of):
 
     np.testing.assert_allclose(host(rows), X)
     np.testing.assert_allclose(engines.column_deviations(rows, mean), X.std(axis=0))
+    np.testing.assert_allclose(engines.absolute_deviations(rows, mean), np.abs(X - mean).mean(axis=0))
     np.testing.assert_allclose(host(engines.along(rows, directions)), X @ directions, atol=1e-12)
     np.testing.assert_allclose(
         host(engines.along(rows, directions, origin=origin)), (X - origin) @ directions, atol=1e-12
@@ -115,6 +117,24 @@ def test_deviations_of_sparse_rows_and_of_large_and_small_values():
     for scale in (1e-200, 1e200):
         X = scale * rng.standard_normal((50, 2))
         np.testing.assert_allclose(engines.column_deviations(X, X.mean(axis=0)), scale * (X / scale).std(axis=0))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_absolute_deviations(dtype, monkeypatch):
+    """Dense and sparse rows, block by block; zeros that are stored and those that are not are the same."""
+    monkeypatch.setattr(local_rows, "row_blocks", lambda n, _: (slice(at, at + 70) for at in range(0, n, 70)))
+    X = sparse.random(200, F, 0.3, format="csr", random_state=0).toarray().astype(dtype) - dtype(0.1) * (
+        np.arange(F) < 2
+    )
+    X[:, 4] = 3.0
+    stored = sparse.csr_matrix(X)
+    stored.data[:5] = 0
+    for rows, dense in ((X, X), (stored, stored.toarray()), (sparse.csr_array(stored), stored.toarray())):
+        mean = dense.mean(axis=0, dtype=np.float64)
+        expected = np.abs(dense.astype(np.float64) - mean).mean(axis=0)
+        found = engines.absolute_deviations(rows, mean)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
 def test_rebuilding(X, rows_of):

@@ -50,6 +50,14 @@ def test_bad_input_is_named(cls, table):
 
 
 @pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
+@pytest.mark.parametrize("cls", [pairlens.LinearPairLens, pairlens.PairLens, pairlens.PairMap])
+def test_labels_that_are_all_unknown_are_as_none(cls, table):
+    X, pairs = table
+    plain, unknown = (cls(2, random_state=0).fit_transform(X, y, constraints=pairs) for y in (None, [-1] * len(X)))
+    np.testing.assert_array_equal(plain, unknown)
+
+
+@pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
 @pytest.mark.parametrize("cls", METHODS)
 def test_equal_rows_have_no_direction(cls):
     with pytest.raises(ValueError, match="X has no variation"):

@@ -60,4 +60,4 @@ def test_the_walk_on_a_device_is_that_in_memory(rows, device):
 
 def test_an_index_is_for_arrays(rows):
     with pytest.raises(ValueError, match=r'neighbors="approx" works on NumPy arrays'):
-        PairLens(neighbors="approx").fit(torch.from_numpy(rows[0]), constraints=rows[1])
+        LinearPairLens(neighbors="approx").fit(torch.from_numpy(rows[0]), constraints=rows[1])

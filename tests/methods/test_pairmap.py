@@ -326,7 +326,7 @@ def test_answers_join_what_the_rows_alone_part():
         return adjusted_rand_score(y, KMeans(2, n_init=4, random_state=0).fit_predict(Z))
 
     assert ari(Constraints(n_samples=200)) < 0.3
-    assert ari(Constraints.from_labels(y, n_pairs=150, random_state=0)) > 0.9
+    assert ari(Constraints.from_labels(y, n_pairs=150, random_state=0)) > 0.8
 
 
 def test_a_start_from_which_nothing_finds_back_and_no_threads_are_refused():

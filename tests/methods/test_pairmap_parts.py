@@ -1,58 +1,38 @@
-"""The parts of PairMap against the dense oracle: affinities, evidence, neighbours, places, folds and landmarks."""
+"""The parts of PairMap against the dense oracle: affinities, evidence, neighbours, places and landmarks."""
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
-from scipy import sparse
 from scipy.special import logit
 from sklearn.datasets import load_digits, load_wine
 from sklearn.preprocessing import StandardScaler
 
-from pairlens import Constraints, KernelBWDR, PairLens, PairMap
+from pairlens import Constraints, PairMap
+from pairlens._sklearn import as_generator
 from pairlens.engines import neighbors
-from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.nearest import near_graph
+from pairlens.judging import PairFolds
+from pairlens.learning.spaces import PreparedRows
 from pairlens.methods.pairmap import estimator as module
 from pairlens.methods.pairmap.affinities import long_range, neighbor_affinities, perplexity_weights, random_partners
 from pairlens.methods.pairmap.evidence import evidence_of
-from pairlens.methods.pairmap.placement import chosen_landmarks, local_scale, nearest_known, place
-from pairlens.methods.pairmap.probability import HeldOutPairs, drawn_folds
-from pairlens.methods.pairmap.spaces import RawSpace
+from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
+from pairlens.methods.pairmap.probability import HeldOutPairs
+from pairlens.spectral.rowspace import Standardiser
 from tests.methods.cases import FAST, lists
+from tests.oracles import learning
 from tests.oracles import pairmap as oracle
 
 pytest.importorskip("openTSNE", reason="pip install 'pairlens[map]'")
 
 
-def unit_spaces(X, known, seed, answers):
-    """Rule 1 by the public estimators; LinearPairLens is the first stage of PairLens."""
-    t = answers / (answers + 100)
-    Z = oracle.scaled(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SupervisionWarning)
-        lens = PairLens(2, guard=False, standardize=False, random_state=seed).fit(Z, constraints=known)
-        kernel = KernelBWDR(2).fit(Z, constraints=known)
-    spaces = [Z, Z @ lens._first_components.T, lens.transform(Z), kernel.transform(Z)]
-    return [oracle.unit(Y) * np.sqrt(variance) for Y, variance in zip(spaces, (1, 1 / 2 + t / 2, 1 / 4 + 3 * t / 4, 1))]
-
-
-def test_columns_are_scaled_as_by_the_oracle():
-    """Also sparse ones, in any unit; a constant column stays away, and rare values are no further than others."""
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(5, 3, 200), rng.random(200) < 0.02, rng.random(200) < 0.5, np.full(200, 7.0)])
-    X[::3, 0] = 0
-    expected = oracle.scaled(X)
-    unit = np.array([1e6, 1e-6, 1.0, 1.0])
-    for rows in (X, sparse.csr_matrix(X)):
-        seen = RawSpace.of(rows)(rows) * RawSpace.of(rows).unit.size
-        np.testing.assert_allclose(seen - seen.mean(axis=0), expected, atol=1e-12)
-        other = rows @ sparse.diags(unit).tocsr() if sparse.issparse(rows) else rows * unit
-        np.testing.assert_allclose(RawSpace.of(other)(other), RawSpace.of(rows)(rows), atol=1e-12)
-    assert np.ptp(expected[:, 1]) == pytest.approx(4)
-    assert expected[:, 2].std() == pytest.approx(1)
+def spaces_of(X, known, priors):
+    """The rows as they are and the taught spaces, with priors that are given."""
+    Z = learning.scaled(X)
+    plain = learning.unit_variance(Z)[0]
+    given = [(prior.shape, prior.spread, prior.strength) for prior in priors]
+    return [plain, *learning.taught_spaces(Z, *lists(known), given)]
 
 
 @pytest.mark.parametrize("pairs_of", ["random pairs", "groups"])
@@ -70,21 +50,28 @@ def test_affinities_are_those_of_the_oracle(pairs_of, monkeypatch):
     )
     model = PairMap(random_state=0).fit(X, constraints=known)
 
-    rng = np.random.default_rng(np.random.RandomState(0).randint(0, 2**32, size=4, dtype=np.uint32))
-    seed = int(rng.integers(2**31))
+    rng = as_generator(0)
+    rng.integers(2**31)
+    whitened = learning.whitened(learning.scaled(X)).rows
+    shares = np.array([model.space_weights_[name]["weight"] for name in ("rows", "linear", "kernel", "diffusion")])
     held_out, answers = [], []
     effective = min(known.n_pairs, 2 * len(known.rows))
-    for train, rest in drawn_folds(known, rng):
-        spaces = unit_spaces(X, train, seed, effective)
-        s = oracle.evidence(np.hstack(spaces[:3]), *lists(train))
+    prepared = PreparedRows.of(X, Standardiser.of(X), anchors=known.rows)
+    seed = int(as_generator(0).integers(2**31))
+    for train, rest in PairFolds.draw_independent(known, 3, rng, keys=(whitened**2).sum(axis=1)):
+        spaces = spaces_of(X, train, prepared.teach(train, seed)[0].priors)
+        s = oracle.evidence(learning.side_by_side(spaces, shares), *lists(train))
         for pairs, same in zip(lists(rest), (True, False)):
             held_out += oracle.distances(spaces, s, pairs).tolist()
             answers += [same] * len(pairs)
     weight = min(1.0, effective / len(answers))
-    a, b = oracle.logistic(np.array(held_out), answers, weight)
+    D = np.array(held_out)
+    slopes = oracle.logistic(D[:, :4], answers, weight)[1]
+    np.testing.assert_allclose(shares, learning.shares(slopes, D[:, :4].std(axis=0), effective), atol=1e-5)
+    a, b = oracle.logistic(D, answers, weight)
     drawn = random_partners(len(X), rng).tolist()
-    spaces = unit_spaces(X, known, seed, effective)
-    V = np.hstack(spaces[:3])
+    spaces = spaces_of(X, known, model._spaces.taught.priors)
+    V = learning.side_by_side(spaces, shares)
     s = oracle.evidence(V, *lists(known))
 
     share = sum(answers) / len(answers)
@@ -95,19 +82,19 @@ def test_affinities_are_those_of_the_oracle(pairs_of, monkeypatch):
     odds = a + shift - D @ b - oracle.log_odds_errors(np.array(held_out), weight, a, b, D)
     lowered = dict(zip(map(tuple, drawn), 1 / (1 + np.exp(-odds))))
     expected, strength = oracle.affinities(oracle.neighbour_affinities(V), lambda i, j: lowered[i, j], drawn, pi)
-    assert model.long_range_ == pytest.approx(strength / (1 + strength), abs=1e-8)
+    assert model.long_range_ == pytest.approx(strength / (1 + strength), abs=1e-6)
     assert strength > 0.1
-    # The spaces themselves are eigenvectors, which are known to fewer digits than what is made of them.
-    np.testing.assert_allclose(seen["affinities"].toarray(), expected, rtol=0, atol=1e-10)
+    # Kernel components are eigenvectors with eigenvalues down to 1e-7 of the first, which takes digits.
+    np.testing.assert_allclose(seen["affinities"].toarray(), expected, rtol=0, atol=1e-8)
     assert seen["affinities"].sum() == pytest.approx(1)
     left, right = np.array([0, 3, 5]), np.array([1, 50, 70])
-    # Probabilities do without the space of PairLens, where new rows are nearer to each other.
-    kept = [0, 1, 3, 4]
+    # Probabilities do without the diffusion space, where new rows are nearer to each other.
+    kept = [0, 1, 2, 4]
     a, b = oracle.moderated(np.array(held_out)[:, kept], answers, weight)
     odds = a - oracle.distances(spaces, s, list(zip(left, right)))[:, kept] @ b
     probability = model.pair_proba(X[left], X[right])
-    np.testing.assert_allclose(logit(probability), odds, atol=1e-6)
-    np.testing.assert_allclose(logit(model.pair_proba(X[left], X[right], base_rate=pi)), odds + shift, atol=1e-6)
+    np.testing.assert_allclose(logit(probability), odds, atol=1e-4)
+    np.testing.assert_allclose(logit(model.pair_proba(X[left], X[right], base_rate=pi)), odds + shift, atol=1e-4)
 
 
 def test_evidence_is_that_of_the_oracle():
@@ -195,27 +182,6 @@ def test_places_are_those_of_the_oracle():
     np.testing.assert_allclose(placed, [oracle.place(v, V, Z) for v in new], rtol=0, atol=1e-10)
 
 
-def test_folds_over_pairs_hold_out_each_pair_once():
-    y = load_wine().target
-    known = Constraints.from_labels(y, n_pairs=60, random_state=0)
-    folds = list(drawn_folds(known, np.random.default_rng(0)))
-    assert len(folds) == 3
-    assert sum(rest.n_pairs for _, rest in folds) == 60
-    for train, rest in folds:
-        assert train.merge(rest) == known
-
-
-def test_folds_over_rows_where_pairs_imply_one_another():
-    y = np.where(np.arange(178) % 9 == 0, load_wine().target, -1)
-    known = Constraints.from_labels(y)
-    assert known.n_pairs > 2 * len(known.rows)
-    for train, rest in drawn_folds(known, np.random.default_rng(0)):
-        inside = np.setdiff1d(known.rows, train.rows)
-        assert len(inside) in (6, 7)
-        for pairs in (rest.must_link, rest.cannot_link):
-            assert np.isin(pairs, inside).any(axis=1).all()
-
-
 def test_a_pair_held_out_twice_counts_once_by_its_mean_and_contradictions_stay():
     pairs = np.array([[0, 1], [2, 3], [0, 1], [2, 3]])
     same = np.array([True, True, True, False])
@@ -260,19 +226,9 @@ def test_a_map_of_the_same_rows_lends_what_depends_on_them_alone(monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("kernel features are known from the former map")
 
-    monkeypatch.setattr("pairlens.methods.pairlens.guard.kernel_features", refuse)
+    monkeypatch.setattr("pairlens.learning.spaces.kernel_features", refuse)
     by_model = PairMap(random_state=0, n_iter=50, init=former).fit(X, constraints=pairs)
     np.testing.assert_array_equal(by_model.embedding_, by_places.embedding_)
-
-
-def test_more_constrained_rows_than_landmarks():
-    rng = np.random.default_rng(0)
-    chosen = chosen_landmarks(60_000, np.arange(30_000), rng)
-    assert len(np.unique(chosen)) == 10_000
-    assert chosen.max() < 30_000
-    assert chosen_landmarks(10_000, np.arange(10), rng) is None
-    assert len(chosen_landmarks(25_000, np.arange(10), rng, 3000)) == 3000
-    assert chosen_landmarks(3000, np.arange(10), rng, 3000) is None
 
 
 def test_partners_are_about_forty_and_all_of_few_rows():

@@ -15,23 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from tests.oracles.base import Array, Pairs, squared_distances
-from tests.oracles.pairlens import neighbour_graph, random_walk, unit_variance
-
-
-def unit(Y: Array) -> Array:
-    """Centred, total variance 1."""
-    return unit_variance(Y)[0]
-
-
-def scaled(X: Array) -> Array:
-    """Rule 1: z-scores, divided once more where few rows differ in a column."""
-    columns = []
-    for column in X.T:
-        apart = column - column.mean()
-        deviation, absolute = np.sqrt((apart**2).mean()), np.abs(apart).mean()
-        few = 2 * absolute < deviation
-        columns.append(apart / deviation * (2 * absolute / deviation if few else 1) if deviation > 0 else 0 * apart)
-    return np.column_stack(columns)
+from tests.oracles.learning import neighbour_graph, random_walk
 
 
 def evidence(V: Array, must_link: Pairs, cannot_link: Pairs) -> Array:
@@ -62,17 +46,19 @@ def distances(spaces: Sequence[Array], s: Array, pairs: Pairs) -> Array:
     return np.array(rows)
 
 
-def logistic(D: Array, same: Sequence[bool], weight: float) -> tuple[float, Array]:
-    """Rule 4: a and b >= 0 by Newton's method for every set of slopes that may be positive; the best feasible one."""
+def logistic(D: Array, same: Sequence[bool], weight: float | Array) -> tuple[float, Array]:
+    """Rule 4: a and b >= 0 by Newton's method for every set of slopes that may be positive; the best feasible one.
+
+    The weight is one number for all pairs, or one for each.
+    """
     scale = D.std(axis=0)
     U, y = D / scale, np.array([1.0 if one else 0.0 for one in same])
     best = (np.inf, 0.0, np.zeros(D.shape[1]))
     for count in range(D.shape[1] + 1):
         for free in combinations(range(D.shape[1]), count):
             a, beta = _newton(U[:, free], y, weight)
-            loss = -weight * np.sum(
-                np.log(np.where(y == 1, _sigma(a - U[:, free] @ beta), 1 - _sigma(a - U[:, free] @ beta)))
-            )
+            likely = np.where(y == 1, _sigma(a - U[:, free] @ beta), 1 - _sigma(a - U[:, free] @ beta))
+            loss = -np.sum(weight * np.log(likely))
             loss += beta @ beta / 2
             if (beta >= 0).all() and loss < best[0]:
                 slopes = np.zeros(D.shape[1])
@@ -123,7 +109,7 @@ def _sigma(t: Array) -> Array:
     return 1 / (1 + np.exp(-t))
 
 
-def _newton(U: Array, y: Array, weight: float) -> tuple[float, Array]:
+def _newton(U: Array, y: Array, weight: float | Array) -> tuple[float, Array]:
     """The logistic model without bounds on its slopes, damped so that the loss always falls."""
     M = np.column_stack([np.ones(len(U)), -U])
     ridge = np.diag([0.0] + [1.0] * U.shape[1])
@@ -131,12 +117,12 @@ def _newton(U: Array, y: Array, weight: float) -> tuple[float, Array]:
 
     def loss(t: Array) -> float:
         margin = np.where(y == 1, 1, -1) * (M @ t)
-        return float(weight * np.logaddexp(0, -margin).sum() + t @ ridge @ t / 2)
+        return float(np.sum(weight * np.logaddexp(0, -margin)) + t @ ridge @ t / 2)
 
     for _ in range(200):
         p = _sigma(M @ theta)
-        gradient = weight * M.T @ (p - y) + ridge @ theta
-        H = weight * M.T @ (M * (p * (1 - p))[:, None]) + ridge
+        gradient = M.T @ (weight * (p - y)) + ridge @ theta
+        H = M.T @ (M * (weight * p * (1 - p))[:, None]) + ridge
         step, size = np.linalg.solve(H, gradient), 1.0
         while loss(theta - size * step) > loss(theta) and size > 1e-8:
             size /= 2

@@ -7,13 +7,15 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.decomposition import PCA
 
 import pairlens
 from pairlens import Constraints
-from pairlens.engines import column_means
+from pairlens.engines import column_means, engine_rows
 from pairlens.exceptions import ApproximationWarning
 from pairlens.spectral import rowspace
-from pairlens.spectral.rowspace import row_space
+from pairlens.spectral.rowspace import Standardiser, looks_principal, row_space, whitened_rows
+from tests.oracles import learning as oracle
 
 
 @pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix, sparse.csr_array])
@@ -73,3 +75,68 @@ def test_landmarks_contain_the_pairs(monkeypatch):
     np.testing.assert_allclose((centred @ basis.T @ basis)[pairs.rows], centred[pairs.rows], atol=1e-9)
     with pytest.warns(ApproximationWarning):
         assert pairlens.WBDR().fit(X, constraints=pairs).score(X, y) > 0.9
+
+
+def test_whitened_rows_of_a_landmark_space(monkeypatch):
+    monkeypatch.setattr(rowspace, "EXACT_LIMIT", 50)
+    monkeypatch.setattr(rowspace, "LANDMARKS", 40)
+    X = np.random.default_rng(0).standard_normal((120, 80))
+    with pytest.warns(ApproximationWarning):
+        space, values = whitened_rows(X, Standardiser.of(X), anchors=np.arange(10))
+    assert space.dim == len(values) <= 40
+    np.testing.assert_allclose(space.rows.T @ space.rows, 120 * np.eye(space.dim), atol=1e-7)
+    np.testing.assert_allclose((X - X.mean(axis=0)) @ space.lift(np.eye(space.dim)).T, space.rows, atol=1e-7)
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
+def test_whitened_components_are_those_of_the_oracle(as_rows):
+    """As many as are asked for, best first, and the way back to the features."""
+    X = np.random.default_rng(0).standard_normal((60, 9)) * np.arange(1, 10)
+    X[:, 3] = np.where(np.arange(60) < 57, 0.0, 5.0)
+    X[:, 5] = 2.0
+    rows = as_rows(X)
+    space, values = whitened_rows(rows, Standardiser.of(rows), at_most=5)
+    found = oracle.whitened(oracle.scaled(X), at_most=5)
+    np.testing.assert_allclose(values, found.values)
+    np.testing.assert_allclose(np.abs(space.rows), np.abs(found.rows), atol=1e-9)
+    components = space.lift(np.eye(5))
+    np.testing.assert_allclose((X - X.mean(axis=0)) @ components.T, space.rows, atol=1e-9)
+    assert not components[:, 5].any()
+
+
+def test_standardised_columns_are_those_of_the_oracle():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(5, 3, 300), rng.random(300) < 0.02, rng.random(300) < 0.5, np.full(300, 7.0)])
+    np.testing.assert_allclose(Standardiser.of(X)(X), oracle.scaled(X), atol=1e-12)
+    kept = Standardiser.of(X, standardize=False)(X)
+    np.testing.assert_allclose(kept, (X - X.mean(axis=0)) * [1, 1, 1, 0], atol=1e-12)
+    # Sparse rows keep their zeros: the same differences.
+    stored = sparse.csr_matrix(X)
+    found = Standardiser.of(stored)(stored)
+    assert sparse.issparse(found)
+    assert found.nnz <= stored.nnz
+    np.testing.assert_allclose(np.diff(found.toarray(), axis=0), np.diff(oracle.scaled(X), axis=0), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_principal_components_are_recognised(dtype):
+    rng = np.random.default_rng(0)
+    mixed = rng.standard_normal((200, 6)) @ rng.standard_normal((6, 6))
+    scores = PCA().fit_transform(mixed)
+    assert looks_principal(scores.astype(dtype))
+    assert looks_principal((scores + 3).astype(dtype))
+    assert looks_principal((scores[:, :3] * [1, -1, 1]).astype(dtype))
+    # Not in order, of one size up to chance, correlated, too few columns, or no more rows than columns.
+    for other in (scores[:, ::-1], rng.standard_normal((200, 6)), mixed, scores[:, :2], scores[:6]):
+        assert not looks_principal(other.astype(dtype))
+    assert not looks_principal(np.column_stack([scores, np.zeros(200)]).astype(dtype))
+    assert looks_principal(sparse.csr_matrix(scores))
+
+
+def test_principal_components_are_recognised_wherever_they_are():
+    torch = pytest.importorskip("torch", reason="tensors need pairlens[gpu]")
+    da = pytest.importorskip("dask.array", reason="dask rows need pairlens[dask]")
+    scores = PCA().fit_transform(np.random.default_rng(0).standard_normal((200, 5)) * [5, 4, 3, 2, 1])
+    for rows in (torch.from_numpy(scores), da.from_array(scores, chunks=(70, 5))):
+        assert looks_principal(engine_rows(rows, fitting=True))
+        assert not looks_principal(engine_rows(rows[:, [1, 0, 2, 3, 4]], fitting=True))

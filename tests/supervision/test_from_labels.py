@@ -103,7 +103,14 @@ class TestImplicit:
         made = Constraints.from_labels([-1, -1, -1])
         assert made.n_pairs == 0
         assert made == Constraints(n_samples=3)
+        assert made.labels is None
         assert made.chunklets().tolist() == [-1] * 3
+
+    def test_rows_without_a_label_taken_from_labelled_ones(self):
+        made = Constraints.from_labels([0, 1, -1, -1])
+        assert made[[2, 3, 0]].labels.tolist() == [-1, -1, 0]
+        assert made[[2, 3]].labels is None
+        assert made[[2, 3]].n_samples == 2
 
     def test_one_labelled_row_occurs_in_no_pair(self):
         assert Constraints.from_labels([-1, 4, -1]).rows.tolist() == []

@@ -17,6 +17,7 @@ from pairlens.engines.conversion import (
     words_named,
 )
 from pairlens.engines.interface import (
+    absolute_deviations,
     along,
     centred_product,
     column_deviations,
@@ -104,6 +105,7 @@ __all__ = [
     "Rows",
     "Settings",
     "Span",
+    "absolute_deviations",
     "along",
     "blas_threads",
     "canonical",

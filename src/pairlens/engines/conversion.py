@@ -48,6 +48,8 @@ def checked_rows(
         The highest power of the values as they are that the estimator sums when fitting; 0 if it rescales them first.
         Values that are too large or too small for that are refused.
     """
+    if getattr(X, "is_meta", False) is True:
+        raise ValueError("X is a tensor on the device 'meta', which has a shape but no numbers.")
     rows = None if in_memory else engine_rows(X, fitting=fitting)
     least = least if fitting else 1
     if rows is None:

@@ -128,6 +128,12 @@ def column_deviations(X: Rows, mean: Float64) -> Float64:
 
 
 @operation
+def absolute_deviations(X: Rows, mean: Float64) -> Float64:
+    """Return mean absolute deviations of the columns from their means, in float64."""
+    raise NotImplementedError
+
+
+@operation
 def mean_norm(X: Rows) -> float:
     """Mean distance of the rows from their mean."""
     raise NotImplementedError

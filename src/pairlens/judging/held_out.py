@@ -6,16 +6,14 @@ standard error, how pure the must-links look, and how many directions it takes.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from pairlens.exceptions import ConflictWarning
+from pairlens._sklearn import as_generator
 from pairlens.supervision import Constraints
 
 CHANCE = 0.5
@@ -47,8 +45,10 @@ class PairFolds:
     splits: tuple[tuple[Constraints, Constraints], ...]
 
     @classmethod
-    def draw(cls, known: Constraints, n_splits: int, random_state: Any) -> PairFolds:
-        """Folds over the pairs: each is held out once, and its rows may be in other pairs that are not.
+    def draw(
+        cls, known: Constraints, n_splits: int, random_state: Any, *, keys: NDArray[np.float64] | None = None
+    ) -> PairFolds:
+        """Draw folds over the pairs: each is held out once, and its rows may be in other pairs that are not.
 
         Parameters
         ----------
@@ -57,12 +57,28 @@ class PairFolds:
         n_splits : int
             Number of folds; fewer if there are fewer pairs.
         random_state : int, RandomState, Generator or None
+        keys : array of shape (n_rows,), optional
+            A number for each row in pairs. With them the folds depend on these numbers and not on the order of the
+            rows.
         """
         known = _at_most(known, random_state)
-        return cls(known, tuple(known.split(min(n_splits, known.n_pairs), random_state)))
+        n_splits = min(n_splits, known.n_pairs)
+        if keys is None:
+            return cls(known, tuple(known.split(n_splits, random_state)))
+        rng = as_generator(random_state)
+        must = _fold_numbers(known.must_link, keys, n_splits, rng)
+        # The kind that comes second goes on where the first ended, so that folds are of equal size.
+        cannot = (_fold_numbers(known.cannot_link, keys, n_splits, rng) + known.n_must_link) % n_splits
+        splits = (
+            (known.where(must != fold, cannot != fold), known.where(must == fold, cannot == fold))
+            for fold in range(n_splits)
+        )
+        return cls(known, tuple(splits))
 
     @classmethod
-    def draw_rows(cls, known: Constraints, n_splits: int, random_state: Any) -> PairFolds:
+    def draw_rows(
+        cls, known: Constraints, n_splits: int, random_state: Any, *, keys: NDArray[np.float64] | None = None
+    ) -> PairFolds:
         """Folds over the rows in pairs: learnt from are the pairs without a row in the fold, held out all others.
 
         Where there are many pairs to a row, they imply one another: of a held-out pair of three known friends the
@@ -80,24 +96,26 @@ class PairFolds:
         [(1, 2), (1, 2), (1, 2)]
         """
         known = _at_most(known, random_state)
-        rng = random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
-        rows = rng.permutation(known.rows)
+        rows = known.rows if keys is None else known.rows[np.argsort(keys[known.rows], kind="stable")]
+        rows = as_generator(random_state).permutation(rows)
         splits = []
         for fold in np.array_split(rows, min(n_splits, len(rows))):
             out = np.zeros(len(known), dtype=bool)
             out[fold] = True
             must, cannot = (np.asarray(out[pairs].any(axis=1)) for pairs in (known.must_link, known.cannot_link))
-            splits.append((_selected(known, ~must, ~cannot), _selected(known, must, cannot)))
+            splits.append((known.where(~must, ~cannot), known.where(must, cannot)))
         return cls(known, tuple(splits))
 
     @classmethod
-    def draw_independent(cls, known: Constraints, n_splits: int, random_state: Any) -> PairFolds:
-        """Folds over the pairs, or over the rows where there are more than two pairs for each row in them.
+    def draw_independent(
+        cls, known: Constraints, n_splits: int, random_state: Any, *, keys: NDArray[np.float64] | None = None
+    ) -> PairFolds:
+        """Draw folds over the pairs, or over the rows where there are more than two pairs for each row in them.
 
         Parameters are those of :meth:`draw`.
         """
         draw = cls.draw if known.n_pairs <= PAIRS_PER_ROW * len(known.rows) else cls.draw_rows
-        return draw(known, n_splits, random_state)
+        return draw(known, n_splits, random_state, keys=keys)
 
     def __iter__(self) -> Iterator[tuple[Constraints, Constraints]]:
         return iter(self.splits)
@@ -106,22 +124,18 @@ class PairFolds:
         return len(self.splits)
 
 
+def _fold_numbers(
+    pairs: NDArray[np.int64], keys: NDArray[np.float64], n_splits: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the fold in which each pair is held out, drawn for the pairs in the order of their keys."""
+    low, high = np.sort(keys[pairs], axis=1).T
+    numbers = np.empty(len(pairs), dtype=np.int64)
+    numbers[np.lexsort((low, high))] = rng.permutation(len(pairs)) % n_splits
+    return numbers
+
+
 def _at_most(known: Constraints, random_state: Any) -> Constraints:
     return known.sample(MAX_PAIRS, random_state) if known.n_pairs > MAX_PAIRS else known
-
-
-def _selected(known: Constraints, must: NDArray[np.bool_], cannot: NDArray[np.bool_]) -> Constraints:
-    """Some of the pairs, with their weights."""
-    # Contradictions were reported when the constraints were built.
-    with warnings.catch_warnings(action="ignore", category=ConflictWarning):
-        return Constraints(
-            known.must_link[must],
-            known.cannot_link[cannot],
-            len(known),
-            must_link_weight=known.must_link_weight[must],
-            cannot_link_weight=known.cannot_link_weight[cannot],
-            on_conflict="warn",
-        )
 
 
 def auc(must: NDArray[np.float64], cannot: NDArray[np.float64]) -> float:
@@ -272,15 +286,33 @@ def held_out_distances(embed: Callable[[Constraints], NDArray[np.float64]], fold
 
 
 def measured_distances(folds: PairFolds, views: Iterable[NDArray[np.float64]]) -> HeldOutDistances:
-    """Distances of the held-out pairs of each fold in its view, the embedded rows."""
-    must: list[NDArray[np.float64]] = []
-    cannot: list[NDArray[np.float64]] = []
-    for (_, rest), Z in zip(folds, views):
+    """Return distances of the held-out pairs of each fold in its view, the embedded rows."""
+
+    def measure(Z: NDArray[np.float64]) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
         centred = Z - Z.mean(axis=0)
         variance = np.cumsum(np.einsum("ij,ij->j", centred, centred)) / len(Z)
         scale = 2 * np.where(variance > 0, variance, 1.0)
-        for pairs, found in ((rest.must_link, must), (rest.cannot_link, cannot)):
-            found.append(np.cumsum((Z[pairs[:, 0]] - Z[pairs[:, 1]]) ** 2, axis=1) / scale)
+        return lambda pairs: np.cumsum((Z[pairs[:, 0]] - Z[pairs[:, 1]]) ** 2, axis=1) / scale
+
+    return gathered_distances(folds, (measure(Z) for Z in views))
+
+
+def gathered_distances(
+    folds: PairFolds, measures: Iterable[Callable[[NDArray[np.int64]], NDArray[np.float64]]]
+) -> HeldOutDistances:
+    """Measure the held-out pairs of each fold by a function of its own.
+
+    Parameters
+    ----------
+    folds : PairFolds
+    measures : iterable of callables
+        ``measure(pairs)`` gives squared distances in the first 1, 2, ... directions, over twice their total variance.
+    """
+    must: list[NDArray[np.float64]] = []
+    cannot: list[NDArray[np.float64]] = []
+    for (_, rest), measure in zip(folds, measures):
+        must.append(measure(rest.must_link))
+        cannot.append(measure(rest.cannot_link))
     return HeldOutDistances(
         _in_order(must, [rest.must_link for _, rest in folds]),
         _in_order(cannot, [rest.cannot_link for _, rest in folds]),

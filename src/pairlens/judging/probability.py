@@ -243,13 +243,25 @@ class JudgedByHeldOutPairs(PairProbabilities):
             "can be held out to learn which distances mean the same."
         )
 
-    def _warn_of_contradiction(self) -> None:
-        """Say so if held-out pairs are told apart worse than by chance, by more than the noise of few pairs."""
-        if self._held_out is not None and self.auc_ < CHANCE - 2 * self._held_out.margin:
+    def _warn_of_contradiction(self, of_rows: float) -> None:
+        """Say so if pairs are told apart worse than by chance, by more than the noise of few pairs.
+
+        Answers that are all wrong look like noise to a view that follows the answers, so the rows as they are count
+        too, unless the view tells held-out pairs apart.
+
+        Parameters
+        ----------
+        of_rows : float
+            AUC with which distance among the rows as they are tells the pairs apart.
+        """
+        if self._held_out is None:
+            return
+        noise = 2 * self._held_out.margin
+        if self.auc_ < CHANCE + noise and min(self.auc_, of_rows) < CHANCE - noise:
             warn_user(
-                f"{type(self).__name__}: held-out must-links are longer than held-out cannot-links (AUC "
-                f"{self.auc_:.2f}, where chance is 0.50). Many answers are wrong, or must_link and cannot_link are "
-                "swapped; suspicious_pairs() lists them.",
+                f"{type(self).__name__}: must-links are longer than cannot-links (AUC {of_rows:.2f} among the rows as "
+                f"they are, and {self.auc_:.2f} in the view for held-out pairs, where chance is 0.50). Many answers "
+                "are wrong, or must_link and cannot_link are swapped; suspicious_pairs() lists them.",
                 SupervisionWarning,
             )
 

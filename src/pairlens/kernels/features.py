@@ -8,7 +8,7 @@ kept, the features are kernel principal components.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,10 @@ class KernelFeatures:
     def __call__(self, X: Rows) -> Rows:
         """Features of rows: an array, or rows on the device of a tensor."""
         return kernel_product(X, self)
+
+    def along(self, directions: NDArray[np.float64]) -> KernelFeatures:
+        """Return the map to the features along directions, which are columns; few of them are computed at once."""
+        return replace(self, combination=self.combination @ directions, offset=self.offset @ directions)
 
 
 def kernel_features(

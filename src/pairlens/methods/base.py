@@ -3,7 +3,7 @@
 - :class:`PairTransformer`: the contract with scikit-learn: input, supervision, routing, score;
 - :class:`SpectralPairTransformer`: two scatters and an eigenproblem, what to do where they determine too little;
 - :class:`LinearPairTransformer`: directions that are weights of the features, for rows wherever they are;
-- :class:`ScaleAware`: whether the features are z-scored first.
+- :class:`ScaleAware`: whether the features are scaled first.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from pairlens._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
-    StrOptions,
     TransformerMixin,
     fit_context,
 )
-from pairlens._warnings import warn_fallback, warn_fewer
+from pairlens._warnings import warn_fallback, warn_fewer, warn_user
 from pairlens.engines import (
     IntArray,
     Placement,
@@ -37,14 +36,14 @@ from pairlens.engines import (
     rows_to_learn_from,
     threads_for,
 )
+from pairlens.exceptions import ScaleWarning
 from pairlens.judging.probability import PairProbabilities
 from pairlens.judging.views import JudgedView, LinearView
 from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
-from pairlens.spectral.rowspace import RowSpace, check_variation, row_space
+from pairlens.spectral.rowspace import RowSpace, Standardiser, check_variation, looks_principal, row_space
 from pairlens.spectral.scatters import unsupervised
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
-from pairlens.tables.scaled import Scaled
 
 
 class PairTransformer(JudgedView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -144,32 +143,32 @@ class PairTransformer(JudgedView, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
 
 class ScaleAware(PairTransformer):
-    """A method with the parameter `standardize`, which looks at X as it was given to `fit`.
+    """A method that scales the features first.
 
     Parameters
     ----------
-    standardize : bool or "auto", default="auto"
-        Whether to z-score the features. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it
-        keeps. Choose False for features on one scale of their own, such as principal components.
-
-    Attributes
-    ----------
-    standardized_ : bool
-        Whether the features were z-scored.
+    standardize : bool, default=True
+        Whether to divide each feature by its deviation; those in which few rows differ, such as pixels at the border of
+        pictures, count less than that. Choose False for features on one scale of their own: principal components,
+        embeddings, pixels, and the rows of a :class:`TableEncoder`.
     """
 
-    _scale_constraints: ClassVar[dict[str, list[Any]]] = {"standardize": ["boolean", StrOptions({"auto"})]}
-    standardize: bool | str
-    standardized_: bool
-    _of_encoder: bool
-    """Whether the rows come from a TableEncoder."""
+    _scale_constraints: ClassVar[dict[str, list[Any]]] = {"standardize": ["boolean"]}
+    standardize: bool
 
     def _read(self, X: Any, *, fitting: bool, power: int = 2) -> Rows:
-        if not fitting:
-            return super()._read(X, fitting=False)
-        self._of_encoder = isinstance(X, Scaled)
-        self.standardized_ = not self._of_encoder if self.standardize == "auto" else bool(self.standardize)
-        return super()._read(X, fitting=True, power=0 if self.standardized_ else power)
+        return super()._read(X, fitting=fitting, power=0 if fitting and self.standardize else power)
+
+    def _standardiser(self, rows: Rows) -> Standardiser:
+        """Scale rows as it was asked for; warn if that takes from principal components what they say."""
+        if self.standardize and looks_principal(rows):
+            warn_user(
+                f"{type(self).__name__}: the columns of X look like principal components (uncorrelated, with falling "
+                "deviations), and standardize=True makes the last of them count as much as the first. Pass "
+                "standardize=False to keep their scale.",
+                ScaleWarning,
+            )
+        return Standardiser.of(rows, standardize=self.standardize)
 
 
 class SpectralPairTransformer(PairProbabilities, PairTransformer):

@@ -10,7 +10,8 @@ problem, and a method does not see which one was taken:
 - more than :data:`EXACT_LIMIT` of both: the span of :data:`LANDMARKS` rows, those in pairs first. This one is an
   approximation and says so.
 
-Methods that z-score the features first are solved in their leading principal components (:func:`principal_rows`).
+The pair learner is solved in whitened principal components (:func:`whitened_rows`), where the unit of a feature and its
+correlation with others do not matter.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pairlens.engines import (
     FloatArray,
     IntArray,
     Rows,
+    absolute_deviations,
     along,
     centred_product,
     column_deviations,
@@ -50,9 +52,18 @@ LANDMARKS = 1000
 GRAM_TOLERANCE = 1e-13
 """Eigenvalues of the Gram matrix up to this share of the largest are rounding (singular values: 3e-7)."""
 
-KEPT_VARIANCE = 0.99
-LEAST_COORDINATES = 10
-"""Principal components that are kept however little of the variance they hold."""
+LEAST_VARIANCE = 1e-7
+"""Principal components with at most this share of the variance of the first are rounding."""
+
+MOST_COORDINATES = 100
+"""Principal components that are kept of more."""
+
+FEWEST_PRINCIPAL = 3
+MOST_CORRELATED = 0.01
+"""Columns from which, and correlation up to which, features are taken for principal components."""
+
+LEAST_STEADINESS = 0.5
+"""Ratio of the mean absolute to the standard deviation of a column, below which few rows differ in it."""
 
 
 class Basis(Protocol):
@@ -215,22 +226,21 @@ def _dual_basis(anchors: Rows, centre: NDArray[np.float64]) -> tuple[_Dual, NDAr
 
 
 @dataclass(frozen=True)
-class _StandardisedBasis:
-    """Leading principal components of z-scored rows, scaled by one number, as a basis of a row space."""
+class _WhitenedBasis:
+    """Whitened principal components of scaled rows as a basis of a row space."""
 
     space: RowSpace
     scale: NDArray[np.float64]
     vectors: NDArray[np.float64]
-    size: float
 
     def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Directions in principal components as components in the raw features."""
-        return self.space.lift(self.vectors @ (directions / self.size)) / self.scale
+        """Return directions in whitened components as components in the features."""
+        return self.space.lift(self.vectors @ directions) / self.scale
 
 
 @dataclass(frozen=True)
 class Standardiser:
-    """z-scores by the mean and the deviations of training rows; sparse rows keep their zeros and are only scaled.
+    """Scale columns by the statistics of training rows; sparse rows keep their zeros and are only scaled.
 
     That is enough for what depends on differences of rows, which all the uses here do.
     """
@@ -239,7 +249,8 @@ class Standardiser:
     scale: NDArray[np.float64]
 
     @classmethod
-    def of(cls, X: Rows, mean: NDArray[np.float64], *, standardize: bool = True) -> Standardiser:
+    def of(cls, X: Rows, *, standardize: bool = True) -> Standardiser:
+        mean = exact_means(X)
         return cls(mean, column_scale(X, mean, standardize))
 
     def __call__(self, X: Rows) -> Rows:
@@ -247,57 +258,85 @@ class Standardiser:
 
 
 def exact_means(X: Rows) -> NDArray[np.float64]:
-    """Means of the columns to the accuracy of float64; those of float32 rows are accurate to 1e-6 at first."""
+    """Return means of the columns to the accuracy of float64; those of float32 rows are accurate to 1e-6 at first."""
     mean = column_means(X)
     if isinstance(X, np.ndarray) and X.dtype == np.float32:
         mean = mean + column_means(X - mean)
     return mean
 
 
-def column_scale(X: Rows, mean: NDArray[np.float64], standardize: bool | NDArray[np.float64]) -> NDArray[np.float64]:
-    """What columns are divided by: their deviations, 1 where their scale is kept, or what is given.
+def column_scale(X: Rows, mean: NDArray[np.float64], standardize: bool) -> NDArray[np.float64]:
+    r"""Return what columns are divided by: a measure of their spread, or 1 where their scale is kept.
 
-    Constant columns become zero.
+    .. math::
+        s_j \max\left(1, \frac{s_j}{2 a_j}\right), \qquad
+        s_j^2 = \mathrm{mean}_i (x_{ij} - m_j)^2, \quad a_j = \mathrm{mean}_i |x_{ij} - m_j|
+
+    A normal column has :math:`a_j = 0.8 s_j` and is divided by its deviation. Where fewer than about one row in 15
+    differs, as in a pixel at the border of a picture or a rare word, :math:`a_j < s_j / 2`: z-scores would put these
+    few rows far from all others. Here 0 and 1 are four units apart then, however rare one of them is. The scale of
+    constant columns is infinite, so that they become zero.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or rows of an engine, of shape (n_rows, n_features)
+    mean : array of shape (n_features,)
+    standardize : bool
     """
-    if isinstance(standardize, np.ndarray):
-        return standardize
     deviation = column_deviations(X, mean)
-    deviation = np.where(deviation > 1e-10 * np.maximum(np.abs(mean), 1e-300), deviation, np.inf)
-    return deviation if standardize else np.where(np.isfinite(deviation), 1.0, np.inf)
+    varies = deviation > 1e-10 * np.maximum(np.abs(mean), 1e-300)
+    scale = np.where(varies, 1.0, np.inf)
+    if standardize:
+        steadiness = absolute_deviations(X, mean)[varies] / deviation[varies]
+        scale[varies] = deviation[varies] * np.maximum(1.0, LEAST_STEADINESS / steadiness)
+    return scale
 
 
-def principal_rows(
-    X: Rows,
-    mean: NDArray[np.float64],
-    *,
-    standardize: bool | NDArray[np.float64] = True,
-    at_least: int = LEAST_COORDINATES,
-    anchors: NDArray[np.int64] | None = None,
-) -> RowSpace:
-    """Rows, z-scored, in the principal components that hold 99 % of their variance, scaled to total variance 1.
+def looks_principal(X: Rows) -> bool:
+    """Return whether columns are those of a principal component analysis: uncorrelated, with falling deviations.
+
+    Their scale says how much each of them counts, and dividing by it raises noise to the level of the signal. Numbers
+    that people measure are neither uncorrelated nor in order.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or rows of an engine, of shape (n_rows, n_features)
+        At least three columns and more rows than columns are needed to tell.
+    """
+    n, f = X.shape
+    if not (FEWEST_PRINCIPAL <= f < n):
+        return False
+    if f > EXACT_LIMIT:
+        return False
+    mean = exact_means(X)
+    deviation = column_deviations(X, mean)
+    if not (deviation > 0).all() or (np.diff(deviation) > 1e-3 * deviation[:-1]).any():
+        return False
+    covariance = weighted_scatter(rescaled(X, scale=deviation), offset=mean / deviation, is_mean=True) / n
+    return bool(np.abs(covariance - np.diag(np.diag(covariance))).max() < MOST_CORRELATED)
+
+
+def whitened_rows(
+    X: Rows, standardiser: Standardiser, *, at_most: int = MOST_COORDINATES, anchors: IntArray | None = None
+) -> tuple[RowSpace, NDArray[np.float64]]:
+    """Return scaled rows in whitened principal components, and the variances of these before they were whitened.
+
+    Every component above rounding is kept, up to a number: the least of them may be what people ask about.
 
     Parameters
     ----------
     X : array or CSR matrix of shape (n_samples, n_features)
-    mean : array of shape (n_features,)
-        Of the columns: :func:`exact_means`.
-    standardize : bool or array of shape (n_features,)
-        Whether to z-score them; otherwise the columns count with the scale that they have. An array holds what they are
-        divided by instead, infinite for constant ones.
-    at_least : int
-        Number of components that are kept however little of the variance they hold.
+    standardiser : Standardiser
+        Of these rows.
+    at_most : int
+        Number of components that are kept.
     anchors : int array, optional
         Rows that the components must span where not all can: those in pairs.
     """
-    scale = column_scale(X, mean, standardize)
+    mean, scale = standardiser.mean, standardiser.scale
     space = row_space(rescaled(X, scale=scale), mean / scale, anchors=anchors)
-    values, vectors = symmetric(space.total_scatter())
-    values = np.maximum(values, 0.0)
-    share = np.cumsum(values) / max(values.sum(), np.finfo(float).tiny)
-    enough = int(np.searchsorted(share, KEPT_VARIANCE - 1e-12)) + 1
-    usable = int(np.count_nonzero(values > 1e-12 * values.max(initial=0.0)))
-    kept = min(max(enough, at_least), usable)
-    basis = vectors[:, :kept]
-    size = float(np.sqrt(values[:kept].sum() / X.shape[0])) if kept else 1.0
-    principal = rescaled(along(space.rows, basis, origin=space.offset), scale=size)
-    return RowSpace(principal, np.zeros(kept), _basis=_StandardisedBasis(space, scale, basis, size))
+    values, vectors = symmetric(space.total_scatter() / X.shape[0])
+    kept = np.flatnonzero(values > LEAST_VARIANCE * values.max(initial=0.0))[:at_most]
+    values, basis = values[kept], vectors[:, kept] / np.sqrt(values[kept])
+    rows = along(space.rows, basis, origin=space.offset)
+    return RowSpace(rows, np.zeros(len(kept)), _basis=_WhitenedBasis(space, scale, basis)), values

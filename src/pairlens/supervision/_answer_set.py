@@ -216,6 +216,10 @@ class AnswerSet:
             for held_out in _folds(sizes, number, as_generator(random_state))
         )
 
+    def where(self, *chosen: NDArray[np.bool_]) -> Self:
+        """Return some of the answers, about the same rows: one mask for each kind, in the order they are listed in."""
+        return self._with(*(table.select(mask) for table, mask in zip(self._listed(), chosen, strict=True)))
+
     def _merged_n_samples(self, kind: type[AnswerSet], others: tuple[Any, ...]) -> int | None:
         """The number of rows of all that are merged; TypeError if one of them is not of this kind."""
         for other in others:

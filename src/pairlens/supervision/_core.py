@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,6 +71,14 @@ class StoredPairs(TabularAnswers):
         n_rows = max(must.n_rows, cannot.n_rows) if size is None else size
         must, cannot = settle(must, cannot, None, n_rows, on_conflict)
         self._fill(_must=must, _cannot=cannot, _codes=None, _n_samples=size)
+
+    @classmethod
+    def _derived(cls, **values: Any) -> Self:
+        """Return an object of parts that are checked already; codes that label no row are left out."""
+        codes = values["_codes"]
+        if codes is not None and codes.max(initial=-1) < 0:
+            values["_codes"] = None
+        return super()._derived(**values)
 
     def _with(self, *tables: PairTable) -> Self:
         must, cannot = tables

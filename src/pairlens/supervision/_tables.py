@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens._atomic import atomic_path
 from pairlens._optional import require
-from pairlens._text import delimiter_of, read_text
+from pairlens._text import TableWriter, as_it_was, delimiter_of, read_text
 from pairlens.engines import collected
 from pairlens.exceptions import AnswerError
 from pairlens.supervision._inputs import regular_array
@@ -203,7 +204,7 @@ def csv_records(file: Iterable[str], path: Path) -> tuple[list[str], str, Iterat
             if len(record) != len(header):
                 statement = f"line {line} of {path.name} has {len(record)} fields, but the header has {len(header)}"
                 raise AnswerError(statement, file=path.name, line=line)
-            yield line, record
+            yield line, [as_it_was(cell) for cell in record]
 
     return header, delimiter, checked()
 
@@ -263,15 +264,15 @@ def _json_object(text: str, line: int, source: str) -> dict[str, Any]:
 
 
 def write_file(path: str | PathLike[str], columns: dict[str, NDArray[Any]]) -> None:
-    """Write columns as CSV, TSV or JSON lines, by the ending of the name."""
+    """Write columns as CSV, TSV or JSON lines, by the ending of the name: whole, or not at all."""
     path = Path(path)
     kind = file_format(path)
     records = zip(*(column.tolist() for column in columns.values()))
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with atomic_path(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         if kind == "csv":
-            writer = csv.writer(file, lineterminator="\n", delimiter=delimiter_of("", path.suffix))
-            writer.writerow(columns)
-            writer.writerows(records)
+            writer = TableWriter(file, delimiter_of("", path.suffix))
+            writer.row(columns)
+            writer.rows(records)
         else:
             names = list(columns)
             file.writelines(

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._atomic import atomic_path
 from pairlens.exceptions import AnswerError
 from pairlens.supervision._conflicts import OnConflict
 from pairlens.supervision._entries import ANSWER_KINDS, ENDS, KIND_COLUMNS, read_kinds, read_rows, read_weights
@@ -203,5 +202,4 @@ def write_answers(
     columns: dict[str, NDArray[Any]] = {"a": a, "b": b, "kind": kind}
     if weight is not None and not (weight == 1).all():
         columns[WEIGHT] = weight
-    with atomic_path(path) as partial:
-        write_file(partial, columns)
+    write_file(path, columns)

@@ -26,7 +26,6 @@ from pairlens.engines import collected
 from pairlens.tables.cells import as_frame, distinct_names, is_missing
 from pairlens.tables.columns import ColumnBlock
 from pairlens.tables.roles import MAX_CATEGORIES, ColumnSummary, Role, role_of
-from pairlens.tables.scaled import ScaledCSR, ScaledRows
 
 __all__ = ["TableEncoder"]
 
@@ -210,7 +209,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         frame, _ = self._frame(X, fitting=False)
         if self.sparse_output:
             parts = [sparse.csr_array(block.encode(frame[block.name], centred=False)) for block in self._blocks]
-            return ScaledCSR(sparse.hstack(parts, format="csr"), dtype=self.dtype)
+            return sparse.csr_array(sparse.hstack(parts, format="csr"), dtype=self.dtype)
         width = sum(len(block.names) for block in self._blocks)
         result = np.empty((len(frame), width), dtype=self.dtype)
         start = 0
@@ -221,7 +220,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 rows = slice(first, first + step)
                 result[rows, start:stop] = block.encode(frame[block.name].iloc[rows])
             start = stop
-        return result.view(ScaledRows)
+        return result
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Names of the features: ``column``, ``column=word``, ``column:sine of year``, ``column~0``.

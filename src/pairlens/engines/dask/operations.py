@@ -92,6 +92,16 @@ def column_deviations(X: DaskRows, mean: Float64) -> Float64:
     return np.asarray(np.sqrt(np.diag(X.moments(scatter=True).about(mean)) / X.shape[0]))
 
 
+@interface.absolute_deviations.register(DaskRows)
+def absolute_deviations(X: DaskRows, mean: Float64) -> Float64:
+    sums = X.array.map_blocks(_absolute_sums, mean, chunks=((1,) * X.array.numblocks[0], X.array.chunks[1]))
+    return np.asarray(sums.sum(axis=0).compute()) / X.shape[0]
+
+
+def _absolute_sums(block: Block, mean: Float64) -> Float64:
+    return (local_rows.absolute_deviations(block, mean) * block.shape[0])[None, :]
+
+
 @interface.project.register(DaskRows)
 def project(X: DaskRows, mean: FloatArray, components: FloatArray) -> Any:
     """Lazy: a dask array with the chunks of X."""

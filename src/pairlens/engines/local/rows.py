@@ -120,6 +120,20 @@ def column_deviations(X: Rows, mean: Float64) -> Float64:
     return np.asarray(unit * np.sqrt(square))
 
 
+@interface.absolute_deviations.register(object)
+def absolute_deviations(X: Rows, mean: Float64) -> Float64:
+    n, f = X.shape
+    total = np.zeros(f)
+    for block in row_blocks(n, 8 * f):
+        rows = X[block]
+        if sparse.issparse(rows):
+            stored = np.bincount(rows.indices, np.abs(rows.data - mean[rows.indices]), f)
+            total += stored + (rows.shape[0] - np.bincount(rows.indices, minlength=f)) * np.abs(mean)
+        else:
+            total += np.abs(rows - mean).sum(axis=0)
+    return total / n
+
+
 @interface.mean_norm.register(object)
 def mean_norm(X: Rows) -> float:
     offset = column_means(X)
@@ -244,7 +258,7 @@ def pair_squared_distances(X: Rows, pairs: IntArray) -> Float64:
 @cache
 def _controller() -> Any:
     """The BLAS libraries of this process; to look for them takes milliseconds, as long as a small fit."""
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+    from threadpoolctl import ThreadpoolController
 
     # SciPy may bring a BLAS beside NumPy's: it is imported above, and so it is found.
     return ThreadpoolController().select(user_api="blas")

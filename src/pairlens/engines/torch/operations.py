@@ -98,6 +98,11 @@ def column_deviations(X: TensorRows, mean: Float64) -> Float64:
     return _numpy(unit) * np.sqrt(_numpy(square))
 
 
+@interface.absolute_deviations.register(TensorRows)
+def absolute_deviations(X: TensorRows, mean: Float64) -> Float64:
+    return _numpy((X.tensor.double() - _on_device(X, mean)).abs_().mean(dim=0))
+
+
 @interface.project.register(TensorRows)
 def project(X: TensorRows, mean: FloatArray, components: FloatArray) -> Tensor:
     mean, directions = (X.place(values) for values in (mean, components))

@@ -40,6 +40,7 @@ ACCURACY = 1e-13
 """Difference of the logarithm of the perplexity at which the search for the width ends."""
 
 
+@np.errstate(under="ignore")
 def perplexity_weights(squared: Float64, perplexity: float) -> Float64:
     r"""Weights :math:`\exp(-\beta_i d_{ij}^2)` with sum 1 whose entropy is the logarithm of the perplexity.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -29,6 +30,8 @@ from pairlens.graphs.nearest import SEARCHES, near_graph, nearest_rows
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.judging.probability import FEWEST_OF_A_KIND, checked_rate
 from pairlens.judging.views import check_paired
+from pairlens.learning.spaces import LANDMARKS, PreparedRows, RawSpace, TaughtSpaces, chosen_landmarks
+from pairlens.learning.stack import SPACES, Stack, pair_lengths, side_by_side
 from pairlens.methods.base import PairTransformer, ScaleAware
 from pairlens.methods.pairmap.affinities import attracted, joined, long_range, random_partners, tsne_affinities
 from pairlens.methods.pairmap.evidence import Evidence, evidence_of
@@ -43,16 +46,13 @@ from pairlens.methods.pairmap.layout import (
     principal_start,
 )
 from pairlens.methods.pairmap.placement import (
-    LANDMARKS,
-    chosen_landmarks,
     local_scale,
     nearest_known,
     place,
     ready_to_place,
     with_placed,
 )
-from pairlens.methods.pairmap.probability import Judgement, enough_pairs, judged, pair_distances
-from pairlens.methods.pairmap.spaces import Prepared, Seen, local_metric
+from pairlens.methods.pairmap.probability import Judgement, judged, with_evidence
 from pairlens.supervision import Constraints
 
 __all__ = ["PairMap"]
@@ -65,11 +65,39 @@ WARM_SHARE = 0.1
 """Iterations of a warm start, as a share of those after the exaggeration."""
 
 
-class PairMap(ScaleAware):
-    r"""A neighbour map in two dimensions that answers improve.
+@dataclass(frozen=True)
+class MapSpaces:
+    """The metric of a map: the rows as they are and the taught spaces, side by side.
 
-    A t-SNE of the rows in a metric that pairs have shaped, with a second, long-range attraction: rows that probably
-    belong together attract each other at any distance. The affinities are
+    Attributes
+    ----------
+    raw : RawSpace
+    taught : TaughtSpaces or None
+        None for rows that are all equal.
+    shares : array of shape (4,) or (1,)
+        Total variance of each.
+    """
+
+    raw: RawSpace
+    taught: TaughtSpaces | None
+    shares: Float64
+
+    def __call__(self, X: Rows) -> tuple[Float64, ...]:
+        """Return rows in each of the spaces."""
+        rows = X.astype(np.float64, copy=False)
+        return (self.raw(rows),) if self.taught is None else (self.raw(rows), *self.taught(rows))
+
+    def metric(self, X: Rows) -> Float64:
+        """Return rows in the metric."""
+        return side_by_side(self(X), self.shares)
+
+
+class PairMap(ScaleAware):
+    r"""A neighbour map in two dimensions whose notion of "same" is that of the answers.
+
+    A t-SNE of the rows in a metric that is stacked from four spaces: the rows as they are, and the three that answers
+    have taught (:class:`PairLens`). Held-out answers decide how much each counts. A second, long-range attraction joins
+    rows that probably belong together at any distance. The affinities are
 
     .. math::
         \frac{Q + \lambda L / \sum L}{1 + \lambda}, \qquad L_{ij} = \max(0, 2 P^-_{ij} - 1),
@@ -100,10 +128,6 @@ class PairMap(ScaleAware):
         Number of rows that are laid out where there are more: those in pairs, and others drawn evenly. The rest are
         placed among them, and then all move a little. Fewer are faster; groups stay as they are, and where they are
         small and many, some rows get another nearest neighbour (docs/maps.md).
-    standardize : bool or "auto", default="auto"
-        Whether to z-score the features; those in which few rows differ, such as pixels at the border of pictures, count
-        less than that. "auto" does, except for the rows of a :class:`TableEncoder`, whose scale it keeps. Choose False
-        for features on one scale of their own, such as principal components.
     n_jobs : int or None, default=1
         Threads of the layout. With one, the map is the same every time.
     verbose : int, default=0
@@ -115,8 +139,12 @@ class PairMap(ScaleAware):
     ----------
     embedding_ : array of shape (n_samples, n_components)
         The map; of a large dask array that of the landmarks, and :meth:`transform` places all rows.
+    space_weights_ : dict of dict
+        For each space ("rows", "linear", "kernel", "diffusion") its `weight`, the share of the metric's variance that
+        it brings in, and the `auc` with which distance in it tells held-out pairs apart. One minus the weight of the
+        rows is what the answers decide.
     long_range_ : float
-        Influence of the answers: the share of all attraction that is long-range, from 0 to 0.75.
+        The share of all attraction that is long-range, from 0 to 0.75.
     auc_, auc_error_ : float
         AUC with which P tells held-out pairs apart, and its standard error; NaN with fewer than three pairs of a kind.
     mistakes_ : float
@@ -178,7 +206,7 @@ class PairMap(ScaleAware):
         init: Any = None,
         n_landmarks: int = LANDMARKS,
         neighbors: str = "auto",
-        standardize: bool | str = "auto",
+        standardize: bool = True,
         n_jobs: int | None = 1,
         verbose: int = 0,
         random_state: Any = None,
@@ -219,7 +247,7 @@ class PairMap(ScaleAware):
             )
             drawn = self._draw(near, affinities, None if former is None else former[landmarks], rng)
             self._report("placing all rows")
-            V = self._spaces.local(rows)
+            V = self._spaces.metric(rows)
             self._map = with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs, search=self.neighbors)
             self._rows = V
             ready_to_place(V, search=self.neighbors)
@@ -257,8 +285,9 @@ class PairMap(ScaleAware):
             return False
         if model.n_features_in_ != rows.shape[1] or len(model._rows) != rows.shape[0]:
             return False
-        plain = model._spaces.raw(rows.astype(np.float64, copy=False))
-        return model.standardized_ == self.standardized_ and np.array_equal(plain, model._rows[:, : plain.shape[1]])
+        shares = model._spaces.shares
+        plain = side_by_side([model._spaces.raw(rows.astype(np.float64, copy=False))], shares[:1])
+        return model.standardize == self.standardize and np.array_equal(plain, model._rows[:, : plain.shape[1]])
 
     def _understand(
         self, rows: Rows, known: Constraints, same_rows: bool, rng: np.random.Generator, *, stand_for: int = 0
@@ -267,37 +296,43 @@ class PairMap(ScaleAware):
 
         Gives the rows in the local metric, and the affinities between them.
         """
-        seed = int(rng.integers(2**31))
         self._report("learning spaces")
-        prepared = Prepared.of(
-            rows.astype(np.float64),
-            known,
-            kernel=enough_pairs(known),
-            standardize=self.standardized_,
+        X = rows.astype(np.float64)
+        standardiser = self._standardiser(X)
+        raw = RawSpace.of(X, standardiser)
+        plain = raw(X)
+        former = self.init._spaces.taught if same_rows else None
+        prepared = PreparedRows.of(
+            X,
+            standardiser,
+            anchors=known.rows,
             search=self.neighbors,
             stand_for=stand_for,
-            former=self.init._spaces if same_rows else None,
+            features=None if former is None else former.kernel,
         )
-
-        def carried(V: Float64, pairs: Constraints, found: tuple[IntArray, Float64] | None = None) -> Evidence:
-            graph = near_graph(V, N_NEIGHBORS, search=self.neighbors, found=found)
-            # Landmarks stand for others, which is rougher than any digit of the walk.
-            accuracy = graph.accuracy if self._landmarks is None else ROUGH_SPREAD
-            return evidence_of(graph.walk, pairs, accuracy=accuracy)
-
-        def measure(train: Constraints, pairs: IntArray) -> Float64:
-            _, seen = prepared.learn(train, seed)
-            return _measured(seen, carried(local_metric(seen), train), pairs)
-
-        self._spaces, seen = prepared.learn(known, seed)
-        self._rows = local_metric(seen)
+        stack = None if prepared is None else Stack.of(prepared, plain, known, rng)
+        seen: tuple[Float64, ...] = (plain,)
+        if stack is None:
+            self._spaces = MapSpaces(raw, None, np.ones(1))
+            self.space_weights_ = {name: {"weight": float(name == "rows"), "auc": float("nan")} for name in SPACES}
+        else:
+            self._spaces = MapSpaces(raw, stack.spaces, stack.shares)
+            self.space_weights_ = stack.described()
+            seen = plain, *stack.seen.spaces
+        shares = self._spaces.shares
+        self._rows = side_by_side(seen, shares)
         # One search serves the evidence and the affinities.
         n, perplexity = rows.shape[0], float(self.perplexity)
         k = min(n - 1, max(attracted(n, perplexity)[0], N_NEIGHBORS))
         found = nearest_rows(self._rows, k, search=self.neighbors)
-        self._evidence = carried(self._rows, known, found)
+        self._evidence = self._carried(self._rows, known, found)
         self._report("judging held-out pairs")
-        self._judgement: Judgement | None = judged(known, measure, rng)
+        folds = () if stack is None else stack.folds
+        distances = []
+        for fold in folds:
+            evidence = self._carried(side_by_side((plain, *fold.seen.spaces), shares), fold.train)
+            distances.append(with_evidence(fold.lengths(plain), evidence.of_pairs(fold.pairs)))
+        self._judgement: Judgement | None = judged(known, folds, distances)
         self._prior = (known.n_must_link + 1) / (known.n_pairs + 2)
         self.auc_ = self.auc_error_ = float("nan")
         far = None
@@ -306,11 +341,20 @@ class PairMap(ScaleAware):
             self.auc_ = auc(-together[same], -together[~same])
             self.auc_error_ = auc_standard_error(self.auc_, int(same.sum()), int((~same).sum()))
             partners = random_partners(rows.shape[0], rng)
-            distances = _measured(seen, self._evidence, partners)
-            self._judgement = self._judgement.of_random_pairs(distances)
-            far = long_range(partners, self._judgement.model.cautious(distances), self._judgement.share, rows.shape[0])
+            left, right = partners.T
+            lengths = pair_lengths((space[left] for space in seen), (space[right] for space in seen))
+            random = with_evidence(lengths, self._evidence.of_pairs(partners))
+            self._judgement = self._judgement.of_random_pairs(random)
+            far = long_range(partners, self._judgement.model.cautious(random), self._judgement.share, rows.shape[0])
         self.long_range_ = 0.0 if far is None else far.share
         return self._rows, joined(tsne_affinities(self._rows, perplexity, found=found), far)
+
+    def _carried(self, V: Float64, pairs: Constraints, found: tuple[IntArray, Float64] | None = None) -> Evidence:
+        """Carry pairs to all rows along the graph of a metric."""
+        graph = near_graph(V, N_NEIGHBORS, search=self.neighbors, found=found)
+        # Landmarks stand for others, which is rougher than any digit of the walk.
+        accuracy = graph.accuracy if self._landmarks is None else ROUGH_SPREAD
+        return evidence_of(graph.walk, pairs, accuracy=accuracy)
 
     def _draw(
         self, V: Float64, affinities: sparse.csr_matrix, former: Float64 | None, rng: np.random.Generator
@@ -368,7 +412,7 @@ class PairMap(ScaleAware):
         return map_rows(self._read(X, fitting=False), self._placed, self._n_features_out)
 
     def _placed(self, rows: Rows) -> Float64:
-        metric = self._spaces.local(rows_in_memory(rows))
+        metric = self._spaces.metric(rows_in_memory(rows))
         found, weights = nearest_known(metric, self._rows, search=self.neighbors)
         return place(found, weights, self._map, self._scale)
 
@@ -395,7 +439,7 @@ class PairMap(ScaleAware):
         if self._judgement is None:
             return np.full(left.shape[0], self._prior)
         near, far = self._reached(left), self._reached(right)
-        distances = pair_distances(near[0], far[0], self._evidence(near[1], far[1]))
+        distances = with_evidence(pair_lengths(near[0], far[0]), self._evidence(near[1], far[1]))
         return self._judgement.pair_proba(distances, None if base_rate is None else checked_rate(base_rate))
 
     @property
@@ -403,11 +447,11 @@ class PairMap(ScaleAware):
         """Whether :meth:`pair_proba` has learned from held-out pairs, of which there were enough."""
         return self._judgement is not None
 
-    def _reached(self, rows: Rows) -> tuple[Seen, Float64]:
+    def _reached(self, rows: Rows) -> tuple[tuple[Float64, ...], Float64]:
         """Rows in the spaces, and what answers say about them."""
         seen = self._spaces(rows)
         known = self._rows if self._landmarks is None else self._rows[self._landmarks]
-        found, weights = nearest_known(local_metric(seen), known, search=self.neighbors)
+        found, weights = nearest_known(side_by_side(seen, self._spaces.shares), known, search=self.neighbors)
         return seen, np.einsum("ij,ijk->ik", weights, self._evidence.reach[found])
 
     def suspicious_pairs(self) -> SuspiciousPairs:
@@ -448,9 +492,3 @@ class PairMap(ScaleAware):
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
-
-
-def _measured(seen: Seen, evidence: Evidence, pairs: IntArray) -> Float64:
-    """Distances of pairs of training rows."""
-    left, right = (tuple(space[pairs[:, end]] for space in seen) for end in (0, 1))
-    return pair_distances(left, right, evidence.of_pairs(pairs))

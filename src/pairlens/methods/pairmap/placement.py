@@ -20,13 +20,11 @@ from scipy import sparse
 
 from pairlens.engines import Float64, IntArray, row_blocks
 from pairlens.graphs.nearest import nearest_among, prepare_search
-from pairlens.methods.pairlens.second_stage import SAME_ROW
+from pairlens.learning.diffusion import SAME_ROW
 from pairlens.methods.pairmap.affinities import perplexity_weights
 from pairlens.methods.pairmap.layout import Phase, lay_out
 
 __all__ = [
-    "LANDMARKS",
-    "chosen_landmarks",
     "local_scale",
     "nearest_known",
     "place",
@@ -40,8 +38,6 @@ PERPLEXITY = 3.0
 STEPS = 20
 SCALE_NEIGHBOR = 10
 BLOCK_BYTES = 1 << 21
-LANDMARKS = 10_000
-"""Rows that are laid out unless told otherwise."""
 POLISH: Phase = (10, 1.0, 0.5)
 """The phase in which all rows move; more iterations change neither groups nor neighbours."""
 
@@ -119,22 +115,6 @@ def _closeness(near: Float64, place: Float64, steep: float) -> Float64:
         offset *= steep
         squared += offset
     return np.reciprocal(squared, out=squared)
-
-
-def chosen_landmarks(
-    n: int, constrained: IntArray, rng: np.random.Generator, wanted: int = LANDMARKS
-) -> IntArray | None:
-    """Numbers of the landmarks: the rows in pairs, or as many of them as are wanted, and others drawn evenly.
-
-    None if all rows are laid out.
-    """
-    if n <= wanted:
-        return None
-    if len(constrained) >= wanted:
-        return np.sort(rng.choice(constrained, wanted, replace=False))
-    others = np.setdiff1d(np.arange(n), constrained, assume_unique=True)
-    drawn = rng.choice(others, wanted - len(constrained), replace=False)
-    return np.sort(np.concatenate([constrained, drawn]))
 
 
 def with_placed(

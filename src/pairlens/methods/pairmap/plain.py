@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from pairlens._sklearn import as_generator
 from pairlens.engines import Rows
+from pairlens.learning.spaces import RawSpace, chosen_landmarks
 from pairlens.methods.pairmap.affinities import tsne_affinities
 from pairlens.methods.pairmap.layout import EARLY_ITER, N_ITER, lay_out, phases_of, principal_start
-from pairlens.methods.pairmap.placement import chosen_landmarks, with_placed
-from pairlens.methods.pairmap.spaces import RawSpace
+from pairlens.methods.pairmap.placement import with_placed
+from pairlens.spectral.rowspace import Standardiser
 
 __all__ = ["plain_map"]
 
@@ -44,7 +45,7 @@ def plain_map(
     """
     rng = as_generator(random_state)
     rows = X.astype(np.float64)
-    V = RawSpace.of(rows, standardize=standardize)(rows)
+    V = RawSpace.of(rows, Standardiser.of(rows, standardize=standardize))(rows)
     landmarks = chosen_landmarks(len(V), np.empty(0, dtype=np.int64), rng)
     laid = V if landmarks is None else V[landmarks]
     affinities = tsne_affinities(laid, perplexity)

@@ -2,66 +2,37 @@
 
 Three folds, over the pairs; over the *rows* if there are more than two pairs for each constrained row, for then pairs
 imply one another. A fold over rows trains on the pairs that touch none of its rows and holds out all others, so a pair
-may be held out twice. Spaces and evidence are fitted again for each fold.
+may be held out twice. Spaces and evidence are learned again for each fold (:class:`~pairlens.learning.stack.Stack`).
 
 The layout measures training rows in all spaces. Probabilities of any pairs (:meth:`PairMap.pair_proba`) are those of a
-model of its own, without the diffusion coordinates of PairLens: new rows are means of training rows there, and so
+model of its own, without the diffusion space: new rows are means of training rows there, and so
 nearer to each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import Float64, IntArray
-from pairlens.judging import PairFolds
 from pairlens.judging.calibration import PairModel, base_rate, fit_moderated_model, fit_pair_model
-from pairlens.judging.probability import FEWEST_OF_A_KIND
 from pairlens.judging.suspicion import share_of_mistakes, suspicion_of
+from pairlens.learning.stack import Fold, effective_answers
 from pairlens.supervision import Constraints
 
-__all__ = ["HeldOutPairs", "Judgement", "drawn_folds", "effective_answers", "enough_pairs", "judged", "pair_distances"]
+__all__ = ["HeldOutPairs", "Judgement", "judged", "with_evidence"]
 
 
-FOLDS = 3
-FEWEST_HELD_OUT = 5
-OF_NEW_ROWS = [0, 1, 3, 4]
-"""Columns of the distances that new rows have as training rows do: not those in the space of PairLens."""
+OF_NEW_ROWS = [0, 1, 2, 4]
+"""Columns of the distances that new rows have as training rows do: not those in the diffusion space."""
 
 
-def enough_pairs(known: Constraints) -> bool:
-    """Whether there are at least three pairs of each kind, without which nothing is held out."""
-    return min(known.n_must_link, known.n_cannot_link) >= FEWEST_OF_A_KIND
-
-
-def effective_answers(known: Constraints) -> float:
-    """Number of answers that pairs count as: the sum of their weights, at most two for each row in them.
-
-    So a pair that follows from others counts once: by its weight, or by the limit, never by both.
-    """
-    return min(known.must_link_total + known.cannot_link_total, 2.0 * len(known.rows))
-
-
-def drawn_folds(known: Constraints, rng: np.random.Generator) -> PairFolds:
-    """Three folds over the pairs, or over the rows where pairs imply one another."""
-    return PairFolds.draw_independent(known, FOLDS, rng)
-
-
-def pair_distances(left: tuple[Float64, ...], right: tuple[Float64, ...], evidence: Float64) -> Float64:
-    r"""Columns: distances in the spaces, over :math:`\sqrt 2`, and one minus the evidence.
-
-    Parameters
-    ----------
-    left, right : tuples of arrays of shape (n_pairs, n_columns)
-        Both rows of each pair in each space.
-    evidence : array of shape (n_pairs,)
-    """
-    lengths = [np.sqrt(np.einsum("ij,ij->i", a - b, a - b) / 2) for a, b in zip(left, right)]
-    return np.column_stack([*lengths, 1 - evidence])
+def with_evidence(lengths: Float64, evidence: Float64) -> Float64:
+    """Return lengths of pairs in the spaces with one minus the evidence beside them, in columns."""
+    return np.column_stack([lengths, 1 - evidence])
 
 
 @dataclass(frozen=True)
@@ -128,7 +99,7 @@ class Judgement:
         """The answer of every pair, and the probability that it belongs together by a model fitted without it."""
         held_out = self.held_out
         together = np.empty(len(held_out.pairs))
-        for number in range(FOLDS):
+        for number in np.unique(held_out.fold):
             inside = held_out.fold == number
             # Not only the spaces: the probability too comes from other pairs than those it is of.
             part = held_out.distances[~inside], held_out.same[~inside], held_out.weight[~inside]
@@ -151,38 +122,28 @@ class Judgement:
         return replace(self, model=self.model.at_base_rate(self.share, rate), share=rate)
 
 
-def held_out_pairs(
-    known: Constraints, measure: Callable[[Constraints, IntArray], Float64], rng: np.random.Generator
-) -> HeldOutPairs:
-    """Measure each fold's pairs in what was learned from the others.
+def judged(known: Constraints, folds: Sequence[Fold], distances: Sequence[Float64]) -> Judgement | None:
+    """Calibrate probabilities by held-out pairs; None if there are too few.
 
     Parameters
     ----------
     known : Constraints
-    measure : callable
-        ``measure(train, pairs)`` gives the distances of the pairs after learning from `train`.
-    rng : Generator
+    folds : sequence of Fold
+    distances : sequence of arrays of shape (n_pairs, n_spaces)
+        Of the held-out pairs of each fold, after learning from the others.
     """
-    parts = []
-    for number, (train, rest) in enumerate(drawn_folds(known, rng)):
-        pairs = np.concatenate([rest.must_link, rest.cannot_link])
-        same = np.repeat([True, False], [rest.n_must_link, rest.n_cannot_link])
-        weight = np.concatenate([rest.must_link_weight, rest.cannot_link_weight])
-        parts.append((pairs, same, weight, measure(train, pairs), np.full(len(pairs), number)))
-    return HeldOutPairs(*(np.concatenate(part) for part in zip(*parts)))
-
-
-def judged(
-    known: Constraints, measure: Callable[[Constraints, IntArray], Float64], rng: np.random.Generator
-) -> Judgement | None:
-    """Calibrate probabilities by held-out pairs; None if there are too few. Parameters as :func:`held_out_pairs`."""
-    if not enough_pairs(known):
-        return None
-    held_out = held_out_pairs(known, measure, rng)
-    if len(held_out.pairs) < FEWEST_HELD_OUT:
+    if not folds:
         return None
     effective = effective_answers(known)
-    weight = held_out.weight * min(1.0, effective / float(held_out.weight.sum()))
+    weight = np.concatenate([fold.weight for fold in folds])
+    weight = weight * min(1.0, effective / float(weight.sum()))
+    held_out = HeldOutPairs(
+        np.concatenate([fold.pairs for fold in folds]),
+        np.concatenate([fold.same for fold in folds]),
+        weight,
+        np.concatenate(distances),
+        np.repeat(np.arange(len(folds)), [len(fold.pairs) for fold in folds]),
+    )
     share = float(np.average(held_out.same, weights=weight))
     return Judgement(
         model=fit_pair_model(held_out.distances, held_out.same, weight),
@@ -190,5 +151,5 @@ def judged(
         answers=fit_moderated_model(held_out.distances[:, OF_NEW_ROWS], held_out.same, weight),
         answered=share,
         effective=effective,
-        held_out=replace(held_out, weight=weight),
+        held_out=held_out,
     )

@@ -1,9 +1,9 @@
-"""LinearPairLens: the first stage by itself."""
+"""LinearPairLens: the pair learner in principal components of the rows."""
 
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,29 +14,28 @@ from pairlens.engines import Placement, Rows, project
 from pairlens.exceptions import ConflictWarning
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.judging.probability import JudgedByHeldOutPairs, in_memory
+from pairlens.learning.learner import FEWEST_FOR_FOLDS, N_COLUMNS, PRIORS, PairLearner, Prior, choose_prior, weighted
 from pairlens.methods.base import LinearPairTransformer, ScaleAware
-from pairlens.methods.pairlens.problem import FEWEST_FOR_FOLDS, FirstStage
-from pairlens.spectral.eigen import Matrix, Pencil, generalized
-from pairlens.spectral.rowspace import LEAST_COORDINATES, RowSpace, exact_means, principal_rows
+from pairlens.spectral.eigen import Matrix, Pencil
+from pairlens.spectral.rowspace import MOST_COORDINATES, RowSpace, whitened_rows
 from pairlens.supervision import Constraints, Triplets
 from pairlens.supervision.combined import combine, over_rows
 
-LARGEST_AUTO = 15
-"""Most directions that "auto" finds."""
+SHAPES = ("near", "rows", "local", "iso", "white")
 
 
 class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
     r"""A linear view from few and noisy pairs.
 
-    The rows are z-scored and reduced to the principal components that hold 99 % of their variance. There each pair
-    spreads to the neighbours of its two rows, must-links are joined by a prior that calls near rows alike, cannot-links
-    by one that calls all rows different,
+    In whitened principal components of the rows, where no direction is favoured, must-links are weighed against a prior
+    of what differs inside a group, and cannot-links against the total scatter,
 
     .. math::
-        W = \frac{n_M [S_M] + c p W_0}{n_M + c p}, \qquad B = \frac{n_C [S_C] + p [T]}{n_C + p},
+        W = \frac{n_M S_M + c p W_0}{n_M + c p}, \qquad B = \frac{n_C S_C + p\, b I}{n_C + p},
 
-    and the directions maximise :math:`w' B w / w' W w` (see :mod:`pairlens.methods.pairlens.problem`). The strength c
-    of the prior follows from how must-links behave when they are held out: the fewer of them look right, the stronger.
+    and the directions maximise :math:`\mu = w' B w / w' W w`, each scaled by :math:`\sqrt{1 - 1 / \mu}` (see
+    :mod:`pairlens.learning.learner`). The shape of the prior, its strength c, and whether pairs spread to the
+    neighbours of their rows are chosen by held-out pairs.
 
     Choose it when the view must be linear, has to be explained by feature weights, or rows are many. It needs no
     tuning.
@@ -46,12 +45,11 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
     n_components : int or "auto", default=2
         Number of directions. "auto" takes the fewest whose AUC of held-out pairs is within one standard error of the
         best.
-    n_neighbors : int, default=10
-        Neighbours of each row in the graph over which pairs spread.
-    spread : float in [0, 1), default=0.5
-        How far pairs spread: the probability that a walk from the row of a pair goes on.
-    prior : float or "auto", default="auto"
-        Strength c of the local prior; "auto" is 2 / purity.
+    prior : {"auto", "near", "rows", "local", "iso", "white"}, default="auto"
+        What differs inside a group: what near rows differ in ("local"), the same in all directions of the rows ("iso"),
+        the same two with a strength that is measured along the rows ("near", "rows"), or everything in proportion
+        ("white"). With "auto" it is "near" unless held-out pairs clearly ask for "local" or "iso". With "white" the
+        probabilities of pairs do not depend on any invertible linear map of the features.
     random_state : int, RandomState, Generator or None, default=None
         Makes the folds over the pairs repeatable.
 
@@ -60,33 +58,31 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
     components_ : array of shape (n_components, n_features)
         The directions, as weights of the raw features.
     eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, largest first.
+        The ratio :math:`\mu` of each direction, largest first.
     n_components_ : int
         Number of directions.
+    prior_ : Prior
+        The prior that was used: its `shape`, `spread` and `strength`.
     purity_ : float
         Estimated share of must-links that behave like must-links; 0.6 if there are fewer than 8 pairs of a kind.
-    prior_strength_ : float
-        The c that was used.
     auc_, auc_error_ : float
         AUC with which distance in the view tells held-out pairs apart, and its standard error; NaN without both kinds.
 
     See Also
     --------
-    PairLens : A non-linear second stage on top.
+    PairLens : A non-linear view that starts from this one.
 
     Notes
     -----
-    Triplets of classes, read as pairs, add to few pairs: 100 triplets beside 40 pairs raised the AUC of held-out pairs
-    from .958 to .974 (wine), .948 to .963 (iris), .870 to .891 (breast cancer) and .877 to .891 (digits; means of three
-    draws, two directions). Where answers follow a graded likeness rather than groups, :class:`LMCA` and :class:`SCML`
-    are better with triplets: with 300 of them .86 and .89 of held-out triplets were right on wine, against .76.
+    Triplets of classes, read as pairs, add to few pairs. Where answers follow a graded likeness rather than groups,
+    :class:`LMCA` and :class:`SCML` are better with triplets.
 
-    Without pairs, the view is that of the local structure alone, with a warning. With up to 60 pairs of which a fifth
-    are wrong, pairs add next to nothing to it.
+    Without pairs, the view is that of the local structure alone, with a warning.
 
     References
     ----------
-    .. [1] The method is this library's own: docs/pairlens.md defines it, docs/league.md shows how it stands.
+    .. [1] The method is this library's own: docs/pairlens.md defines it, docs/league.md and docs/notions.md show how it
+       stands.
 
     Examples
     --------
@@ -100,9 +96,7 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "spread": [Interval(Real, 0, 1, closed="left")],
-        "prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "prior": [StrOptions({"auto", *SHAPES})],
         "neighbors": [StrOptions(set(SEARCHES))],
         **ScaleAware._scale_constraints,
         "random_state": ["random_state", np.random.Generator],
@@ -117,16 +111,12 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
         self,
         n_components: int | str = 2,
         *,
-        n_neighbors: int = 10,
-        spread: float = 0.5,
-        prior: float | str = "auto",
+        prior: str = "auto",
         neighbors: str = "auto",
-        standardize: bool | str = "auto",
+        standardize: bool = True,
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.spread = spread
         self.prior = prior
         self.neighbors = neighbors
         self.standardize = standardize
@@ -177,32 +167,31 @@ class LinearPairLens(JudgedByHeldOutPairs, ScaleAware, LinearPairTransformer):
         return self.n_components_
 
     def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
-        mean = exact_means(X)
-        self.mean_ = mean.astype(X.dtype)
-        if self.n_components == "auto":
-            # The same coordinates as if the number that will be found had been asked for.
-            space = principal_rows(X, mean, standardize=self.standardized_, anchors=known.rows)
-            self.n_components_ = min(LARGEST_AUTO, max(1, space.dim))
-        else:
-            self.n_components_ = int(self.n_components)
-            least = max(LEAST_COORDINATES, self.n_components_)
-            space = principal_rows(X, mean, standardize=self.standardized_, at_least=least, anchors=known.rows)
+        standardiser = self._standardiser(X)
+        self.mean_ = standardiser.mean.astype(X.dtype)
+        wanted = N_COLUMNS if self.n_components == "auto" else int(self.n_components)
+        space, self._values = whitened_rows(X, standardiser, at_most=max(MOST_COORDINATES, wanted), anchors=known.rows)
+        self.n_components_ = min(wanted, max(1, space.dim)) if self.n_components == "auto" else wanted
         return space, known
 
     def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        stage = FirstStage.of(space.rows, n_neighbors=self.n_neighbors, spread=self.spread, search=self.neighbors)
-        first = stage.fit(known, prior=self.prior, random_state=self.random_state)
-        self.purity_, self.prior_strength_ = first.purity, first.strength
-        held_out = first.held_out(self.n_components_)
+        near = self.prior in ("auto", "near", "local")
+        learner = PairLearner.of(space.rows, self._values, near=near, search=self.neighbors)
+        del self._values
+        chosen = PRIORS if self.prior == "auto" else tuple(Prior(self.prior, 0.0, c) for c in (3.0, 1.0))
+        choice = choose_prior(learner, known, self.random_state, priors=chosen)
+        self.prior_, self.purity_ = choice.prior, choice.purity
+        held_out = None if choice.folds is None else learner.held_out(choice.folds, self.prior_, self.n_components_)
         if self.n_components == "auto":
             self.n_components_ = min(2, space.dim) if held_out is None else held_out.smallest_good_dimension()
         self._judge(held_out, self.n_components_)
         self._warn_without_pairs(known)
-        self._warn_of_contradiction()
-        return stage.problem.matrices(known, first.strength)
+        if choice.folds is not None:
+            self._warn_of_contradiction(learner.plain_auc(choice.folds.known))
+        return learner.matrices(known, self.prior_)
 
     def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
-        return generalized(repel, attract, self.n_components_)
+        return weighted(attract, repel, self.n_components_)
 
     def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
         self.n_components_ = directions.shape[1]

@@ -1,0 +1,285 @@
+"""Spaces in which rows are measured: as they are, and as answers have taught the pair learner to see them.
+
+There are four: the rows as they are, scaled column by column; a *linear* space, the pair learner in principal
+components of the rows; a *kernel* space, the same learner in kernel principal components, for groups that no plane
+separates; and a *diffusion* space, the same learner in diffusion coordinates of the linear space, for groups that are
+chains of neighbours. Each is centred on the training rows and has total variance 1 there, so that distances can be
+compared and added.
+
+What depends on the rows alone is prepared once (:class:`PreparedRows`) and serves the pairs of all folds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from pairlens.engines import Float64, IntArray, Rows, along, rows_in_memory
+from pairlens.graphs.nearest import near_graph
+from pairlens.kernels.features import KernelFeatures, kernel_features
+from pairlens.learning.diffusion import Diffusion, diffusion
+from pairlens.learning.learner import CAUTIOUS, N_COLUMNS, N_NEIGHBORS, PairLearner, Prior, choose_prior, whitened
+from pairlens.spectral.rowspace import RowSpace, Standardiser, whitened_rows
+from pairlens.supervision import Constraints
+
+if TYPE_CHECKING:
+    from sklearn.decomposition import PCA
+
+__all__ = ["LANDMARKS", "PreparedRows", "RawSpace", "Seen", "TaughtSpaces", "Unit", "chosen_landmarks"]
+
+KERNEL_RANK = 150
+DIFFUSION_COLUMNS = 2
+IN_KERNEL, IN_DIFFUSION = Prior("rows"), CAUTIOUS
+WIDEST_SPARSE = 2000
+"""Columns up to which sparse rows are made dense; wider ones are reduced to their leading principal components."""
+SPARSE_COMPONENTS = 200
+LANDMARKS = 10_000
+"""Rows that are learned from unless told otherwise; of more, that many stand for all."""
+
+
+def chosen_landmarks(
+    n: int, constrained: IntArray, rng: np.random.Generator, wanted: int = LANDMARKS
+) -> IntArray | None:
+    """Return the numbers of the landmarks: the rows in pairs, or as many as are wanted, and others drawn evenly.
+
+    None if all rows are learned from.
+    """
+    if n <= wanted:
+        return None
+    if len(constrained) >= wanted:
+        return np.sort(rng.choice(constrained, wanted, replace=False))
+    others = np.setdiff1d(np.arange(n), constrained, assume_unique=True)
+    drawn = rng.choice(others, wanted - len(constrained), replace=False)
+    return np.sort(np.concatenate([constrained, drawn]))
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Centre rows and scale them by one number, so that the training rows have total variance 1."""
+
+    mean: Float64
+    size: float
+
+    @classmethod
+    def of(cls, rows: Float64) -> Unit:
+        mean = rows.mean(axis=0)
+        centred = rows - mean
+        size = float(np.sqrt(np.einsum("ij,ij->", centred, centred) / len(rows)))
+        # Rows that are equal up to rounding stay equal.
+        return cls(mean, size if size > 1e-12 * float(np.abs(mean).max(initial=0.0)) else float("inf"))
+
+    def __call__(self, rows: Float64) -> Float64:
+        return np.asarray((rows - self.mean) / self.size)
+
+
+@dataclass(frozen=True)
+class RawSpace:
+    """The rows as they are, scaled column by column; wide sparse rows in their leading principal components."""
+
+    standardiser: Standardiser
+    principal: PCA | None
+    unit: Unit
+
+    @classmethod
+    def of(cls, X: Rows, standardiser: Standardiser) -> RawSpace:
+        """Prepare rows in memory, whose standardiser is given."""
+        scores = standardiser(X)
+        principal = None
+        if sparse.issparse(X) and X.shape[1] > WIDEST_SPARSE:
+            from sklearn.decomposition import PCA
+
+            kept = min(SPARSE_COMPONENTS, X.shape[0] - 1)
+            principal = PCA(kept, svd_solver="arpack", random_state=0).fit(scores)
+        return cls(standardiser, principal, Unit.of(_dense(scores, principal)))
+
+    def __call__(self, X: Rows) -> Float64:
+        return self.unit(_dense(self.standardiser(X), self.principal))
+
+
+def _dense(scores: Rows, principal: PCA | None) -> Float64:
+    if principal is not None:
+        return np.asarray(principal.transform(scores))
+    return np.asarray(scores.toarray() if sparse.issparse(scores) else scores)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Training rows in the taught spaces.
+
+    Attributes
+    ----------
+    spaces : tuple of three arrays of shape (n, any)
+        Linear, kernel and diffusion.
+    near : int array of shape (n, n_neighbors)
+        The nearest others of each row in the linear space.
+    """
+
+    spaces: tuple[Float64, Float64, Float64]
+    near: IntArray
+
+
+@dataclass(frozen=True)
+class TaughtSpaces:
+    """The three spaces that pairs have taught, as maps of any rows.
+
+    Attributes
+    ----------
+    standardiser : Standardiser
+        Of the training rows.
+    components : array of shape (n_directions, n_features)
+        Directions of the linear space, in the features.
+    kernel : KernelFeatures
+        Kernel principal components of the scaled rows.
+    turned : array of shape (n_kernel_features, n_columns)
+        Directions of the kernel space there.
+    walk : Diffusion
+        Diffusion coordinates of the linear space.
+    carried : array of shape (n_coordinates, n_columns)
+        Directions of the diffusion space there.
+    units : tuple of three Unit
+    priors : tuple of three Prior
+        What held-out pairs chose for the linear space, and the priors of the other two.
+    """
+
+    standardiser: Standardiser
+    components: Float64
+    kernel: KernelFeatures
+    turned: Float64
+    walk: Diffusion
+    carried: Float64
+    units: tuple[Unit, Unit, Unit]
+    priors: tuple[Prior, Prior, Prior]
+
+    def __call__(self, X: Rows, *, as_new: bool = False) -> tuple[Float64, Float64, Float64]:
+        """Return rows in the three spaces, in memory; `as_new` places training rows as if they were new."""
+        linear = self.linear(X)
+        kernel = rows_in_memory(self.kernel.along(self.turned)(self.standardiser(X)))
+        carried = (self.walk.as_new(linear) if as_new else self.walk(linear)) @ self.carried
+        return linear, self.units[1](np.asarray(kernel)), self.units[2](carried)
+
+    def linear(self, X: Rows) -> Float64:
+        """Return rows in the linear space."""
+        return self.units[0](np.asarray(rows_in_memory(along(X, self.components.T, origin=self.standardiser.mean))))
+
+    def seen_as_new(self, seen: Seen) -> tuple[Float64, Float64, Float64]:
+        """Return the training rows where they would be if they were new: in the diffusion space they are not."""
+        linear, kernel, _ = seen.spaces
+        return linear, kernel, self.units[2](self.walk.of_others(seen.near) @ self.carried)
+
+
+@dataclass(frozen=True)
+class PreparedRows:
+    """What the spaces need of the rows alone.
+
+    Attributes
+    ----------
+    standardiser : Standardiser
+    space : RowSpace
+        The whitened coordinates of the linear space.
+    linear : PairLearner
+        The learner there.
+    features : KernelFeatures
+    kernel : PairLearner
+        The learner in kernel principal components.
+    kernel_basis : array of shape (n_kernel_features, p)
+        The way to its coordinates.
+    featured : array of shape (n, n_kernel_features)
+        The rows in kernel principal components.
+    search : {"auto", "exact", "approx"}
+        How neighbours are found.
+    stand_for : int
+        Number of rows of which these are landmarks, or 0.
+    """
+
+    standardiser: Standardiser
+    space: RowSpace
+    linear: PairLearner
+    features: KernelFeatures
+    kernel: PairLearner
+    kernel_basis: Float64
+    featured: Float64
+    search: str
+    stand_for: int
+
+    @classmethod
+    def of(
+        cls,
+        X: Rows,
+        standardiser: Standardiser,
+        *,
+        anchors: IntArray,
+        search: str = "auto",
+        stand_for: int = 0,
+        features: KernelFeatures | None = None,
+    ) -> PreparedRows | None:
+        """Prepare rows in memory, in float64; None if they are all equal.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, n_features)
+        standardiser : Standardiser
+            Of these rows.
+        anchors : int array
+            Rows in pairs: they are spanned where not all can be.
+        search : {"auto", "exact", "approx"}
+        stand_for : int
+            Number of rows of which these are landmarks, if they are.
+        features : KernelFeatures, optional
+            Of the same rows, where they are known.
+        """
+        space, values = whitened_rows(X, standardiser, anchors=anchors)
+        if not space.dim:
+            return None
+        scaled = standardiser(X)
+        if features is None:
+            features = kernel_features(scaled, kernel="rbf", gamma="median", rank=KERNEL_RANK, center=True)
+        featured = np.asarray(features(scaled))
+        linear = PairLearner.of(space.rows, values, near=True, search=search)
+        kernel, basis = whitened(featured, None)
+        return cls(standardiser, space, linear, features, kernel, basis, featured, search, stand_for)
+
+    def teach(
+        self, known: Constraints, random_state: Any, *, kernel_columns: int = 2, repeats: int = 1
+    ) -> tuple[TaughtSpaces, Seen]:
+        """Learn the spaces from pairs.
+
+        Parameters
+        ----------
+        known : Constraints
+        random_state : int, RandomState, Generator or None
+            Of the folds that choose the prior of the linear space.
+        kernel_columns : int
+            Columns of the kernel space.
+        repeats : int
+            How often these folds are drawn.
+        """
+        choice = choose_prior(self.linear, known, random_state, repeats=repeats)
+        directions = self.linear.directions(known, choice.prior, N_COLUMNS)[1]
+        linear = self.linear.along(directions)
+        units = [Unit.of(linear)]
+        linear = units[0](linear)
+        for_kernel = choice.trusted(self.kernel, known, IN_KERNEL, kernel_columns)
+        in_kernel = self.kernel.directions(known, for_kernel, kernel_columns)[1]
+        turned = self.kernel_basis @ in_kernel
+        graph = near_graph(linear, N_NEIGHBORS, search=self.search)
+        walk = diffusion(linear, graph, search=self.search, n_queries=self.stand_for)
+        learner, basis = whitened(walk.values, graph)
+        for_diffusion = choice.trusted(learner, known, IN_DIFFUSION, DIFFUSION_COLUMNS)
+        carried = basis @ learner.directions(known, for_diffusion, DIFFUSION_COLUMNS)[1]
+        others = self.featured @ turned, walk.values @ carried
+        units += [Unit.of(rows) for rows in others]
+        spaces = TaughtSpaces(
+            self.standardiser,
+            self.space.lift(directions),
+            self.features,
+            turned,
+            walk,
+            carried,
+            (units[0], units[1], units[2]),
+            (choice.prior, for_kernel, for_diffusion),
+        )
+        kernel, diffused = (unit(rows) for unit, rows in zip(units[1:], others))
+        return spaces, Seen((linear, kernel, diffused), graph.indices)

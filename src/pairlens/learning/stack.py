@@ -1,0 +1,177 @@
+r"""One metric from several spaces: held-out answers say how much each of them counts.
+
+The distances of held-out pairs in the spaces enter a logistic model whose slopes are not negative
+(:mod:`pairlens.judging.calibration`), and the shares s are its slopes per standard deviation over their sum. The spaces
+stand side by side with the total variances
+
+.. math::
+    \frac{n_0 d + m s}{n_0 + m}, \qquad d = (0.5, 0.3, 0, 0.2), \quad n_0 = 30,
+
+for m answers: without answers the rows as they are count half, and the default counts as 30 answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens.engines import Float64, IntArray
+from pairlens.judging.calibration import fit_pair_model
+from pairlens.judging.held_out import PairFolds, auc
+from pairlens.judging.probability import FEWEST_OF_A_KIND
+from pairlens.learning.learner import REPEATS
+from pairlens.learning.spaces import PreparedRows, Seen, TaughtSpaces
+from pairlens.supervision import Constraints
+
+__all__ = ["SPACES", "Stack", "effective_answers", "enough_pairs", "pair_lengths", "side_by_side"]
+
+SPACES = ("rows", "linear", "kernel", "diffusion")
+DEFAULT_SHARES = np.array([0.5, 0.3, 0.0, 0.2])
+DEFAULT_COUNTS = 30.0
+"""Answers that the default shares count as."""
+FOLDS = 3
+FEWEST_HELD_OUT = 5
+
+
+def enough_pairs(known: Constraints) -> bool:
+    """Return whether there are at least three pairs of each kind, without which nothing is held out."""
+    return min(known.n_must_link, known.n_cannot_link) >= FEWEST_OF_A_KIND
+
+
+def effective_answers(known: Constraints) -> float:
+    """Return the number of answers that pairs count as: the sum of their weights, at most two for each row in them.
+
+    So a pair that follows from others counts once: by its weight, or by the limit, never by both.
+    """
+    return min(known.must_link_total + known.cannot_link_total, 2.0 * len(known.rows))
+
+
+def pair_lengths(left: Iterable[Float64], right: Iterable[Float64]) -> Float64:
+    r"""Return distances of pairs in several spaces, over :math:`\sqrt 2`, in columns.
+
+    Parameters
+    ----------
+    left, right : iterables of arrays of shape (n_pairs, n_columns)
+        Both rows of each pair in each space.
+    """
+    return np.column_stack([np.sqrt(np.einsum("ij,ij->i", a - b, a - b) / 2) for a, b in zip(left, right)])
+
+
+def side_by_side(spaces: Sequence[Float64], shares: Float64) -> Float64:
+    """Return spaces of total variance 1 side by side, with these total variances instead; those of 0 are left out."""
+    return np.hstack([np.sqrt(share) * space for space, share in zip(spaces, shares) if share > 0])
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Pairs that were learned from, pairs that were held out, and the rows in the spaces that the former taught."""
+
+    train: Constraints
+    rest: Constraints
+    spaces: TaughtSpaces
+    seen: Seen
+
+    @property
+    def pairs(self) -> IntArray:
+        """The held-out pairs, must-links first."""
+        return np.concatenate([self.rest.must_link, self.rest.cannot_link])
+
+    @property
+    def same(self) -> NDArray[np.bool_]:
+        """Whether each of them was said to belong together."""
+        return np.repeat([True, False], [self.rest.n_must_link, self.rest.n_cannot_link])
+
+    @property
+    def weight(self) -> Float64:
+        """Their weights."""
+        return np.concatenate([self.rest.must_link_weight, self.rest.cannot_link_weight])
+
+    def lengths(self, plain: Float64) -> Float64:
+        """Return their lengths in the spaces, those of the rows as they are first."""
+        spaces = (plain, *self.seen.spaces)
+        left, right = self.pairs.T
+        return pair_lengths((space[left] for space in spaces), (space[right] for space in spaces))
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The taught spaces, and how much each space counts.
+
+    Attributes
+    ----------
+    spaces : TaughtSpaces
+    seen : Seen
+        The training rows in them.
+    folds : tuple of Fold
+        Empty with fewer than three pairs of a kind.
+    drawn : PairFolds or None
+        The same folds without what was learned.
+    shares : array of shape (4,)
+        Total variances of the rows as they are and of the taught spaces; their sum is 1.
+    aucs : array of shape (4,)
+        AUC with which distance in each space tells held-out pairs apart; NaN without folds.
+    """
+
+    spaces: TaughtSpaces
+    seen: Seen
+    folds: tuple[Fold, ...]
+    drawn: PairFolds | None
+    shares: Float64
+    aucs: Float64
+
+    @classmethod
+    def of(
+        cls,
+        prepared: PreparedRows,
+        plain: Float64,
+        known: Constraints,
+        rng: np.random.Generator,
+        *,
+        kernel_columns: int = 2,
+    ) -> Stack:
+        """Teach the spaces, once with all pairs and once for each fold, and weigh them by the held-out pairs.
+
+        Parameters
+        ----------
+        prepared : PreparedRows
+        plain : array of shape (n, n_columns)
+            The rows as they are, of total variance 1.
+        known : Constraints
+        rng : Generator
+        kernel_columns : int
+            Columns of the kernel space.
+        """
+        seed = int(rng.integers(2**31))
+        spaces, seen = prepared.teach(known, seed, kernel_columns=kernel_columns, repeats=REPEATS)
+        drawn, folds = None, []
+        if enough_pairs(known):
+            drawn = PairFolds.draw_independent(known, FOLDS, rng, keys=prepared.linear.keys(known.rows))
+            for train, rest in drawn:
+                folds.append(Fold(train, rest, *prepared.teach(train, seed, kernel_columns=kernel_columns)))
+        if sum(len(fold.pairs) for fold in folds) < FEWEST_HELD_OUT:
+            return cls(spaces, seen, (), None, DEFAULT_SHARES, np.full(len(SPACES), np.nan))
+        lengths = np.concatenate([fold.lengths(plain) for fold in folds])
+        same = np.concatenate([fold.same for fold in folds])
+        weight = np.concatenate([fold.weight for fold in folds])
+        effective = effective_answers(known)
+        slopes = fit_pair_model(lengths, same, weight * min(1.0, effective / weight.sum())).slopes
+        slopes = slopes * lengths.std(axis=0)
+        found = slopes / slopes.sum() if slopes.sum() > 0 else DEFAULT_SHARES
+        shares = (DEFAULT_COUNTS * DEFAULT_SHARES + effective * found) / (DEFAULT_COUNTS + effective)
+        aucs = np.array([auc(column[same], column[~same]) for column in lengths.T])
+        return cls(spaces, seen, tuple(folds), drawn, shares, aucs)
+
+    def described(self, names: Sequence[str] = SPACES) -> dict[str, dict[str, float]]:
+        """Return how much each of some spaces counts among them, and its held-out AUC."""
+        chosen = [SPACES.index(name) for name in names]
+        total = float(self.shares[chosen].sum())
+        return {
+            name: {"weight": float(self.shares[at]) / total, "auc": float(self.aucs[at])}
+            for name, at in zip(names, chosen)
+        }
+
+    def __iter__(self) -> Iterator[Fold]:
+        return iter(self.folds)
