@@ -24,6 +24,9 @@ from pairlens.cli.app import run
 from pairlens.io.models import load, save
 from tests.cli.conftest import COMMAND, FIT, IDS, Outcome, X
 
+ASKED_BY = r"asked by (\w+) +(-?[\d.]+) +(-?[\d.]+)"
+"""A map of the demo, and its ARI with the species and with the sex."""
+
 
 def has(module: str) -> bool:
     try:
@@ -165,8 +168,15 @@ def test_demo(tmp_path, cli, monkeypatch):
         assert part in outcome.out
     pairs = (tmp_path / "demo" / "pairs.csv").read_text().splitlines()
     assert len(pairs) == 61
-    assert not load(tmp_path / "demo" / "model.pairlens").steps[-1][1].standardized_
+    assert not load(tmp_path / "demo" / "model.pairlens").steps[-1][1].standardize
+    # Each map of the penguins shows what was asked, better than the map of the other question does.
+    found = {asked: (float(species), float(sex)) for asked, species, sex in re.findall(ASKED_BY, outcome.out)}
+    assert found["species"][0] > found["sex"][0] + 0.3
+    assert found["sex"][1] > found["species"][1] + 0.1
+    assert len(re.findall(r"Your answers decide \d+% of this map", outcome.out)) == 3
     if has("plotly"):
+        for question in found:
+            assert (tmp_path / "demo" / question / "report.html").stat().st_size > 1_000_000
         path = Path(outcome.out.splitlines()[-1].partition("browser: ")[2])
         assert path == tmp_path / "demo" / "report.html"
         assert path.stat().st_size > 1_000_000

@@ -89,7 +89,7 @@ def test_scaling(scale, step, table, cli):
 )
 def test_methods_that_scale_columns_themselves_keep_a_chosen_scale(scale, standardized, table, cli):
     assert cli(*FIT, "--out", "result", "--method", "linear-pairlens", "--folds", "2", "--scale", scale).code == 0
-    assert load(table / "result" / "model.pairlens").steps[-1][1].standardized_ is standardized
+    assert load(table / "result" / "model.pairlens").steps[-1][1].standardize is standardized
 
 
 def test_the_model_takes_a_frame_in_python(table, cli):
@@ -334,6 +334,23 @@ def test_text_of_the_data_does_not_steer_the_terminal(table, cli):
     assert outcome.code == 0
     assert "left out" in outcome.out
     assert "\x1b" not in outcome.out + outcome.err
+
+
+def test_how_much_the_answers_decide_is_told(table, cli):
+    outcome = cli(*FIT, "--out", "result", "--folds", "2")
+    assert outcome.code == 0, outcome.err
+    result = run_of(table)["result"]
+    spaces = result["space_weights"]
+    assert list(spaces) == ["rows", "linear", "kernel", "diffusion"]
+    assert sum(space["weight"] for space in spaces.values()) == pytest.approx(1)
+    assert (
+        f"Your answers decide {1 - spaces['rows']['weight']:.0%} of this map. The rows alone would tell your held-out "
+        f"pairs apart with AUC {spaces['rows']['auc']:.2f}; what the map has learned does with {result['auc']:.2f}.\n"
+    ) in outcome.out
+    assert "space_weights" not in (table / "result" / "report.html").read_text()
+    outcome = cli(*FIT, *QUICK, "--overwrite")
+    assert "answers decide" not in outcome.out
+    assert "space_weights" not in run_of(table)["result"]
 
 
 def test_answers_that_look_wrong_are_named(table, cli):

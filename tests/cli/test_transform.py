@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import tracemalloc
 
@@ -102,12 +103,29 @@ def test_an_archive_larger_than_memory_may_be(tmp_path):
     assert peak < rows.nbytes / 8
 
 
+@pytest.mark.parametrize("target", ["out.csv", "out.tsv"])
+def test_ids_are_neither_formulas_nor_new_rows(target, fitted, cli):
+    """A spreadsheet calculates what begins with =, and takes a carriage return for the end of a row."""
+    names = ["=1+1", "a\r=1+1", "-7", *IDS[3:]]
+    pytest.importorskip("pyarrow", reason="needs the extra io")
+    pandas = pytest.importorskip("pandas")
+    pandas.read_csv(fitted / "data.csv", dtype={"id": str}).assign(name=names).to_parquet(fitted / "rows.parquet")
+    assert cli("transform", MODEL, "rows.parquet", "--out", target, "--id", "name").code == 0
+    with (fitted / target).open(newline="", encoding="utf-8") as file:
+        found = [row[0] for row in csv.reader(file, delimiter="\t" if target.endswith("tsv") else ",")]
+    assert found == ["name", "'=1+1", "a\r=1+1", "-7", *IDS[3:]]
+    assert b'"a\r=1+1"' in (fitted / target).read_bytes()
+
+
 def test_damaged_archives(fitted, cli):
     np.savez_compressed(fitted / "rows.npz", X=X)
     content = bytearray((fitted / "rows.npz").read_bytes())
     content[len(content) // 2] ^= 0xFF
     (fitted / "hurt.npz").write_bytes(content)
-    assert "hurt.npz is damaged" in cli("transform", MODEL, "hurt.npz", "--out", "out.npy").error
+    assert (
+        "hurt.npz is not a NumPy array of numbers, or is damaged: Bad CRC"
+        in cli("transform", MODEL, "hurt.npz", "--out", "out.npy").error
+    )
     np.savez(fitted / "rows.npz", X=X)
     (fitted / "cut.npz").write_bytes((fitted / "rows.npz").read_bytes()[:-100])
     assert "not an archive" in cli("transform", MODEL, "cut.npz", "--out", "out.npy").error

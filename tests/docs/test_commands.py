@@ -30,6 +30,8 @@ def problem(words: list[str]) -> str:
     while hasattr(command, "commands"):
         if not words or words[0].startswith("-"):
             return ""
+        if (two := " ".join(words[:2])) in command.commands:
+            words = [two, *words[2:]]
         if words[0] not in command.commands:
             return f"no command {words[0]}"
         command, words = command.commands[words[0]], words[1:]
@@ -59,6 +61,7 @@ def test_the_commands_of_a_page(page):
         ("fit data.csv --pears answers.csv --out result", "No such option"),
         ("transform model.pairlens new.csv", "missing: out"),
         ("fitt data.csv", "no command fitt"),
+        ("studio backup data.answers.db", "missing: target"),
         ("fit --help", ""),
         ("fit --pears", "--pears"),
         ("pairs predict model.pairlens candidates.csv --data data.csv --out judged.csv more", "more"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from pairlens import LPP, WBDR, WSDR, Constraints, KernelWBDR, LinearPairLens, PairMap, Preferences, RankSVM
+from pairlens import LPP, WBDR, WSDR, Constraints, KernelWBDR, LinearPairLens, PairLens, PairMap, Preferences, RankSVM
 from pairlens._markup import number
 from pairlens.methods.pairmap.plain import plain_map
 from pairlens.metrics import pairwise_accuracy
@@ -54,6 +55,53 @@ def test_the_tsne_of_the_rows_alone_has_the_scale_of_the_map():
     shown = page(kept, constraints=PAIRS, n_splits=2)
     alone = np.column_stack([shown.column(2, axis) for axis in range(2)])
     np.testing.assert_allclose(alone, plain_map(X, standardize=False), rtol=1e-5)
+
+
+# ---- what the answers decide
+
+
+def shares_of(shown):
+    """The widths of the bar, in percent, by space."""
+    pairs = [(a[2], b[2]) for a, b in pairwise(shown.attributes) if a[:2] == ("i", "class") and a[2]]
+    return {name[6:]: float(style[6:-1]) for name, style in pairs if name.startswith("space-")}
+
+
+def test_a_map_says_how_much_the_answers_decide():
+    pytest.importorskip("openTSNE")
+    model = PairMap(n_iter=20, early_exaggeration_iter=10, random_state=0).fit(X, constraints=PAIRS)
+    shown = page(model, constraints=PAIRS, n_splits=0)
+    spaces = model.space_weights_
+    said = (
+        f"Your answers decide {1 - spaces['rows']['weight']:.0%} of this map. The rows alone would tell your held-out "
+        f"pairs apart with AUC {spaces['rows']['auc']:.2f}; what the map has learned does with {model.auc_:.2f}."
+    )
+    assert said in shown.words
+    widths = shares_of(shown)
+    assert list(widths) == ["rows", "linear", "kernel", "diffusion"]
+    assert sum(widths.values()) == pytest.approx(100, abs=0.1)
+    for name, called in {"rows": "rows as they are", "linear": "linear", "kernel": "kernel"}.items():
+        assert widths[name] == pytest.approx(100 * spaces[name]["weight"], abs=0.01)
+        # The table says all that the bar shows, which screen readers pass over.
+        assert f"{called} {spaces[name]['weight']:.0%} {spaces[name]['auc']:.2f}" in shown.words
+    assert ("div", "aria-hidden", "true") in shown.attributes
+
+
+def test_a_view_says_what_the_answers_have_taught():
+    model = PairLens(random_state=0).fit(X, constraints=PAIRS)
+    shown = page(model, constraints=PAIRS, n_splits=0)
+    said = f"Your answers decide all of this view. It tells your held-out pairs apart with AUC {model.auc_:.2f}."
+    assert said in shown.words
+    assert list(shares_of(shown)) == ["linear", "kernel", "diffusion"]
+
+
+def test_nothing_is_said_of_what_answers_decide_where_they_are_too_few():
+    few = Constraints([(0, 1), (2, 3)], [(0, 99), (1, 80)], n_samples=len(X))
+    model = PairLens(random_state=0).fit(X, constraints=few)
+    assert np.isnan(model.auc_)
+    without = LinearPairLens(random_state=0).fit(X, constraints=PAIRS)
+    for shown in (page(model, constraints=few, n_splits=0), page(without, constraints=PAIRS, n_splits=0)):
+        assert "answers decide" not in shown.words
+        assert shares_of(shown) == {}
 
 
 # ---- satisfied or violated

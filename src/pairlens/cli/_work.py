@@ -262,23 +262,56 @@ def encoding(steps: Sequence[tuple[str, Any]]) -> list[dict[str, Any]] | None:
     return None
 
 
-def scaled_view(estimator: Any, scale: ScaleBy, table: Table) -> Pipeline:
-    """The step that makes columns comparable, if any, and the method.
+@dataclass(frozen=True)
+class Scaling:
+    """How columns are made comparable.
 
-    Methods that would z-score the columns themselves keep a scale that was chosen.
+    Attributes
+    ----------
+    scale : ScaleBy
+        What was asked for.
+    keep : bool
+        Whether the scale that the columns have is kept.
+    reason : str
+        Why, in words.
     """
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
-    steps = {
-        ScaleBy.auto: [] if table.is_raw or table.own_scale else [("scale", StandardScaler())],
-        ScaleBy.standard: [("scale", StandardScaler())],
-        ScaleBy.minmax: [("scale", MinMaxScaler())],
-        ScaleBy.none: [],
-    }[scale]
-    if scale in (ScaleBy.none, ScaleBy.minmax) and "standardize" in estimator.get_params():
-        estimator.set_params(standardize=False)
-    return Pipeline([*steps, ("method", estimator)])
+    scale: ScaleBy
+    keep: bool
+    reason: str
+
+    @classmethod
+    def of(cls, scale: ScaleBy, table: Table, rows: Any) -> Scaling:
+        """Decide for the rows of a table."""
+        from pairlens.spectral.rowspace import looks_principal
+
+        if scale is ScaleBy.standard:
+            return cls(scale, False, "every column is divided by its deviation")
+        if scale is ScaleBy.minmax:
+            return cls(scale, True, "every column goes from 0 to 1")
+        if scale is ScaleBy.none:
+            return cls(scale, True, "columns keep their scale")
+        if table.is_raw:
+            return cls(scale, True, "every column of the table counts the same to begin with")
+        if table.own_scale:
+            return cls(scale, True, "columns keep their scale, as those of annotated data have one")
+        if looks_principal(rows):
+            return cls(scale, True, "the columns look like principal components, so they keep their scale")
+        return cls(scale, False, "every column is divided by its deviation")
+
+    def pipeline(self, estimator: Any) -> Pipeline:
+        """Return the step that makes columns comparable, if any, and the method."""
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+        steps: list[tuple[str, Any]] = []
+        if self.scale is ScaleBy.minmax:
+            steps = [("scale", MinMaxScaler())]
+        elif not self.keep:
+            steps = [("scale", StandardScaler())]
+        if "standardize" in estimator.get_params():
+            estimator.set_params(standardize=not self.keep)
+        return Pipeline([*steps, ("method", estimator)])
 
 
 def distinct_ids(names: NDArray[Any], column: str) -> NDArray[Any]:

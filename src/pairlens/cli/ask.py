@@ -95,7 +95,7 @@ def ask(
     import numpy as np
 
     from pairlens.asking import Journal, fingerprint
-    from pairlens.cli._work import distinct_ids, prepared, read_columns_file, read_data
+    from pairlens.cli._work import Scaling, distinct_ids, prepared, read_columns_file, read_data
 
     path = _checked_journal(out, closure)
     choices = read_columns_file(columns)
@@ -114,7 +114,8 @@ def ask(
         X = prepared(table, impute is not None, choices)[1]
         about = {"table": fingerprint(X, names.astype(str)), "question": question.value}
         journal = Journal(path, about if path.exists() else {**about, "seed": seed})
-        asker = _asker(X, question, strategy, journal.about["seed"])
+        scaling = Scaling.of(options.ScaleBy.auto, table, X)
+        asker = _asker(X, question, strategy, journal.about["seed"], standardize=not scaling.keep)
         journal.replay(asker)
     if asker.log:
         tell(f"{path.name}: {_count(len(asker.log))} so far")
@@ -147,16 +148,20 @@ def _checked_journal(out: Path, closure: Path | None) -> Path:
     return journal
 
 
-def _asker(X: Any, question: Ask, strategy: Strategy | None, seed: int) -> Asker | PreferenceAsker:
+def _asker(
+    X: Any, question: Ask, strategy: Strategy | None, seed: int, *, standardize: bool
+) -> Asker | PreferenceAsker:
     from pairlens.asking import Asker, PreferenceAsker
 
     chosen: Any = strategy and strategy.value
     if question is Ask.prefer:
         if strategy is Strategy.place:
             raise ValueError("--strategy place is about groups: for --question prefer give uncertain or random")
-        return PreferenceAsker(X, strategy=chosen or "uncertain", random_state=seed, audit=AUDIT)
+        return PreferenceAsker(
+            X, standardize=standardize, strategy=chosen or "uncertain", random_state=seed, audit=AUDIT
+        )
     screen: Any = "placement" if question is Ask.place else "pair"
-    return Asker(X, strategy=chosen or "place", screen=screen, random_state=seed, audit=AUDIT)
+    return Asker(X, standardize=standardize, strategy=chosen or "place", screen=screen, random_state=seed, audit=AUDIT)
 
 
 def _converse(asker: Any, journal: Any, rows: _Rows, limit: int | None, keep: Any) -> None:

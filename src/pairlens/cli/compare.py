@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -52,12 +51,12 @@ def compare(
 ) -> None:
     """Compare methods on the same table and the same folds over the pairs, with PCA and no reduction as controls."""
     from pairlens.cli._work import (
+        Scaling,
         describe_pairs,
         prepared,
         read_all_answers,
         read_columns_file,
         read_features,
-        scaled_view,
     )
 
     n_components = options.as_dims(dims)
@@ -77,9 +76,8 @@ def compare(
         )
         known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict, options.as_list(unknown))
         _, values, _ = prepared(table, filled, choices)
-        contests = _contests(
-            known, options.as_list(methods), n_components, seed, partial(scaled_view, scale=scale, table=table)
-        )
+        scaling = Scaling.of(scale, table, values)
+        contests = _contests(known, options.as_list(methods), n_components, seed, scaling.pipeline)
         total = sum(len(models) for _, models in contests) * (folds + 1)
         steps = 0
 

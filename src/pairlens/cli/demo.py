@@ -1,8 +1,7 @@
-"""``pairlens demo``: the tour, on handwritten digits that come with scikit-learn."""
+"""``pairlens demo``: the tour, on handwritten digits that come with scikit-learn and on the bundled penguins."""
 
 from __future__ import annotations
 
-import csv
 import time
 from pathlib import Path
 from typing import Annotated
@@ -10,12 +9,15 @@ from typing import Annotated
 import typer
 
 from pairlens.cli import _options as options
-from pairlens.cli._console import tell
+from pairlens.cli._console import print_table, tell
 
 PER_CLASS = 3
 """Must-links and cannot-links for each of the ten digits: 60 pairs."""
 FOLDS = 3
 """A map is drawn anew for each of them."""
+QUESTIONS = ("species", "sex")
+N_ANSWERS = 60
+"""Answers to each of the questions about the penguins."""
 METHODS = ["pairmap", "pairlens", "linear-pairlens", "wbdr", "bwdr", "dsp"]
 
 
@@ -23,7 +25,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for the files of the tour.")] = Path("demo"),
     seed: options.Seed = 0,
 ) -> None:
-    """Fit, compare and report on digits from 60 answered pairs, in about a minute.
+    """Fit, compare and report on digits from 60 answered pairs, then map penguins by two questions, in about a minute.
 
     Writes the table, the pairs and all results to a folder, and shows the commands that do the same.
     """
@@ -53,12 +55,63 @@ def demo(
     compare(data, pairs=pairs, id_column="id", drop=["digit"], scale=kept, methods=METHODS, folds=FOLDS, seed=seed)
     _show(f"pairlens studio {data} --id id --drop digit")
     tell("opens a page on which you answer yourself: same digit or not? The map of all digits learns beside it.")
+    _two_questions(out, seed)
     report = out / REPORT
     tell(f"\n{time.perf_counter() - start:.0f} s in all")
     if report.exists():
+        for question in QUESTIONS:
+            tell(f"Open the report on penguins, by {question}: {(out / question / REPORT).resolve()}")
         tell(f"Open the report in a browser: {report.resolve()}")
     else:
         tell("Install the extra report to get a report as well:  pip install 'pairlens[report]'")
+
+
+def _two_questions(out: Path, seed: int) -> None:
+    """Map the same penguins twice, from answers to two questions, and show that each map follows its own."""
+    from pairlens._atomic import atomic_path
+    from pairlens.cli.fit import fit
+    from pairlens.cli.pairs import sample
+
+    data = out / "penguins.csv"
+    with atomic_path(data) as partial:
+        _write_penguins(partial)
+    tell(
+        f"\nThe same rows, two questions, two maps. {data}: four measurements of 333 penguins. Penguins are alike by "
+        "species, which the measurements show first, or by sex. The answers say which one the map is to show."
+    )
+    for question in QUESTIONS:
+        (other,) = {*QUESTIONS} - {question}
+        pairs, folder = out / f"{question}.csv", out / question
+        _show(f"pairlens pairs sample {data} --labels {question} --id id --n-pairs {N_ANSWERS} --out {pairs}")
+        sample(data, pairs, labels=question, id_column="id", n_pairs=N_ANSWERS, seed=seed, overwrite=True)
+        _show(
+            f"pairlens fit {data} --pairs {pairs} --id id --drop {other} --colour {question} --folds 2 --out {folder}"
+        )
+        fit(
+            data, folder, pairs=pairs, id_column="id", drop=[other], colour=question, folds=2, seed=seed, overwrite=True
+        )
+    tell(
+        "\nDoes each map show what was asked? ARI of the groups that k-means finds in it: 1 if they are those of the "
+        "column, 0 if they have nothing to do with them."
+    )
+    rows = [
+        [f"asked by {asked}", *(f"{_agreement(data, out / asked, by):z.2f}" for by in QUESTIONS)] for asked in QUESTIONS
+    ]
+    print_table(["map", *QUESTIONS], rows, numbers=(1, 2))
+
+
+def _agreement(data: Path, folder: Path, column: str) -> float:
+    """The ARI of k-means in a map with the groups of a column."""
+    import numpy as np
+    from sklearn.cluster import KMeans
+    from sklearn.metrics import adjusted_rand_score
+
+    from pairlens.io.tables import read_columns
+
+    groups = np.asarray(read_columns(data, [column])[column]).astype(str)
+    places = np.loadtxt(folder / "embedding.csv", delimiter=",", skiprows=1, usecols=(1, 2))
+    found = KMeans(len(np.unique(groups)), n_init=10, random_state=0).fit_predict(places)
+    return float(adjusted_rand_score(groups, found))
 
 
 def _show(command: str) -> None:
@@ -68,10 +121,27 @@ def _show(command: str) -> None:
 def _write_digits(path: Path) -> None:
     from sklearn.datasets import load_digits
 
+    from pairlens._text import TableWriter
+
     digits = load_digits()
     names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["id", *names, "digit"])
+        writer = TableWriter(file)
+        writer.row(["id", *names, "digit"])
         for number, (pixels, digit) in enumerate(zip(digits.data.astype(int).tolist(), digits.target.tolist())):
-            writer.writerow([f"scan-{number:04d}", *pixels, digit])
+            writer.row([f"scan-{number:04d}", *pixels, digit])
+
+
+def _write_penguins(path: Path) -> None:
+    """The penguins of known sex, which all were measured."""
+    from pairlens._text import TableWriter
+    from pairlens.datasets import load_penguins
+
+    penguins = load_penguins()
+    rows = zip(penguins.data.tolist(), penguins.species, penguins.sex)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = TableWriter(file)
+        writer.row(["id", *penguins.feature_names, *QUESTIONS])
+        for number, (measured, species, sex) in enumerate(rows):
+            if sex is not None:
+                writer.row([f"penguin-{number:03d}", *measured, species, sex])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -78,12 +79,12 @@ def fit(
     before all of it is done.
     """
     from pairlens.cli._work import (
+        Scaling,
         held_out_score,
         prepared,
         read_all_answers,
         read_columns_file,
         read_features,
-        scaled_view,
     )
 
     clock = _Clock()
@@ -113,7 +114,8 @@ def fit(
 
         estimator = _method(method, known, n_components, seed)
         _check_folder(out, table.kind, overwrite)
-        view = scaled_view(estimator, scale, table)
+        scaling = Scaling.of(scale, table, values)
+        view = scaling.pipeline(estimator)
         update(None, f"fitting {type(estimator).__name__}")
         with clock("fit"):
             fit_model(view, values, known.constraints, known.preferences)
@@ -122,6 +124,7 @@ def fit(
             scored, score = held_out_score(view, values, known, folds, seed, update)
         model = Pipeline([*steps, *view.steps])
         run = _record(table, known, model, scored, score, _parameters(locals()), seed, clock.seconds)
+        run["data"]["scale"] = scaling.reason
         run["suspicious"] = _suspicious(estimator, table, id_column)
         update(None, "writing the report")
         with clock("report"):
@@ -274,9 +277,17 @@ def _record(
             f"held_out_{scored}": plain(score.mean),
             "standard_error": plain(score.standard_error),
             "folds": list(score.folds),
+            **_spaces(method),
         },
         "seconds": timings,
     }
+
+
+def _spaces(method: Any) -> dict[str, Any]:
+    """How much each space counts, of a method that weighs spaces by held-out pairs, and the AUC of all together."""
+    if not hasattr(method, "space_weights_"):
+        return {}
+    return {"space_weights": plain(method.space_weights_), "auc": plain(method.auc_)}
 
 
 def _report(
@@ -300,7 +311,12 @@ def _report(
     sources = learns_from(view)
     cells, pictures = _shown(beside, ids)
     columns = run["data"]["encoding"]
-    told = {**run, "data": {name: value for name, value in run["data"].items() if name != "encoding"}}
+    # These have sections of their own.
+    told = {
+        **run,
+        "data": {name: value for name, value in run["data"].items() if name != "encoding"},
+        "result": {name: value for name, value in run["result"].items() if name not in ("space_weights", "auc")},
+    }
     try:
         return build_report(
             view,
@@ -353,6 +369,7 @@ def _write(
     """Everything into a folder of its own first, then each file to its place."""
     import numpy as np
 
+    from pairlens._atomic import atomic_path
     from pairlens.io.models import save
     from pairlens.io.streams import open_writer
     from pairlens.selection.fitting import last_step
@@ -371,13 +388,15 @@ def _write(
         written = []
         for name in (MODEL, view.name, REPORT, RUN):
             if (stage / name).exists():
-                (stage / name).replace(out / name)
+                with atomic_path(out / name) as partial:
+                    shutil.move(stage / name, partial)
                 written.append(out / name)
     return written
 
 
 def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
     from pairlens.cli._work import describe_pairs
+    from pairlens.learning.words import what_answers_decide
 
     result = run["result"]
     tell(
@@ -386,6 +405,7 @@ def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
     )
     if run["data"]["encoding"] is not None:
         _tell_columns(run["data"]["encoding"])
+    tell(f"scale: {run['data']['scale']}")
     if table.left_out:
         tell(f"left out: {', '.join(table.left_out)}")
     scored = "held_out_pair_auc" if "held_out_pair_auc" in result else "held_out_preference_accuracy"
@@ -394,6 +414,8 @@ def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
         tell(f"{words}: not known, there are too few pairs to hold some out")
     else:
         tell(f"{words}: {said(result[scored], result['standard_error'])} (0.5 is chance, 1 is best)")
+    if "space_weights" in result and (decided := what_answers_decide(result["space_weights"], result["auc"])):
+        tell(decided)
     if run["suspicious"] is not None:
         _tell_suspicious(run["suspicious"])
     for path in written:

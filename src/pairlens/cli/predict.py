@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,6 +45,7 @@ def predict(
     import numpy as np
 
     from pairlens._atomic import atomic_path
+    from pairlens._text import TableWriter, delimiter_of
     from pairlens.cli._work import check_new
     from pairlens.io.streams import read_for
     from pairlens.supervision.unanswered import read_pair_blocks
@@ -62,12 +62,12 @@ def predict(
         names = None if id_column is None else table.asked[id_column]
         count = likely = 0
         with atomic_path(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, delimiter="\t" if out.suffix.lower() == ".tsv" else ",", lineterminator="\n")
-            writer.writerow(["a", "b", "p_same"])
+            writer = TableWriter(file, delimiter_of("", out.suffix))
+            writer.row(["a", "b", "p_same"])
             for block in read_pair_blocks(pairs, ids=names, n_samples=table.n_rows):
                 left, right = (rows[block.rows[:, end]] for end in (0, 1))
                 together = method.pair_proba(left, right, base_rate=base_rate)
-                writer.writerows(zip(*(end.tolist() for end in block.ends), (f"{p:.6g}" for p in together)))
+                writer.rows(zip(*(end.tolist() for end in block.ends), (f"{p:.6g}" for p in together)))
                 count += len(together)
                 likely += int(np.count_nonzero(together > 0.5))
                 update(None, f"{count:,} pairs")

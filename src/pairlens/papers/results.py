@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from pairlens._text import TableWriter
 from pairlens.experiments import Store
 from pairlens.papers.experiment import Column, Experiment, Result, Value
 
@@ -134,11 +134,11 @@ class Results:
     def to_csv(self) -> str:
         """One line for each result."""
         keys = list(dict.fromkeys(key for row in self.rows for key in row.result.at))
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["set", "run", "part", "method", "measure", *keys, "value"])
+        text = io.StringIO(newline="")
+        writer = TableWriter(text)
+        writer.row(["set", "run", "part", "method", "measure", *keys, "value"])
         for row in self.rows:
             one = row.result
             conditions = [one.at.get(key, "") for key in keys]
-            writer.writerow([row.set, row.run, row.part, one.method, one.measure, *conditions, repr(float(one.value))])
+            writer.row([row.set, row.run, row.part, one.method, one.measure, *conditions, repr(float(one.value))])
         return text.getvalue()

@@ -310,6 +310,7 @@ def _body(
             "main",
             tag("dl", rows, *(one for part in parts for one in part.figures), class_="figures"),
             plots,
+            _spaces(fitted.estimator),
             *content,
             *more,
             sections.features_section(feature_weights(fitted), fitted.axes, fitted.names, steps),
@@ -322,6 +323,13 @@ def _body(
         ),
         tag("div", id="tip", role="status", hidden=True),
     )
+
+
+def _spaces(estimator: Any) -> Markup | None:
+    """What the answers decide, of a method that weighs spaces by held-out pairs."""
+    if not hasattr(estimator, "space_weights_"):
+        return None
+    return sections.spaces_section(estimator.space_weights_, estimator.auc_)
 
 
 def changed_parameters(estimator: Any) -> dict[str, Any]:

@@ -10,12 +10,20 @@ from numpy.typing import NDArray
 
 from pairlens._markup import Markup, count, joined, number, plain, tag
 from pairlens.judging import HeldOutScore
+from pairlens.learning.words import what_answers_decide
 from pairlens.report._views import MAX_AXES, Weights
 
 TOP_FEATURES = 10
 MOST_BARS = 30
 MOST_LISTED = 12
 MOST_COLUMNS = 200
+SPACES = {
+    "rows": ("rows as they are", "scaled columns, without any answer"),
+    "linear": ("linear", "weighted sums of the columns"),
+    "kernel": ("kernel", "curved directions, for groups that no plane separates"),
+    "diffusion": ("diffusion", "chains of near rows"),
+}
+"""What the spaces of a map are called, and what they are."""
 
 
 def section(key: str, title: str, *content: Any) -> Markup:
@@ -202,6 +210,44 @@ def _bar(share: float) -> Markup:
     side = "left:50%" if share >= 0 else f"left:{50 - width:.2f}%"
     inside = tag("i", class_=None if share >= 0 else "minus", style=f"{side};width:{width:.2f}%")
     return tag("span", inside, class_="bar", aria_hidden="true")
+
+
+def spaces_section(space_weights: Mapping[str, Mapping[str, float]], auc: float) -> Markup | None:
+    """How much the answers decide, and from which spaces a view is made; None if no pair could be held out."""
+    said = what_answers_decide(space_weights, auc)
+    if said is None:
+        return None
+    shares = {name: float(space["weight"]) for name, space in space_weights.items()}
+    bar = tag(
+        "div",
+        *(tag("i", class_=f"space-{name}", style=f"width:{100 * share:.2f}%") for name, share in shares.items()),
+        class_="shares",
+        aria_hidden="true",
+    )
+    rows = []
+    for name, space in space_weights.items():
+        called, what = SPACES[name]
+        rows.append(
+            [
+                joined(tag("span", class_=f"dot space-{name}", aria_hidden="true"), " ", called),
+                f"{shares[name]:.0%}",
+                f"{space['auc']:.2f}",
+                what,
+            ]
+        )
+    caption = (
+        "Shares of the spaces in the distance that this view is made of, and how well distance in each of them alone "
+        "tells held-out pairs apart"
+    )
+    if "rows" in space_weights:
+        caption += "; the AUC under Pairs is that of distance in the picture"
+    return section(
+        "spaces",
+        "What your answers decide",
+        tag("p", said),
+        bar,
+        table(caption, ["space", "share", "AUC", ""], rows, numeric=(1, 2)),
+    )
 
 
 def columns_section(columns: Sequence[Mapping[str, Any]]) -> Markup:

@@ -129,7 +129,7 @@ def controls(fitted: FittedView, seed: int) -> tuple[Control, ...]:
             fitted.rows,
             fitted.estimator.n_components,
             perplexity=fitted.estimator.perplexity,
-            standardize=fitted.estimator.standardized_,
+            standardize=fitted.estimator.standardize,
             n_jobs=fitted.estimator.n_jobs,
             random_state=seed,
         )
