@@ -227,6 +227,8 @@ until it is known where it belongs; a row that differs from every group that may
 30 rows are from dense places; later ones are any but outliers, so that wide groups are known as well as dense ones. All
 pairs that follow from the groups go to the learner. Their weights add up to the geometric mean of two counts: the
 independent answers, and all that follows from them. Groups have a posterior, so wrong answers are found and repaired.
+Each group has a width of its own. `error_rate_` counts answers that other answers contradict; one that only the
+distances speak against does not raise it, and one that no other answer tests counts half.
 
 ## What it gains
 

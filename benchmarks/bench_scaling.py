@@ -89,7 +89,7 @@ def main(quick: bool = False) -> dict[str, float]:
     for title, methods, sizes in (
         ("Sums over pairs and rows", SUMS, (20_000, 200_000) if quick else (10_000, 100_000, 1_000_000)),
         ("Neighbours of all rows, exact", NEIGHBOURS, (2_000, 8_000) if quick else (2_000, 8_000, 32_000)),
-        ("Kernels, second stages, labels", OTHERS, (500, 2_000) if quick else (500, 2_000, 8_000)),
+        ("Kernels, taught spaces, labels", OTHERS, (500, 2_000) if quick else (500, 2_000, 8_000)),
         ("Preferences", PREFERENCES, (2_000, 8_000) if quick else (2_000, 8_000, 32_000)),
     ):
         tables = {n: table(n) for n in sizes}

@@ -4,6 +4,7 @@
     python -m benchmarks.league --full     # every labelled set, 80 minutes
     python -m benchmarks.league --maps     # pictures in two dimensions: benchmarks/maps.py
     python -m benchmarks.league --mixed    # tables with words, dates and texts: benchmarks/mixed.py
+    python -m benchmarks.league --notions  # several ways to say "same", with options of its own: benchmarks/notions.py
     python -m benchmarks.league --sets wine seeds --methods PCA PairLens --only-print
 
 They write docs/league.md and its picture. The data are those that come with pairlens, and those in the folder that the
@@ -34,6 +35,7 @@ import argparse
 import gc
 import importlib
 import inspect
+import sys
 import time
 import warnings
 import zlib
@@ -68,6 +70,7 @@ DOCS = ROOT.parent / "docs"
 FEWEST_ROWS_OF_A_CLASS = 5
 MOST_FEATURES = 10_000
 DIMS = ("2", "5", "k-1")
+NOTIONS = "--notions"
 Array = NDArray[np.float64]
 Codes = NDArray[np.int64]
 Maker = Callable[[int, int], Any]
@@ -247,6 +250,15 @@ def labelled_sets(names: Iterable[str] = ()) -> list[str]:
 def load(name: str, max_rows: int) -> tuple[Array, Codes]:
     """Rows and classes, the draw of the rows fixed by the name of the set."""
     X, y = datasets.load(name, download=False, return_X_y=True)
+    rows, codes = drawn_rows(y, max_rows, name)
+    return X[rows].astype(np.float64), codes
+
+
+def drawn_rows(y: NDArray[Any], max_rows: int, name: str) -> tuple[Codes, Codes]:
+    """Return the numbers of at most `max_rows` rows, in proportion to their classes, and their classes as 0, 1, ...
+
+    Classes with fewer than five rows are left out. The draw is fixed by the name of the set.
+    """
     y = np.unique(y, return_inverse=True)[1]
     rows = np.arange(len(y))
     if len(y) > max_rows:
@@ -254,9 +266,8 @@ def load(name: str, max_rows: int) -> tuple[Array, Codes]:
         # One class after another, in random order inside each: evenly spaced rows hold the classes in proportion.
         order = np.lexsort((rng.permutation(len(y)), y))
         rows = order[np.linspace(0, len(y) - 1, max_rows).astype(np.int64)]
-    common = np.bincount(y[rows])[y[rows]] >= FEWEST_ROWS_OF_A_CLASS
-    rows = np.sort(rows[common])
-    return X[rows].astype(np.float64), np.unique(y[rows], return_inverse=True)[1]
+    rows = np.sort(rows[np.bincount(y[rows])[y[rows]] >= FEWEST_ROWS_OF_A_CLASS])
+    return rows, np.unique(y[rows], return_inverse=True)[1]
 
 
 @dataclass(frozen=True)
@@ -397,10 +408,17 @@ def run(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a profile, and write the page."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if NOTIONS in arguments:
+        from benchmarks import notions
+
+        notions.main([argument for argument in arguments if argument != NOTIONS])
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="every labelled set, 3 splits, 12 settings")
     parser.add_argument("--maps", action="store_true", help="the league of maps, benchmarks/maps.py, and docs/maps.md")
     parser.add_argument("--mixed", action="store_true", help="mixed tables, benchmarks/mixed.py, and docs/tables.md")
+    parser.add_argument(NOTIONS, action="store_true", help="benchmarks/notions.py, and docs/notions.md")
     parser.add_argument("--sets", nargs="+", default=[], help="only these data sets")
     parser.add_argument("--methods", nargs="+", default=[], help="only these methods")
     parser.add_argument("--again", nargs="+", default=[], help="methods whose results are computed again")

@@ -27,27 +27,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.metrics import adjusted_rand_score
-from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.league import DOCS, ROOT, Job, labelled_sets, load
 from benchmarks.maps_table import Cell, MapScores, filled_page, tables
 from benchmarks.measure import compute
+from benchmarks.placed import SCORES, Array, Codes, Placed, scores, umap, umap_with_labels
 from pairlens import Constraints, PairLens, PairMap
 from pairlens.experiments import Store
-from pairlens.judging import auc
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.int64]
-Placed = tuple[Array, Array]
-"""Places of the training rows and of the test rows."""
-
 QUICK_ROWS, FULL_ROWS = 500, 1000
-FRESH_PAIRS = 2000
-SCORES = ("ari", "nn1", "nn5", "auc")
 
 
 @dataclass(frozen=True)
@@ -85,21 +74,6 @@ def answers(setting: Setting, y: Codes, name: str) -> Constraints:
     return Constraints.from_labels(known)
 
 
-def scores(train: Array, y_train: Codes, test: Array, y_test: Codes) -> dict[str, float]:
-    """How good a map is, by the placed test rows."""
-    clusters = KMeans(int(y_test.max()) + 1, n_init=4, random_state=0).fit_predict(test)
-    rng = np.random.default_rng(0)
-    left, right = rng.integers(0, len(test), (2, FRESH_PAIRS))
-    left, right = left[left != right], right[left != right]
-    length, same = np.linalg.norm(test[left] - test[right], axis=1), y_test[left] == y_test[right]
-    return {
-        "ari": float(adjusted_rand_score(y_test, clusters)),
-        "nn1": float(KNeighborsClassifier(1).fit(train, y_train).score(test, y_test)),
-        "nn5": float(KNeighborsClassifier(5).fit(train, y_train).score(test, y_test)),
-        "auc": float(auc(length[same], length[~same])),
-    }
-
-
 # ------------------------------------------------------------------------------------------------------------- methods
 
 
@@ -122,25 +96,6 @@ def tsne(train: Array, test: Array, known: Constraints) -> Placed:  # noqa: ARG0
     perplexity = max(1.0, min(30.0, (len(train) - 1) / 3 - 1))
     laid = np.array(openTSNE.TSNE(perplexity=perplexity, random_state=0, n_jobs=1).fit(train), dtype=np.float64)
     return laid, placed_by_rule_7(train, test, laid)
-
-
-def umap(train: Array, test: Array, known: Constraints) -> Placed:  # noqa: ARG001
-    """umap-learn with its defaults, test rows by its own transform."""
-    model = _umap().fit(train)
-    return np.asarray(model.embedding_, dtype=np.float64), np.asarray(model.transform(test), dtype=np.float64)
-
-
-def umap_with_labels(train: Array, test: Array, known: Constraints) -> Placed:
-    """umap-learn, rows that must-links join having a common label and all others none."""
-    groups = known.chunklets()
-    model = _umap().fit(train, groups if (groups >= 0).any() else None)
-    return np.asarray(model.embedding_, dtype=np.float64), np.asarray(model.transform(test), dtype=np.float64)
-
-
-def _umap() -> Any:
-    from umap import UMAP
-
-    return UMAP(random_state=0, n_jobs=1)
 
 
 def placed_by_rule_7(train: Array, test: Array, laid: Array) -> Array:

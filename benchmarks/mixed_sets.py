@@ -1,13 +1,12 @@
 """Tables with words, numbers, dates and missing cells, in their raw form, each with the classes of its rows.
 
-Real ones come from PAIRLENS_DATA, where codes of nominal columns are turned back into words, and from the package
-palmerpenguins if it is installed. The others are generated with a known answer.
+Real ones come from PAIRLENS_DATA, where codes of nominal columns are turned back into words, and with pairlens. The
+others are generated with a known answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -27,22 +26,20 @@ HEPATITIS_NUMBERS = ("AGE", "BILIRUBIN", "ALK_PHOSPHATE", "SGOT", "ALBUMIN", "PR
 
 def mixed_sets() -> dict[str, Callable[[], Table]]:
     """Loaders by name."""
-    sets: dict[str, Callable[[], Table]] = {
+    return {
         "heart": lambda: _with_words("heart", lambda j, name: j in HEART_WORDS),
         "hepatitis": lambda: _with_words("hepatitis", lambda j, name: name.upper() not in HEPATITIS_NUMBERS),
         "labor": lambda: _declared("labor"),
         "krvskp": lambda: _declared("krvskp"),
         "kddcup99_subset": _kdd,
         **{f"monks{i}": (lambda i=i: _with_words(f"monks{i}", lambda j, name: True)) for i in (1, 2, 3)},
+        "penguins": _penguins,
         "customers": lambda: _customers(0),
         "visits": lambda: _visits(1),
         "products": lambda: _products(2),
         "survey": lambda: _survey(3),
         "machines": lambda: _machines(4),
     }
-    if find_spec("palmerpenguins") is not None:
-        sets["penguins"] = _penguins
-    return sets
 
 
 def _loaded(name: str) -> tuple[NDArray[Any], NDArray[np.int64], list[str], Any]:
@@ -77,10 +74,8 @@ def _kdd() -> Table:
 
 
 def _penguins() -> Table:
-    from palmerpenguins import load_penguins
-
-    table = load_penguins()
-    return table.drop(columns="species"), np.unique(table["species"], return_inverse=True)[1]
+    found = datasets.load_penguins(as_frame=True)
+    return found.frame.drop(columns="species"), found.target.to_numpy()
 
 
 # ---------------------------------------------------------------------------------------------------------- generated
