@@ -7,12 +7,14 @@ import json
 import socket
 import threading
 import time
+from unittest.mock import Mock
 
 import httpx
 import pytest
 import uvicorn
+from uvicorn.server import ServerState
 
-from pairlens.studio.http import QuietServer
+from pairlens.studio.http import LimitedProtocol, QuietServer
 from pairlens.studio.rows import rows_from_file
 from pairlens.studio.run import Studio, open_store
 from pairlens.studio.security import Access, allowed_hosts, is_loopback
@@ -421,6 +423,33 @@ def test_strangers_keep_nobody_out(inside, monkeypatch):
     assert len(strangers) <= 8
     for line in held:
         line.close()
+
+
+def test_a_new_request_does_not_make_a_person_a_stranger():
+    """The cookie of a request is checked after its scope was made; other connections may come in between."""
+
+    async def app(scope, receive, send):
+        scope["annotator"] = "me"
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+    async def requests():
+        config = uvicorn.Config(app, log_config=None, lifespan="off")
+        config.load()
+        connection = LimitedProtocol(config, ServerState(), {})
+        connection.connection_made(Mock(is_closing=lambda: False, get_extra_info=lambda name: None))
+        before = connection.is_stranger
+        connection.data_received(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        while connection.scope.get("annotator") is None or not connection.cycle.response_complete:
+            await asyncio.sleep(0)
+        between = connection.is_stranger
+        connection.data_received(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert "annotator" not in connection.scope
+        after = connection.is_stranger
+        connection.connection_lost(None)
+        return before, between, after
+
+    assert asyncio.run(asyncio.wait_for(requests(), PATIENCE)) == (True, False, False)
 
 
 def test_connections_that_cannot_be_accepted_are_told_once(caplog):

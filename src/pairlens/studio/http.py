@@ -50,6 +50,7 @@ class LimitedProtocol(H11Protocol):
     """
 
     _late: asyncio.TimerHandle | None = None
+    _let_in = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request, and close the oldest connection of a stranger if there are too many."""
@@ -63,11 +64,15 @@ class LimitedProtocol(H11Protocol):
     @property
     def is_stranger(self) -> bool:
         """Whether this is an open connection of nobody who was let in."""
-        known = self.scope is not None and self.scope.get("annotator") is not None
-        return not known and not self.transport.is_closing()
+        return not (self._let_in or self._shows_annotator()) and not self.transport.is_closing()
+
+    def _shows_annotator(self) -> bool:
+        return self.scope is not None and self.scope.get("annotator") is not None
 
     def handle_events(self) -> None:
         """Handle what has come, and wait for the rest of a request that is not whole."""
+        # A new request replaces the scope, and its cookie is checked later. Who was let in before stays so.
+        self._let_in = self._let_in or self._shows_annotator()
         super().handle_events()
         theirs = self.conn.their_state
         if theirs is h11.SEND_BODY or (theirs is h11.IDLE and self.conn.trailing_data[0]):
