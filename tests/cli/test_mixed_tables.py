@@ -169,7 +169,7 @@ def test_a_column_of_5000_words(answers, cli):
     assert outcome.code == 0, outcome.err
     run = json.loads((answers / "r" / "run.json").read_text(encoding="utf-8"))
     found = {column["name"]: column for column in run["data"]["encoding"]}
-    assert (found["name"]["role"], found["name"]["n_features"]) == ("short text", 20)
+    assert (found["name"]["role"], found["name"]["n_features"]) == ("short text", 100)
     write(answers / "new.csv", columns, range(50))
     assert cli("transform", "r/model.pairlens", "new.csv", "--id", "id", "--out", "new-view.csv").code == 0
     page = (answers / "r" / "report.html").read_text(encoding="utf-8")

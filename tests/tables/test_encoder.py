@@ -7,6 +7,8 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 pandas = pytest.importorskip("pandas")
@@ -209,7 +211,60 @@ def test_high_cardinality_words_are_read_by_their_characters():
     table = pandas.DataFrame({"word": [words[i] for i in rng.integers(0, 5000, 12_000)]})
     encoder = TableEncoder().fit(table)
     assert encoder.columns_[0].role == Role.short_text
-    assert encoder.columns_[0].n_features <= 20
+    assert encoder.columns_[0].n_features <= 100
+
+
+def _descriptions(n, rng):
+    """Texts of three subjects, each of its own words and common ones, and of very different lengths."""
+    own = [[f"{subject}{k}" for k in range(60)] for subject in ("bird", "tool", "cake")]
+    common = [f"word{k}" for k in range(40)]
+    y = rng.integers(3, size=n)
+    texts = []
+    for subject in y:
+        length = int(rng.choice([6, 60]))
+        words = [*rng.choice(own[subject], length // 3), *rng.choice(common, length - length // 3)]
+        texts.append(" ".join(rng.permutation(words)))
+    return pandas.DataFrame({"text": texts}), y
+
+
+def test_texts_against_scikit_learn():
+    """TF-IDF of damped counts, its leading directions, and rows of length 1: centred and scaled by one number."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Normalizer
+
+    table, _ = _descriptions(400, np.random.default_rng(0))
+    ours = TableEncoder().fit_transform(table)
+    peer = make_pipeline(
+        TfidfVectorizer(sublinear_tf=True, min_df=2), TruncatedSVD(40, random_state=0), Normalizer()
+    ).fit_transform(table["text"])
+    peer -= peer.mean(axis=0)
+    assert ours.shape == peer.shape
+    peer *= np.linalg.norm(ours) / np.linalg.norm(peer)
+    np.testing.assert_allclose(ours @ ours.T, peer @ peer.T, atol=1e-8)
+
+
+@pytest.mark.parametrize(("n", "most", "found"), [(120, 100, 20), (600, 100, 60), (1200, 100, 100), (600, 30, 30)])
+def test_directions_of_a_text(n, most, found):
+    table, _ = _descriptions(n, np.random.default_rng(n))
+    encoder = TableEncoder(text_components=most).fit(table)
+    assert encoder.columns_[0].n_features == found
+
+
+def test_the_length_of_a_text_does_not_count():
+    table, y = _descriptions(1000, np.random.default_rng(1))
+    Z = TableEncoder().fit_transform(table)
+    nearest = KNeighborsClassifier(10)
+    assert cross_val_score(nearest, Z, y, cv=3).mean() > 0.9
+
+
+def test_a_text_of_unknown_words_is_encoded_like_an_empty_one():
+    table, _ = _descriptions(200, np.random.default_rng(2))
+    encoder = TableEncoder().fit(table)
+    new = encoder.transform(pandas.DataFrame({"text": ["entirely different vocabulary here", None, ""]}))
+    assert np.isfinite(new).all()
+    np.testing.assert_array_equal(new[0], new[1])
 
 
 def test_files_pickle_clone_and_pandas_output(tmp_path):

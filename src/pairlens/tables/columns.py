@@ -16,7 +16,7 @@ from pairlens.engines import evenly_spaced
 from pairlens.tables.cells import has_decimal_comma, read_dates, read_numbers, read_words
 from pairlens.tables.roles import MAX_CATEGORIES, Role
 
-__all__ = ["CategoryColumn", "ColumnBlock", "DateColumn", "Encoding", "NumberColumn", "TextColumn"]
+__all__ = ["TEXT_DIRECTIONS", "CategoryColumn", "ColumnBlock", "DateColumn", "Encoding", "NumberColumn", "TextColumn"]
 
 Block = NDArray[np.float64]
 
@@ -28,11 +28,14 @@ OTHER = "(other)"
 ABSENT = "(missing)"
 TEXT_ROWS = 20_000
 """Rows, evenly spaced, from which the vocabulary and the directions of a text are learned."""
-TEXT_DIRECTIONS = 20
+TEXT_DIRECTIONS = 100
+"""Most directions of a text unless told otherwise."""
+FEWEST_TEXT_DIRECTIONS, ROWS_OF_A_DIRECTION = 20, 10
+"""With few rows, a text has one direction for every ten rows, but at least 20."""
 TEXT_VOCABULARY = 5_000
 ANALYZERS: dict[Role, dict[str, Any]] = {
-    Role.short_text: {"analyzer": "char_wb", "ngram_range": (2, 4)},
-    Role.long_text: {"analyzer": "word", "ngram_range": (1, 1)},
+    Role.short_text: {"analyzer": "char_wb", "ngram_range": (2, 4), "sublinear_tf": True},
+    Role.long_text: {"analyzer": "word", "ngram_range": (1, 1), "sublinear_tf": True},
 }
 DAY = 86_400.0
 CYCLES = {"year": 365.2425 * DAY, "week": 7 * DAY, "day": DAY}
@@ -69,7 +72,14 @@ class ColumnBlock:
 
     @classmethod
     def fit(
-        cls, column: Any, name: str, role: Role, weight: float, max_categories: int, balance: float = 0.0
+        cls,
+        column: Any,
+        name: str,
+        role: Role,
+        weight: float,
+        max_categories: int,
+        balance: float = 0.0,
+        text_components: int = TEXT_DIRECTIONS,
     ) -> Self | None:
         """Learn the encoding of a column; None if all its cells are encoded alike.
 
@@ -79,7 +89,7 @@ class ColumnBlock:
         encoding: Encoding
         if role in ANALYZERS:
             learned_from = _evenly(column, TEXT_ROWS)
-            encoding = TextColumn.fit(learned_from, role)
+            encoding = TextColumn.fit(learned_from, role, text_components)
         elif role is Role.date:
             encoding = DateColumn.fit(column)
         elif role is Role.number or (role is Role.boolean and _holds_numbers(column)):
@@ -315,6 +325,9 @@ class DateColumn:
 class TextColumn:
     """A text by its leading directions in TF-IDF space (latent semantic analysis): characters if short, else words.
 
+    Counts are damped to 1 + log(count), and the coordinates of every text have length 1, so that distances do not
+    depend on how long a text is.
+
     Attributes
     ----------
     role : {"short text", "long text"}
@@ -329,8 +342,8 @@ class TextColumn:
     directions: Block
 
     @classmethod
-    def fit(cls, column: Any, role: Role) -> Self:
-        """Learn vocabulary and directions from the texts of a column."""
+    def fit(cls, column: Any, role: Role, most: int = TEXT_DIRECTIONS) -> Self:
+        """Learn vocabulary and at most so many directions from the texts of a column."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -343,7 +356,8 @@ class TextColumn:
         except ValueError:
             # No term at all, such as words of one letter only: nothing can be learned from the text.
             return cls(role.value, (), np.zeros(0), np.zeros((1, 0)))
-        count = min(TEXT_DIRECTIONS, min(weights.shape) - 1)
+        borne = max(FEWEST_TEXT_DIRECTIONS, len(texts) // ROWS_OF_A_DIRECTION)
+        count = min(most, borne, min(weights.shape) - 1)
         if count < 1:
             directions = np.ones((1, weights.shape[1]))
         else:
@@ -355,9 +369,10 @@ class TextColumn:
         return [f"{name}~{j}" for j in range(len(self.directions))]
 
     def raw(self, column: Any) -> Block:
-        """Coordinates of the texts."""
+        """Return the coordinates of the texts, of length 1; a text without any known term is at the origin."""
         import pandas
         from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.preprocessing import normalize
 
         if not self.vocabulary:
             return np.zeros((len(column), 1))
@@ -365,7 +380,7 @@ class TextColumn:
         codes, distinct = pandas.factorize(np.array(_texts(column), dtype=object))
         vectorizer = TfidfVectorizer(**ANALYZERS[Role(self.role)], vocabulary=list(self.vocabulary))
         vectorizer.idf_ = self.idf
-        return np.asarray(vectorizer.transform(distinct) @ self.directions.T)[codes]
+        return np.asarray(normalize(vectorizer.transform(distinct) @ self.directions.T))[codes]
 
 
 def _texts(column: Any) -> list[str]:

@@ -24,7 +24,7 @@ from pairlens._sklearn import (
 )
 from pairlens.engines import collected
 from pairlens.tables.cells import as_frame, distinct_names, is_missing
-from pairlens.tables.columns import ColumnBlock
+from pairlens.tables.columns import TEXT_DIRECTIONS, ColumnBlock
 from pairlens.tables.roles import MAX_CATEGORIES, ColumnSummary, Role, role_of
 
 __all__ = ["TableEncoder"]
@@ -47,7 +47,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - category with shares :math:`p_k`: the indicators :math:`(1[k] - p_k) / \sqrt{p_k}` of factor analysis of mixed
       data [1]_, whose K - 1 directions are equally strong for K words; missing is a word of its own;
     - date: time, and year, week and day as points on circles where the dates cover them;
-    - text: the leading 20 directions of TF-IDF, of characters for short texts and of words for long ones.
+    - text: the leading directions of TF-IDF, of characters for short texts and of words for long ones, each text scaled
+      to length 1.
 
     Choose it in front of any method when the table has words, dates or missing cells. Do not scale its result again:
     that would undo the weights.
@@ -66,6 +67,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         eigenvalues of the covariance of the block.
     max_categories : int, default=40
         Most features of a category; beyond it the rarest words are pooled.
+    text_components : int, default=100
+        Most features of a text. With fewer than 1,000 rows there is one for every ten rows, but at least 20.
     sparse_output : bool, default=False
         Whether to return a CSR matrix. Its columns are not centred, which would fill it.
     dtype : {"float64", "float32"}, default="float64"
@@ -110,6 +113,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "weights": [dict, None],
         "balance": [Interval(Real, 0, 1, closed="both")],
         "max_categories": [Interval(Integral, 2, None, closed="left")],
+        "text_components": [Interval(Integral, 1, None, closed="left")],
         "sparse_output": ["boolean"],
         "dtype": [StrOptions({"float64", "float32"})],
     }
@@ -121,6 +125,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         weights: Mapping[str, float] | None = None,
         balance: float = 0.5,
         max_categories: int = MAX_CATEGORIES,
+        text_components: int = TEXT_DIRECTIONS,
         sparse_output: bool = False,
         dtype: str = "float64",
     ) -> None:
@@ -128,6 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.weights = weights
         self.balance = balance
         self.max_categories = max_categories
+        self.text_components = text_components
         self.sparse_output = sparse_output
         self.dtype = dtype
 
@@ -164,7 +170,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         role, note = role_of(column, name if named else None) if given is None else (given, "role given")
         block = None
         if role.is_used and weight > 0:
-            block = ColumnBlock.fit(column, name, role, weight, self.max_categories, self.balance)
+            block = ColumnBlock.fit(column, name, role, weight, self.max_categories, self.balance, self.text_components)
             if block is None:
                 role, note = Role.constant, "all cells are encoded alike"
         if block is not None:
