@@ -63,9 +63,7 @@ from pairlens import Constraints, Quadruplets
 from pairlens.metrics import pairwise_f_score
 from pairlens.selection.measure import peak_memory
 from reproduction import datasets
-from reproduction.progress import progress
-from reproduction.store import Store
-from reproduction.tasks import work
+from reproduction.tasks import Store, progress, work
 
 ROOT = Path(__file__).parent
 DOCS = ROOT.parent / "docs"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reproduction.store import Keyed, Store
+from reproduction.tasks import Keyed, Store
 
 __all__ = ["LineStore"]
 

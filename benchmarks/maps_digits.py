@@ -30,7 +30,7 @@ from benchmarks.maps_table import mean_and_error
 from benchmarks.measure import compute
 from pairlens import Constraints, PairMap
 from pairlens.methods.pairmap.plain import plain_map
-from reproduction.store import Store
+from reproduction.tasks import Store
 
 PER_CLASS = {60: 3, 200: 10}
 DRAWS = 20

@@ -27,7 +27,7 @@ from benchmarks.maps_table import mean_and_error
 from benchmarks.measure import compute
 from pairlens import Constraints, PairMap
 from reproduction import datasets
-from reproduction.store import Store
+from reproduction.tasks import Store
 
 ALL = 1_000_000
 """More than any set has rows."""

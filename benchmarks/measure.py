@@ -6,9 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from reproduction.progress import progress
-from reproduction.store import Store
-from reproduction.tasks import Task, work
+from reproduction.tasks import Store, Task, progress, work
 
 
 def best_time(call: Callable[[], Any], repeats: int = 3) -> float:

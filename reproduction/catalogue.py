@@ -18,7 +18,7 @@ names: protocols, checks of claims, drawings. The parts of a file:
 that is a list has one number for each repetition of its table; without repetition their mean counts.
 
 Classes are named "module:name"; protocols, and makers of the paper's own module, by name alone. Checks are functions of
-:mod:`reproduction.checks`, drawings of :mod:`reproduction.drawings`.
+:mod:`reproduction.checks`, drawings of :mod:`reproduction.figures`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from typing import Any
 
 import numpy as np
 
-from reproduction import checks, drawings
+from reproduction import checks, figures
 from reproduction.experiment import Claim, Column, DataSet, Experiment, Figure, Method, Quick, Table
 
 PAPERS = ("bwdr", "dsp", "sodrpac", "wsdr")
@@ -164,7 +164,7 @@ def _column(fields: dict[str, Any], printed: Mapping[str, Mapping[str, float]]) 
 
 
 def _figure(fields: Mapping[str, Any]) -> Figure:
-    draw = getattr(drawings, fields["draw"]) if "draw" in fields else None
+    draw = getattr(figures, fields["draw"]) if "draw" in fields else None
     return Figure(**{**_frozen(fields), "draw": draw})
 
 

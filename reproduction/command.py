@@ -15,8 +15,8 @@ from reproduction.html import Entry, report_html
 from reproduction.markdown import markdown, write_page
 from reproduction.results import Results
 from reproduction.runner import Outcome, run
-from reproduction.store import Store
 from reproduction.tables import Section, section
+from reproduction.tasks import Store
 
 OUTPUT = Path("build", "reproduction")
 """Folder of the output, with one inside for each profile."""

@@ -9,8 +9,8 @@ from pairlens._atomic import write_atomically
 from reproduction.catalogue import experiments
 from reproduction.experiment import Experiment
 from reproduction.results import Results
-from reproduction.store import Store
 from reproduction.tables import ClaimShown, Difference, Grid, Heading, Number, Section, TableShown, section
+from reproduction.tasks import Store
 
 HEAD = """# Reproduction of the papers' experiments
 

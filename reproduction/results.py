@@ -11,7 +11,7 @@ import numpy as np
 
 from pairlens._text import TableWriter
 from reproduction.experiment import Column, Experiment, Result, Value
-from reproduction.store import Store
+from reproduction.tasks import Store
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,7 @@ from pairlens._optional import require
 from pairlens.exceptions import MissingExtraError
 from reproduction.experiment import Experiment, Unit
 from reproduction.prepare import loaded
-from reproduction.progress import Progress, progress
-from reproduction.store import Store
-from reproduction.tasks import work
+from reproduction.tasks import Progress, Store, progress, work
 
 
 @dataclass

@@ -1,21 +1,82 @@
-"""Tasks in parallel, stored as they finish."""
+"""Long computations that can be stopped at any moment: tasks in parallel, results stored as they come, progress.
+
+The experiments of the papers and the league of methods (``make league``) run by this. A :class:`Store` keeps one small
+file for each finished task, so that a kill at any moment loses only what was running. A file appears under its name
+only when it is complete (written beside it, flushed, renamed).
+"""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
+import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TextIO, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from reproduction.store import Keyed, Store
+from pairlens._atomic import write_atomically
+
+SECONDS_TO_WRITE = 600
+
+
+class Keyed(Protocol):
+    """What results are stored for."""
+
+    @property
+    def key(self) -> str:
+        """Name of the file, with its folder and without its ending."""
+
+
+K = TypeVar("K", bound=Keyed)
+R = TypeVar("R")
+
+
+class Store:
+    """The results in a folder: for each task a list of JSON values."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, task: Keyed) -> Path:
+        """Where the results of a task are."""
+        return self.folder / f"{task.key}.json"
+
+    def write(self, task: Keyed, rows: Iterable[Any]) -> None:
+        """Store the results of a task, all or nothing."""
+        write_atomically(self.path(task), json.dumps(list(rows), allow_nan=False, separators=(",", ":")))
+
+    def read(self, task: Keyed, parse: Callable[[Any], R]) -> list[R] | None:
+        """The results of a task, each made from its JSON value by `parse`, or None if it is not finished."""
+        try:
+            return [parse(row) for row in json.loads(self.path(task).read_text())]
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"{self.path(task)} is not a file of results ({error}). Delete it, and it is computed again."
+            ) from error
+
+    def unfinished(self, tasks: Iterable[K]) -> list[K]:
+        """The tasks without results."""
+        return [task for task in tasks if not self.path(task).exists()]
+
+    def clean(self) -> None:
+        """Remove what killed writers left behind; young files may be of another run that is writing now."""
+        for left in self.folder.glob("*/.*.part.json"):
+            with suppress(FileNotFoundError):
+                if time.time() - left.stat().st_mtime > SECONDS_TO_WRITE:
+                    left.unlink()
+
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -113,3 +174,85 @@ def _environment(values: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+SECONDS_BETWEEN_LINES = 15.0
+
+
+class Progress(Protocol):
+    """What the runner tells."""
+
+    def done(self, what: str) -> None:
+        """One unit is finished."""
+
+    def say(self, text: str) -> None:
+        """Something worth a line."""
+
+
+class _Lines:
+    """A line now and then."""
+
+    def __init__(self, total: int, stream: TextIO) -> None:
+        self.total, self.stream = total, stream
+        self.finished, self.start, self.last = 0, time.monotonic(), 0.0
+
+    def done(self, what: str) -> None:
+        self.finished += 1
+        now = time.monotonic()
+        if now - self.last >= SECONDS_BETWEEN_LINES or self.finished == self.total:
+            self.last = now
+            left = (now - self.start) / self.finished * (self.total - self.finished)
+            self.say(f"{self.finished} of {self.total} units, about {_duration(left)} left; last: {what}")
+
+    def say(self, text: str) -> None:
+        print(text, file=self.stream, flush=True)
+
+
+class _Bar:
+    """A bar of rich."""
+
+    def __init__(self, bar: object, task: object) -> None:
+        self.bar, self.task = bar, task
+
+    def done(self, what: str) -> None:
+        self.bar.update(self.task, advance=1, description=what)  # type: ignore[attr-defined]
+
+    def say(self, text: str) -> None:
+        self.bar.console.print(text, highlight=False, markup=False, soft_wrap=True)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def progress(total: int, *, quiet: bool = False, stream: TextIO | None = None) -> Iterator[Progress]:
+    """Progress of `total` units on `stream`, standard error by default."""
+    out = stream or sys.stderr
+    if quiet:
+        yield _Silent()
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+    except ImportError:
+        yield _Lines(total, out)
+        return
+    if not out.isatty():
+        yield _Lines(total, out)
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    with RichProgress(*columns, console=Console(file=out), transient=True, speed_estimate_period=600) as bar:
+        yield _Bar(bar, bar.add_task("", total=total))
+
+
+class _Silent:
+    def done(self, what: str) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        pass
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes == 0:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"

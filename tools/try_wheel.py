@@ -12,7 +12,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-LARGEST = 1_000_000
+LARGEST = 1_500_000
 LOAD_ALL = """
 from pairlens.datasets import load_penguins, make_glyphs, make_subclass_blobs
 print(load_penguins().data.shape, make_glyphs().data.shape, make_subclass_blobs()[0].shape)

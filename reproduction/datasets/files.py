@@ -1,4 +1,9 @@
-"""Reading and writing data sets as .npz files, and telling a whole one from a damaged one."""
+"""Reading and writing data sets as .npz files, those of the repository among them, and telling a damaged one.
+
+The repository has its sets as ``npz/NAME.npz``; CREDITS.md has their sources and terms. Most of these tables are
+decimals of few digits. They are stored as whole numbers and, for each column, the number of decimals, which gives back
+the very same floating-point numbers (:mod:`reproduction.datasets.bundle` writes them); others are stored as they are.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,8 @@ import hashlib
 import zipfile
 import zlib
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +140,28 @@ def _check_ratings(arrays: Mapping[str, NDArray[Any]], where: str) -> None:
     shapes = {arrays[name].shape for name in RATINGS}
     if len(shapes) > 1 or len(shapes.pop()) != 1:
         raise DamagedDatasetError(f"{where}: {', '.join(RATINGS)} must be of one length.")
+
+
+@cache
+def names_bundled() -> frozenset[str]:
+    """Return the names of the sets that are in the repository."""
+    folder = files("reproduction.datasets").joinpath("npz")
+    return frozenset(entry.name.removesuffix(".npz") for entry in folder.iterdir() if entry.name.endswith(".npz"))
+
+
+def load_bundled(name: str) -> Arrays:
+    """Return the arrays of a set that is in the repository."""
+    with as_file(files("reproduction.datasets").joinpath("npz", f"{name}.npz")) as path:
+        return decode(read(path))
+
+
+def decode(stored: Arrays) -> Arrays:
+    """The set that was encoded, bit by bit."""
+    arrays = {name: array for name, array in stored.items() if name not in ("digits", "decimals", "dtype")}
+    if arrays["y"].dtype.kind in "iu":
+        arrays["y"] = arrays["y"].astype(np.int64)
+    if "digits" in stored:
+        powers = 10.0 ** stored["decimals"].astype(np.float64)
+        X = np.ascontiguousarray(stored["digits"] / powers).astype(str(stored["dtype"]))
+        return {"X": X, **arrays}
+    return arrays

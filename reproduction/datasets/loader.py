@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from reproduction.datasets import openml
-from reproduction.datasets.bundled import load_bundled, names_bundled
+from reproduction.datasets import downloads
 from reproduction.datasets.derived import DERIVED, FROM_SKLEARN
 from reproduction.datasets.files import (
     NUMERIC,
@@ -24,6 +23,8 @@ from reproduction.datasets.files import (
     advice,
     array_digest,
     check_structure,
+    load_bundled,
+    names_bundled,
     read,
     rows_digest,
     write,
@@ -206,7 +207,7 @@ def _downloads(entry: DataSet, data_home: str | os.PathLike[str] | None) -> Iter
     """At most one download: of the set itself, or of what it is made from."""
     try:
         if entry.openml is not None:
-            yield f"OpenML's {entry.openml.name}, version {entry.openml.version}", openml.fetch(entry.openml)
+            yield f"OpenML's {entry.openml.name}, version {entry.openml.version}", downloads.fetch(entry.openml)
         elif entry.download is not None:
             yield f"scikit-learn's download of {entry.name}", entry.download()
         elif entry.name in DERIVED and all(_obtainable(parent, data_home) for parent in DERIVED[entry.name].parents):

@@ -10,12 +10,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from reproduction.datasets import kdd
 from reproduction.datasets.derived import DERIVED
+from reproduction.datasets.downloads import OpenML, fetch_kdd
 from reproduction.datasets.files import Arrays
-from reproduction.datasets.openml import OpenML
 
-DOWNLOADERS: dict[str, Callable[[], Arrays]] = {"kddcup99_10pct": kdd.fetch}
+DOWNLOADERS: dict[str, Callable[[], Arrays]] = {"kddcup99_10pct": fetch_kdd}
 
 
 @dataclass(frozen=True)

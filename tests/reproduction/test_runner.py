@@ -14,7 +14,7 @@ import pytest
 
 from reproduction import DataSet, Experiment, Method, Results, run
 from reproduction.command import UNITS, write_output
-from reproduction.store import Store
+from reproduction.tasks import Store
 from tests.reproduction import tiny
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from pairlens import SSDR, SODRPaC
 from pairlens.datasets import make_subclass_blobs
 from pairlens.exceptions import SupervisionWarning
 from reproduction import checks as claims
-from reproduction import drawings, experiments
+from reproduction import experiments, figures
 from reproduction.datasets import load
 from reproduction.datasets.registry import REGISTRY
 from reproduction.experiment import DataSet, Result, Unit
@@ -299,8 +299,8 @@ def test_figures_are_drawn():
     canvas = pytest.importorskip("matplotlib.figure").Figure
     unit = _unit("sodrpac-surface", "wine")
     drawn = canvas()
-    drawings.draw_surfaces(drawn, Results(Row("wine", 0, 0, one) for one in surface(unit)))
+    figures.draw_surfaces(drawn, Results(Row("wine", 0, 0, one) for one in surface(unit)))
     assert next(axes.get_title() for axes in drawn.axes if axes.get_title()).startswith("wine, l = 2")
     unit, drawn = _unit("sodrpac-toy", "toy_2.0_mixed"), canvas()
-    drawings.draw_toy(drawn, Results(Row("toy_2.0_mixed", 0, 0, one) for one in toy(unit)))
+    figures.draw_toy(drawn, Results(Row("toy_2.0_mixed", 0, 0, one) for one in toy(unit)))
     assert [axes.get_title() for axes in drawn.axes] == ["sy 2.0, mixed"]

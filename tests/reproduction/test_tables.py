@@ -11,8 +11,8 @@ from reproduction.command import UNITS, write_output
 from reproduction.figures import save_all
 from reproduction.markdown import markdown, page_text
 from reproduction.results import Row
-from reproduction.store import Store
 from reproduction.tables import Difference, section
+from reproduction.tasks import Store
 from tests.reproduction import tiny
 
 EXPERIMENT = Experiment(

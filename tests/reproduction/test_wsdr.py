@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 
 from pairlens import WSDR, RankSVM
 from pairlens.supervision import Preferences
-from reproduction import checks, drawings, experiments, wsdr
+from reproduction import checks, experiments, figures, wsdr
 from reproduction.datasets.registry import REGISTRY
 from reproduction.experiment import DataSet, Experiment, Method, Result, Unit
 from reproduction.results import Results, Row
@@ -302,9 +302,9 @@ def test_figures_are_drawn():
         for i in range(4)
     ]
     drawn = canvas()
-    drawings.draw_views(drawn, Results(rows))
+    figures.draw_views(drawn, Results(rows))
     assert [axes.get_title() for axes in drawn.axes] == ["USPS, PCA", "USPS, WSDR"]
     drawn = canvas()
     grid = [Result("PCA", 50.0 + D + d, "accuracy", {"D": D, "d": d}) for D in (1, 2, 3) for d in (4, 5)]
-    drawings.draw_grids(drawn, Results(Row("movielens1m", 0, 0, one) for one in grid))
+    figures.draw_grids(drawn, Results(Row("movielens1m", 0, 0, one) for one in grid))
     assert [text.get_text() for text in drawn.axes[0].texts] == ["55.0", "56.0", "57.0", "56.0", "57.0", "58.0"]

@@ -13,7 +13,7 @@ import numpy as np
 from reproduction import Column, DataSet, Experiment, Figure, Method, Quick, Result, Table, Unit
 from reproduction.command import UNITS, write_output
 from reproduction.runner import run
-from reproduction.store import Store
+from reproduction.tasks import Store
 
 LOG = "TINY_LOG"
 """Environment variable of a file that gets a line for each unit computed: its name and the process."""

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reproduction.datasets.bundled import load_bundled, names_bundled
 from reproduction.datasets.derived import DERIVED
-from reproduction.datasets.files import Arrays, read
+from reproduction.datasets.files import Arrays, load_bundled, names_bundled, read
 
 
 @pytest.fixture

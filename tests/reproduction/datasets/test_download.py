@@ -13,9 +13,9 @@ import pytest
 
 from reproduction.datasets import DamagedDatasetError, MissingDatasetError, load, registry
 from reproduction.datasets.derived import DERIVED, FROM_SKLEARN
+from reproduction.datasets.downloads import OpenML
 from reproduction.datasets.files import array_digest, rows_digest
 from reproduction.datasets.loader import _bunch
-from reproduction.datasets.openml import OpenML
 from reproduction.datasets.registry import DataSet
 from tests.reproduction.datasets.openml_server import Upload, serve
 
@@ -118,7 +118,7 @@ def test_transformations(tmp_path, monkeypatch, known):
 @pytest.mark.parametrize("pandas", [True, False])
 def test_whole_numbers_are_read_alike_with_and_without_pandas(tmp_path, monkeypatch, known, pandas):
     if not pandas:
-        monkeypatch.setattr("reproduction.datasets.openml.find_spec", lambda name: None)
+        monkeypatch.setattr("reproduction.datasets.downloads.find_spec", lambda name: None)
     table = np.arange(8, dtype=np.uint8).reshape(4, 2)
     entry = OpenML("toy", 1, 42, classes=("a", "b"), dtype="uint8", n_train=3)
     known(DataSet("toy", (4, 2), "a test", "grey", n_classes=2, openml=entry), table, Y)
@@ -227,7 +227,7 @@ def test_a_cache_that_cannot_be_written_does_not_lose_the_download(tmp_path, mon
     assert bunch.filename is None
 
 
-@pytest.mark.parametrize("where", ["reproduction.datasets.openml.encode", "pairlens._atomic.os.fsync"])
+@pytest.mark.parametrize("where", ["reproduction.datasets.downloads.encode", "pairlens._atomic.os.fsync"])
 def test_interrupted_download_leaves_nothing(tmp_path, monkeypatch, known, where):
     known(ENTRY, X, Y)
 
@@ -244,7 +244,9 @@ def test_interrupted_download_leaves_nothing(tmp_path, monkeypatch, known, where
 def test_parents_are_downloaded_for_a_derived_set(stored, tmp_path, monkeypatch):
     """letter_abcd from a downloaded letter, both of which must pass their checksums."""
     expected, letter = stored("letter_abcd"), stored("letter")
-    monkeypatch.setattr("reproduction.datasets.loader.openml.fetch", lambda entry: {"X": letter["X"], "y": letter["y"]})
+    monkeypatch.setattr(
+        "reproduction.datasets.loader.downloads.fetch", lambda entry: {"X": letter["X"], "y": letter["y"]}
+    )
     bunch = load("letter_abcd", data_home=tmp_path)
     np.testing.assert_array_equal(bunch.X, expected["X"])
     np.testing.assert_array_equal(bunch.row_index, expected["row_index"])

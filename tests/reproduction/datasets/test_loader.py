@@ -11,9 +11,9 @@ import pytest
 from sklearn import datasets as sklearn_datasets
 
 from reproduction.datasets import DamagedDatasetError, MissingDatasetError, load, names
-from reproduction.datasets.bundled import decode, encode, load_bundled, names_bundled
+from reproduction.datasets.bundle import encode
 from reproduction.datasets.derived import DERIVED, FROM_SKLEARN
-from reproduction.datasets.files import array_digest, rows_digest, write
+from reproduction.datasets.files import array_digest, decode, load_bundled, names_bundled, rows_digest, write
 from reproduction.datasets.registry import REGISTRY, digests
 
 SKLEARN_NAMES = ["digits", "iris", "wdbc", "wine"]

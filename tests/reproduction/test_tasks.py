@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from reproduction import progress as module
-from reproduction.progress import progress
+from reproduction import tasks as module
+from reproduction.tasks import progress
 
 
 class Terminal(io.StringIO):
