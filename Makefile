@@ -71,7 +71,7 @@ test-oldest test-newest: test-%: .venv-%/.test
 # This spelling of torch alone selects the small CPU build.
 coverage: $(VENV)/.test
 	$(PIP) torch==2.13.0
-	$(INSTALL) ci dask ann io datasets
+	$(INSTALL) ci dask ann io
 	$(TEST_ENV) $(BIN)/python -m pytest -n auto -q --cov --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
 
 dist: $(VENV)/.dist
@@ -106,10 +106,10 @@ league-full: $(VENV)/.bench
 	$(BIN)/python -m benchmarks.league --full $(ARGS)
 
 reproduce: $(VENV)/.papers
-	$(BIN)/pairlens reproduce all --profile quick --out reproduction/quick $(ARGS)
+	$(BIN)/python -m reproduction all --profile quick $(ARGS)
 
 reproduce-full: $(VENV)/.papers
-	$(BIN)/pairlens reproduce all --profile full --out reproduction/full --page docs/reproduction.md $(ARGS)
+	$(BIN)/python -m reproduction all --profile full --page docs/reproduction.md $(ARGS)
 
 docs: $(VENV)/.docs
 	$(ONE_THREAD) $(BIN)/sphinx-build -q -W --keep-going -j 2 -b html -d build/doctrees docs build/docs

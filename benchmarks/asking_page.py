@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.papers.figures import repeatable_style
+from reproduction.figures import repeatable_style
 
 __all__ = ["Results", "write_page"]
 

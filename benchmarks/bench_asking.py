@@ -44,7 +44,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from benchmarks.asking_page import Results, write_page
 from pairlens import LinearPairLens, RankSVM
 from pairlens.asking import Asker, PreferenceAsker, Question
-from pairlens.datasets import load
+from reproduction.datasets import load
 
 ROOT = Path(__file__).parent
 SETS = (

@@ -1,7 +1,7 @@
 """Whether ``pair_proba`` means what it says: of the pairs that are called p, is a share of p the same?
 
-For the sets of ``make league`` (folder in the environment variable ``PAIRLENS_DATA`` for those that do not come with
-the package) a view is fitted to z-scored training rows with 200 right answers about random pairs of them. Random pairs
+For the sets of ``make league`` (folder in the environment variable ``PAIRLENS_DATA`` for those that are not in the
+repository) a view is fitted to z-scored training rows with 200 right answers about random pairs of them. Random pairs
 of the *test* rows, which no fit saw, are sorted into tenths by their probability; the gap of a tenth is the share of
 same pairs in it less its mean probability. Pairs of all sets and splits are pooled, each set with the same weight.
 

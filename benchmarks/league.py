@@ -1,13 +1,13 @@
 """The league: how good is the view of each method, from few pairs and from noisy ones?
 
-    python -m benchmarks.league            # 27 sets that come with pairlens, about 15 minutes on two cores
+    python -m benchmarks.league            # 27 sets of the repository, about 15 minutes on two cores
     python -m benchmarks.league --full     # every labelled set, 80 minutes
     python -m benchmarks.league --maps     # pictures in two dimensions: benchmarks/maps.py
     python -m benchmarks.league --mixed    # tables with words, dates and texts: benchmarks/mixed.py
     python -m benchmarks.league --notions  # several ways to say "same", with options of its own: benchmarks/notions.py
     python -m benchmarks.league --sets wine seeds --methods PCA PairLens --only-print
 
-They write docs/league.md and its picture. The data are those that come with pairlens, and those in the folder that the
+They write docs/league.md and its picture. The data are those in the repository, and those in the folder that the
 environment variable ``PAIRLENS_DATA`` names. Every split with one draw of pairs has a file in ``benchmarks/results`` as
 soon as it is done, so a run that was stopped goes on where it was. Results of a method that has changed are computed
 again after ``--again METHOD``.
@@ -59,11 +59,11 @@ from sklearn.utils import check_array
 
 import pairlens
 from benchmarks.league_table import Record, page, scores_by_dim
-from pairlens import Constraints, Quadruplets, datasets
-from pairlens.experiments import Store, work
-from pairlens.experiments.progress import progress
+from pairlens import Constraints, Quadruplets
 from pairlens.metrics import pairwise_f_score
 from pairlens.selection.measure import peak_memory
+from reproduction import datasets
+from reproduction.tasks import Store, progress, work
 
 ROOT = Path(__file__).parent
 DOCS = ROOT.parent / "docs"
@@ -241,7 +241,7 @@ def labelled_sets(names: Iterable[str] = ()) -> list[str]:
     if missing := set(names) - set(found):
         raise SystemExit(
             f"no labelled sets of at most {MOST_FEATURES} features on this machine: {sorted(missing)}. PAIRLENS_DATA "
-            "names the folder of those that do not come with pairlens."
+            "names the folder of those that are not in the repository."
         )
     return sorted(found)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.league_table import BASELINE, TITLES, Scores
-from pairlens.papers.figures import MARKERS, repeatable_style
+from reproduction.figures import MARKERS, repeatable_style
 
 __all__ = ["save"]
 

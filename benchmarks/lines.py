@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pairlens.experiments import Store
-from pairlens.experiments.store import Keyed
+from reproduction.tasks import Keyed, Store
 
 __all__ = ["LineStore"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.league import DOCS, Job
 from benchmarks.maps import METHODS, Setting, answers
 from benchmarks.placed import Array, Codes, scores
-from pairlens.papers.figures import repeatable_style
+from reproduction.figures import repeatable_style
 
 __all__ = ["grid", "save", "save_figure"]
 

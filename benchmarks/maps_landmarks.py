@@ -25,8 +25,9 @@ from sklearn.neighbors import NearestNeighbors
 from benchmarks.league import ROOT
 from benchmarks.maps_table import mean_and_error
 from benchmarks.measure import compute
-from pairlens import Constraints, PairMap, datasets
-from pairlens.experiments import Store
+from pairlens import Constraints, PairMap
+from reproduction import datasets
+from reproduction.tasks import Store
 
 ALL = 1_000_000
 """More than any set has rows."""

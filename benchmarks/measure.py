@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pairlens.experiments import Store, Task, work
-from pairlens.experiments.progress import progress
+from reproduction.tasks import Store, Task, progress, work
 
 
 def best_time(call: Callable[[], Any], repeats: int = 3) -> float:

@@ -36,7 +36,7 @@ from benchmarks.maps_table import filled_page
 from benchmarks.measure import compute
 from benchmarks.mixed_sets import mixed_sets
 from pairlens import WBDR, Constraints, KernelWBDR, LinearPairLens, PairLens, PairMap, TableEncoder
-from pairlens.experiments import Store
+from reproduction.tasks import Store
 
 BEGIN = "<!-- generated: benchmarks.league --mixed -->"
 MOST_ROWS = 400

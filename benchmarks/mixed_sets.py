@@ -1,7 +1,7 @@
 """Tables with words, numbers, dates and missing cells, in their raw form, each with the classes of its rows.
 
-Real ones come from PAIRLENS_DATA, where codes of nominal columns are turned back into words, and with pairlens. The
-others are generated with a known answer.
+Real ones come from PAIRLENS_DATA, where codes of nominal columns are turned back into words, and from pairlens itself.
+The others are generated with a known answer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pairlens import datasets
+from pairlens.datasets import load_penguins
+from reproduction import datasets
 
 __all__ = ["mixed_sets"]
 
@@ -74,7 +75,7 @@ def _kdd() -> Table:
 
 
 def _penguins() -> Table:
-    found = datasets.load_penguins(as_frame=True)
+    found = load_penguins(as_frame=True)
     return found.frame.drop(columns="species"), found.target.to_numpy()
 
 

@@ -46,7 +46,8 @@ from benchmarks.measure import compute
 from benchmarks.notions_cases import FOLDER, chosen_cases, load_case
 from benchmarks.notions_table import ALONE, BEGIN, Summary, tables
 from benchmarks.placed import SCORES, Array, Codes, Placed, scores, umap, umap_with_labels
-from pairlens import Constraints, datasets
+from pairlens import Constraints
+from reproduction import datasets
 
 __all__ = ["METHODS", "SETTINGS", "Result", "main", "run"]
 

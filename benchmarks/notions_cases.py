@@ -3,7 +3,7 @@
 A case is ``SET:NOTION``, or the name of an ordinary set with one notion. Sets with several notions are files with an
 array X and one array of labels for each notion. They are read from the folder that ``PAIRLENS_NOTIONS`` names, by
 default the folder ``notions`` beside the one that ``PAIRLENS_DATA`` names; coil20 and the ordinary sets are loaded as
-:func:`pairlens.datasets.load` does.
+:func:`reproduction.datasets.load` does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.league import drawn_rows
 from benchmarks.placed import Array, Codes
-from pairlens import datasets
+from reproduction import datasets
 
 __all__ = ["FOLDER", "GROUPS", "chosen_cases", "group_of", "load_case"]
 

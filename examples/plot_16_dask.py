@@ -9,19 +9,19 @@ chunks fits WBDR from 300 answers. The view stays lazy, and a histogram of it is
 import dask.array as da
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import load_digits
 
 from pairlens import WBDR, Constraints
-from pairlens.datasets import load
 
-X, y = load("pendigits", return_X_y=True)
+X, y = load_digits(return_X_y=True)
 ROWS, CHUNKS = 20_000, 50
 
 
 def chunk_of_rows(block_id):
-    """Pen strokes with jitter, as if each chunk were a file. The last column is the digit."""
+    """Scans with jitter, as if each chunk were a file. The last column is the digit."""
     rng = np.random.default_rng(block_id[0])
     chosen = rng.integers(len(X), size=ROWS)
-    return np.c_[X[chosen] + rng.normal(0, 4, (ROWS, X.shape[1])), y[chosen]].astype(np.float32)
+    return np.c_[X[chosen] + rng.normal(0, 1, (ROWS, X.shape[1])), y[chosen]].astype(np.float32)
 
 
 columns = X.shape[1] + 1

@@ -2,20 +2,20 @@
 Which method when
 =================
 
-Follow the tree from what people know to a method. Under each leaf is a measurement: the mean over three bundled data
-sets and two draws of the answers, on rows that no method has seen. PCA learns from no answers; chance is 0.5.
+Follow the tree from what people know to a method. Under each leaf is a mean over data sets of scikit-learn (two for
+comparisons, else three) and two draws of the answers, on rows that no method has seen. PCA uses none. Chance is 0.5.
 """
 
 import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_wine
 from sklearn.decomposition import PCA
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import scale
 
 from pairlens import SDA, WSDR, Constraints, KernelWBDR, PairLens, Preferences, RankSVM
-from pairlens.datasets import load
 from pairlens.judging import pair_auc
 from pairlens.metrics import pairwise_accuracy
 
@@ -34,8 +34,8 @@ def quality(model, known, amount, seed, table):
 
 
 # %%
-names = ("mfeat_zer", "semeion", "vehicle", "pyrimidines", "triazines", "wpbc")
-tables = [[scale(X)[::k], y[::k]] for X, y in (load(n, return_X_y=True) for n in names) for k in [1 + len(y) // 400]]
+sources = (load_breast_cancer, load_wine, load_digits, load_diabetes)
+tables = [[scale(X)[::k], y[::k]] for X, y in (f(return_X_y=True) for f in sources) for k in [1 + len(y) // 400]]
 lens, kernel = PairLens(4, random_state=0), KernelWBDR(4)
 start, pairs = ("What do people know?", (0.55, 0.95)), ("Which rows belong together.\nAll answers right?", (0.27, 0.8))
 leaves = [
@@ -48,7 +48,7 @@ style = {"ha": "center", "va": "center", "bbox": {"boxstyle": "round", "fc": "w"
 figure, charts = plt.subplots(1, 4, figsize=(14, 7), sharey=True, gridspec_kw={"left": 0.04, "right": 0.99, "top": 0.5})
 charts[0].annotate(start[0], pairs[1], start[1], "figure fraction", "figure fraction", **style)
 for axes, (parent, advice, known, amounts, models) in zip(charts, leaves):
-    runs = [(seed, table) for seed in (0, 1) for table in (tables[3:] if known == "comparisons" else tables[:3])]
+    runs = [(seed, table) for seed in (0, 1) for table in (tables[2:] if known == "comparisons" else tables[:3])]
     for model in models:
         curve = [np.mean([quality(model, known, amount, *run) for run in runs]) for amount in amounts]
         axes.semilogx(amounts, curve, "k:" if isinstance(model, PCA) else "o-", label=type(model).__name__)

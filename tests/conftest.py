@@ -46,14 +46,14 @@ Table = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 @pytest.fixture(scope="session")
 def real_data() -> Callable[[str], Table]:
-    """Load ``X, y`` of a real data set by name, or skip if it is neither in the package nor in PAIRLENS_DATA."""
-    from pairlens.datasets import MissingDatasetError, load
+    """Load ``X, y`` of a real data set by name, or skip if it is neither in the repository nor in PAIRLENS_DATA."""
+    from reproduction.datasets import MissingDatasetError, load
 
     def load_or_skip(name: str) -> Table:
         try:
             X, y = load(name, download=False, return_X_y=True)
         except MissingDatasetError:
-            pytest.skip(f"{name} does not come with pairlens: set PAIRLENS_DATA to a folder with {name}.npz")
+            pytest.skip(f"{name} is not in the repository: set PAIRLENS_DATA to a folder with {name}.npz")
         return X.astype(np.float64), y
 
     return load_or_skip

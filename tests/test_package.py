@@ -6,6 +6,7 @@ import ast
 import doctest
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 from functools import cache
@@ -14,10 +15,15 @@ from pathlib import Path
 import pytest
 
 import pairlens
+import reproduction
 from pairlens._optional import require
 from pairlens.exceptions import MissingExtraError
 
-MODULES = [module.name for module in pkgutil.walk_packages(pairlens.__path__, "pairlens.")]
+MODULES = [
+    module.name
+    for package in (pairlens, reproduction)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+]
 EXTRAS = [
     "starlette",
     "uvicorn",
@@ -150,8 +156,8 @@ FLOORS = [
     {"supervision", "tables", "spectral", "kernels", "graphs", "judging"},
     {"learning"},
     {"methods", "preference", "cluster", "metrics", "datasets"},
-    {"selection", "asking", "io", "experiments", "anndata"},
-    {"papers", "report", "studio", "cli"},
+    {"selection", "asking", "io", "anndata"},
+    {"report", "studio", "cli"},
 ]
 
 
@@ -212,9 +218,14 @@ def test_every_engine_has_every_operation():
         assert operation.dispatch(object).__module__.startswith("pairlens.engines.local"), operation.__name__
 
 
-def test_only_the_command_imports_the_experiments_of_the_papers():
-    users = {module for module, room, name in _imports() if name.startswith("pairlens.papers") and room != "papers"}
-    assert users == {"cli.reproduce"}
+@pytest.mark.parametrize(
+    ("package", "above"), [("src/pairlens", "reproduction|benchmarks"), ("reproduction", "benchmarks")]
+)
+def test_the_library_does_not_import_what_stands_on_it(package, above):
+    """The wheel holds the library alone; the experiments of the papers and the benchmarks are beside it."""
+    root = Path(__file__).parents[1]
+    pattern = re.compile(rf"^\s*(?:from|import) (?:{above})\b", re.MULTILINE)
+    assert not [str(path) for path in (root / package).rglob("*.py") if pattern.search(path.read_text("utf-8"))]
 
 
 def test_the_blocks_of_the_readme_run_one_after_the_other(tmp_path):

@@ -12,11 +12,10 @@ import tempfile
 import venv
 from pathlib import Path
 
-LARGEST = 6_000_000
+LARGEST = 1_500_000
 LOAD_ALL = """
-from pairlens import datasets
-for name in datasets.names(available=True):
-    print(name, datasets.load(name, download=False).X.shape)
+from pairlens.datasets import load_penguins, make_glyphs, make_subclass_blobs
+print(load_penguins().data.shape, make_glyphs().data.shape, make_subclass_blobs()[0].shape)
 """
 
 
@@ -39,10 +38,8 @@ def main(folder: Path) -> None:
         run(binaries / "python", "-m", "pip", "install", "--quiet", f"{wheel.resolve()}[cli,report]")
         run(binaries / "python", "-c", LOAD_ALL)
         run(binaries / "pairlens", "demo", "--out", "demo")
-        run(binaries / "pairlens", "reproduce", "sodrpac-toy", "--runs", "1", "--out", "toy")
-        for page in ("demo/report.html", "toy/report.html"):
-            if Path(place, page).stat().st_size < 10_000:
-                raise SystemExit(f"{page} is too small")
+        if Path(place, "demo/report.html").stat().st_size < 10_000:
+            raise SystemExit("demo/report.html is too small")
     print("the wheel works")
 
 

@@ -40,7 +40,7 @@ def test_version_and_help(shell):
     assert shell("--version").out == f"pairlens {pairlens.__version__}\n"
     outcome = shell("--help")
     assert outcome.code == 0
-    for command in ("fit", "transform", "evaluate", "compare", "pairs", "reproduce", "demo", "export-onnx"):
+    for command in ("fit", "transform", "evaluate", "compare", "pairs", "demo", "export-onnx"):
         assert f"  {command} " in outcome.out
 
 
@@ -142,12 +142,6 @@ def test_export_onnx(fitted, shell):
     (found,) = session.run(None, {"X": X.astype(np.float32)})
     expected = np.loadtxt(fitted / "fitted" / "embedding.csv", delimiter=",", skiprows=1)[:, 1:]
     np.testing.assert_allclose(found, expected, atol=1e-5)
-
-
-def test_reproduce_lists_experiments(shell):
-    outcome = shell("reproduce", "list")
-    assert outcome.code == 0, outcome.err
-    assert "bwdr" in outcome.out
 
 
 def test_demo(tmp_path, cli, monkeypatch):

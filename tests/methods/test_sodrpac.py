@@ -242,7 +242,7 @@ class TestSearch:
 
 class TestClaims:
     def test_inter_subclass_must_links_mislead_the_others_only(self):
-        """The paper's Fig. 1b by leave-one-out 1-NN, mean over seeds; `pairlens reproduce sodrpac-toy` takes 50."""
+        """The paper's Fig. 1b by leave-one-out 1-NN, mean over seeds; `python -m reproduction sodrpac-toy` takes 50."""
         accuracy: dict[str, list[float]] = {}
         for seed in range(10):
             X, y, pairs = make_subclass_blobs(kind="inter", random_state=seed)

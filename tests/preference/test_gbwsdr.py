@@ -9,6 +9,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler
 
 from pairlens import _optional
+from pairlens.engines import config_context
 from pairlens.exceptions import MissingExtraError, SupervisionWarning
 from pairlens.preference import gbwsdr
 from pairlens.preference.gbwsdr import GBWSDR
@@ -165,3 +166,18 @@ def test_sparse_rows_are_refused(ranked):
 
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         GBWSDR().fit(sparse.csr_array(ranked.X), ranked.y)
+
+
+def test_a_dask_array_is_collected_up_to_a_bound_and_its_view_is_lazy():
+    da = pytest.importorskip("dask.array", reason="needs pairlens[dask]")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    known = Preferences.from_scores(X[:, 0], n_pairs=300, random_state=0)
+    chunks = da.from_array(X, chunks=((50, 0, 70), 3))
+    model = GBWSDR(2, n_estimators=2, random_state=0).fit(chunks, preferences=known)
+    reference = GBWSDR(2, n_estimators=2, random_state=0).fit(X, preferences=known)
+    view = model.transform(chunks)
+    assert view.chunks == ((50, 0, 70), (2,))
+    np.testing.assert_array_equal(view.compute(), reference.transform(X))
+    with config_context(gather_bytes=1000), pytest.raises(ValueError, match=r"GBWSDR needs its rows.*X\.compute"):
+        GBWSDR(2, n_estimators=2).fit(chunks, preferences=known)

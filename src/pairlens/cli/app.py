@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from pairlens._version import __version__
-from pairlens.cli import ask, compare, demo, evaluate, export, fit, pairs, reproduce, studio, transform
+from pairlens.cli import ask, compare, demo, evaluate, export, fit, pairs, studio, transform
 from pairlens.cli._console import forgive_encoding, tell
 from pairlens.cli._wording import check_paths, in_options
 
@@ -71,7 +71,6 @@ app.command("ask")(ask.ask)
 app.command("studio")(studio.studio)
 app.command("studio backup")(studio.backup)
 app.command("demo")(demo.demo)
-app.command("reproduce")(reproduce.reproduce)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

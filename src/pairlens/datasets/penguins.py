@@ -78,7 +78,7 @@ def load_penguins(*, as_frame: bool = False, return_X_y: bool = False) -> Any:
     target: Any = codes.astype(np.int64)
     frame = None
     if as_frame:
-        pandas = require("pandas", extra="datasets", purpose="loading a data set as a DataFrame")
+        pandas = require("pandas", extra="io", purpose="loading a data set as a DataFrame")
         columns = {**words, **dict(zip(MEASUREMENTS, data.T)), "year": year}
         frame = pandas.DataFrame({name: columns[name] for name in rows[0]})
         data, target = frame[list(MEASUREMENTS)], pandas.Series(target, name="target")

@@ -3,41 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial, singledispatchmethod
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
-from pairlens.engines import (
-    Float64,
-    Rows,
-    checked_rows,
-    column_means,
-    fitting_threads,
-    is_dask,
-    map_rows,
-    project,
-    take_rows,
-)
-from pairlens.engines.dask import DaskRows
+from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, is_dask, map_rows, project
 from pairlens.exceptions import MissingExtraError
 from pairlens.preference._base import MarginTransformer
 from pairlens.preference.linear import LinearProblem, solve_lbfgs, starting_map
 from pairlens.preference.objective import Objective
-from pairlens.preference.pairs import Pairs, largest_differences
+from pairlens.preference.pairs import Pairs
 from pairlens.preference.ranking import accuracy, embedded_ranking, folds
 from pairlens.preference.trees import SklearnTrees, TreeOptions, Trees, XGBoostTrees
 from pairlens.spectral.eigen import fix_signs
 from pairlens.spectral.rowspace import RowSpace
 from pairlens.supervision import Preferences
-
-if TYPE_CHECKING:
-    from pairlens.preference.dask_trees import ClusterBoosting
 
 XGBOOST_ROWS = 10_000
 """From this many rows on, XGBoost is the faster of the two tree libraries."""
@@ -77,7 +63,7 @@ class GBWSDR(MarginTransformer):
         The linear view :math:`\varphi_0`.
     backend : {"auto", "sklearn", "xgboost"}, default="auto"
         Whose trees. "auto" takes XGBoost (``pip install 'pairlens[boost]'``) from 10,000 rows in preferences on, if it
-        is installed, and for a dask array on a cluster.
+        is installed.
     max_trees : int, default=200
         Most trees that "early" tries.
     n_iter_no_change : int, default=15
@@ -113,11 +99,7 @@ class GBWSDR(MarginTransformer):
     The two libraries grow the same trees where `min_samples_leaf` is 1 and no feature has more than 256 distinct
     values. Trees are grown on the rows that occur in preferences. Without preferences the result is that of PCA.
 
-    A dask array stays on the cluster of the active ``distributed`` client: ``xgboost.dask`` grows the trees, and in
-    every round the workers tell each other the places of the rows in the view, so that preferences may join rows of any
-    two partitions. The bins of the features may differ from those in memory: pairwise accuracy agrees to about 0.02 for
-    a given number of trees, and to about 0.03 with "early". Without a client, or with ``backend="sklearn"``, it is
-    collected up to the setting `gather_bytes`, and refused beyond.
+    A dask array is collected up to the setting `gather_bytes`, and refused beyond; `transform` of one is lazy.
 
     References
     ----------
@@ -195,7 +177,7 @@ class GBWSDR(MarginTransformer):
 
     def _learn(self, rows: Rows, known: Preferences, rng: np.random.Generator) -> None:
         space, directions = self._start(rows, known)
-        self.backend_ = self._choose_backend(rows, len(known.rows))
+        self.backend_ = self._choose_backend(len(known.rows))
         if known.n_pairs == 0:
             self._keep_principal(space, directions, rows)
             self._trees: Trees = SklearnTrees(None, len(directions), self._options(0))
@@ -211,10 +193,9 @@ class GBWSDR(MarginTransformer):
         self.components_ = space.lift(final.linear.T).astype(rows.dtype)
         self._trees = final.finished()
 
-    @singledispatchmethod
     def _prepare(
         self, rows: Rows, known: Preferences, space: RowSpace, directions: Float64, rng: np.random.Generator
-    ) -> tuple[Objective, Callable[[Objective], _Boosting | ClusterBoosting]]:
+    ) -> tuple[Objective, Callable[[Objective], _Boosting]]:
         """The objective over the rows in preferences, and how trees grow for it or for a part of it."""
         objective, used = self._objective(rows, known, float(self.C), rng)
         inside = rows[used].astype(np.float64)
@@ -228,49 +209,13 @@ class GBWSDR(MarginTransformer):
 
         return objective, boosting
 
-    @_prepare.register(DaskRows)
-    def _prepare_on_cluster(
-        self, rows: DaskRows, known: Preferences, space: RowSpace, directions: Float64, rng: np.random.Generator
-    ) -> tuple[Objective, Callable[[Objective], ClusterBoosting]]:
-        """The same for rows of a dask array, which stay where they are."""
-        from pairlens.engines.dask import of_pairs
-        from pairlens.preference.dask_trees import ClusterBoosting, TrainingRows
-
-        used = known.rows
-        # The widths of the hinges, the only thing for which an objective looks at rows, are found where these are.
-        nowhere = np.broadcast_to(np.zeros(1), (rows.shape[0], 1))
-        width = self.sigma * of_pairs(rows, known.pairs, largest_differences, "widths of the hinges")
-        objective = replace(self._objective(nowhere, known, float(self.C), rng)[0], width=width)
-        options = self._options(int(rng.integers(2**31 - 2**16)))
-        training = TrainingRows(rows, used)
-        principal = training.view(column_means(rows), space.lift(directions.T))
-        fetched = take_rows(space.rows, used) if self.init == "wsdr" else None
-
-        def boosting(part: Objective) -> ClusterBoosting:
-            if fetched is not None:
-                linear = self._linear_view(part, fetched, directions)
-                return ClusterBoosting(part, training, (fetched - space.offset) @ linear.T, linear, options)
-            turn = starting_map(np.eye(len(directions)), principal, part)
-            linear = fix_signs(turn @ directions)
-            # The directions are orthonormal.
-            return ClusterBoosting(part, training, principal @ (linear @ directions.T).T, linear, options)
-
-        return objective, boosting
-
     def _read(self, X: Any, *, fitting: bool) -> Rows:
-        stays = is_dask(X) and (not fitting or self._grows_on_cluster())
-        return checked_rows(self, X, fitting=fitting, accept_sparse=False, in_memory=not stays)
-
-    def _grows_on_cluster(self) -> bool:
-        from pairlens.preference.dask_trees import active_client
-
-        return self.backend != "sklearn" and active_client() is not None
+        return checked_rows(self, X, fitting=fitting, accept_sparse=False, in_memory=fitting or not is_dask(X))
 
     def _options(self, seed: int) -> TreeOptions:
         return TreeOptions(self.max_depth, float(self.learning_rate), self.min_samples_leaf, self.n_jobs, seed)
 
-    @singledispatchmethod
-    def _choose_backend(self, rows: Rows, n_used: int) -> str:
+    def _choose_backend(self, n_used: int) -> str:
         """The library that grows the trees, for this number of rows in preferences."""
         if self.backend != "auto":
             return self.backend
@@ -282,10 +227,6 @@ class GBWSDR(MarginTransformer):
             return "sklearn"
         return "xgboost"
 
-    @_choose_backend.register(DaskRows)
-    def _choose_on_cluster(self, rows: DaskRows, n_used: int) -> str:
-        return "xgboost"
-
     def _linear_view(self, objective: Objective, rows: Float64, directions: Float64) -> Float64:
         linear = fix_signs(starting_map(directions, rows, objective))
         if self.init == "pca":
@@ -295,7 +236,7 @@ class GBWSDR(MarginTransformer):
     def _search(
         self,
         objective: Objective,
-        boosting: Callable[[Objective], _Boosting | ClusterBoosting],
+        boosting: Callable[[Objective], _Boosting],
         rng: np.random.Generator,
     ) -> int:
         """The number of trees with the best held-out accuracy, all folds growing side by side."""

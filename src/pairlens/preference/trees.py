@@ -99,6 +99,8 @@ class SklearnTrees:
     def predict(self, X: Float64) -> Float64:
         """The whole sum."""
         total = np.zeros((len(X), self.n_outputs))
+        if len(X) == 0:  # an empty chunk, which scikit-learn would refuse
+            return total
         rows = comparable(X, self.units)
         for tree in self.trees:
             total += tree.predict(rows).reshape(total.shape)
