@@ -136,6 +136,7 @@ def test_labels_say_what_their_pairs_say(situation, n_classes, seed):
     X, must, cannot = situation
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(len(X)) < 0.5, rng.integers(0, n_classes, len(X)), -1)
+    y[0] = 0  # labels of which all are missing are not kept
     labelled = Constraints.from_labels(y).merge(quiet_constraints(must, cannot, len(X)), on_conflict="drop")
     written_out = quiet_constraints(
         labelled.must_link, labelled.cannot_link, len(X), cannot_link_weight=labelled.cannot_link_weight
