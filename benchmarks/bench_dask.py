@@ -164,7 +164,7 @@ def _neighbours(folder: Path, n: int, landmarks: tuple[int, ...]) -> dict[str, f
             memory = cls(2).fit(X, constraints=known)
             in_memory = time.perf_counter() - started
             for exact, count in ((True, 0), *((False, count) for count in landmarks)):
-                with config_context(exact_rows=n if exact else 1, landmark_rows=max(count, 1)):
+                with config_context(exact_rows=n if exact else 1, landmark_rows=n if exact else count):
                     started = time.perf_counter()
                     model = cls(2).fit(as_dask(path, n, n // 10), constraints=known)
                     seconds = time.perf_counter() - started

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+import zipfile
 from pathlib import Path
 
 LARGEST = 1_500_000
@@ -26,6 +27,10 @@ def main(folder: Path) -> None:
     print(f"{wheel.name}: {size:,} bytes")
     if size >= LARGEST:
         raise SystemExit(f"the wheel must be smaller than {LARGEST:,} bytes")
+    with zipfile.ZipFile(wheel) as archive:
+        foreign = [name for name in archive.namelist() if not name.startswith(("pairlens/", "pairlens-"))]
+    if foreign:
+        raise SystemExit(f"the wheel holds more than the library: {', '.join(foreign[:5])}")
     with tempfile.TemporaryDirectory() as place:
         home = Path(place, "env")
         venv.create(home, with_pip=True)

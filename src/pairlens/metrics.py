@@ -111,7 +111,6 @@ def cumulative_purity(Z: ArrayLike, y: ArrayLike, n_neighbors: int = 10) -> NDAr
             f"n_neighbors must be a whole number from 1 to n_samples - 1, which is {largest}; got {n_neighbors!r}"
         )
     nearest = neighbors(rows, n_nearest=count).nearest
-    assert nearest is not None
     same = (labels[nearest] == labels[:, None]).mean(axis=0)
     return np.cumsum(same) / np.arange(1, count + 1)
 

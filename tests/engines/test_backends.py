@@ -26,8 +26,8 @@ torch = pytest.importorskip("torch", reason="the torch engine needs pairlens[gpu
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
 METHODS = linear_methods()
-# This learns on one machine, in memory or on a GPU: of a dask array at most landmark_rows are taken.
-ONE_MACHINE = {pairlens.LinearPairLens}
+# These learn on one machine, in memory or on a GPU: of a dask array at most landmark_rows are taken.
+ONE_MACHINE = {pairlens.DSP, pairlens.LinearPairLens}
 ROW_CHUNKS = (50, 37, 163, 0, 110)
 N = sum(ROW_CHUNKS)
 

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-import pairlens.selection
 from pairlens import Constraints, LinearPairLens, PairLens
 from pairlens.judging import (
-    HeldOutScore,
     PairFolds,
     auc,
     auc_standard_error,
@@ -121,13 +119,6 @@ def test_held_out_distances_are_those_of_the_folds(draw):
                     expected.append([squared[:d].sum() / (2 * variance[:d].sum()) for d in (1, 2, 3)])
             np.testing.assert_allclose(values, np.mean(expected, axis=0))
     assert found.auc(2) == pytest.approx(pair_auc(X[:, :2], PAIRS))
-
-
-def test_the_former_name_of_a_score_still_works():
-    with pytest.warns(FutureWarning, match="HeldOutScore"):
-        assert pairlens.selection.HeldOutAUC is HeldOutScore
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = pairlens.selection.nothing
 
 
 def test_pairs_of_other_rows_and_no_pairs_are_named():

@@ -307,23 +307,22 @@ def rebuilding_weights(X: Rows, indices: IntArray, reg: float) -> Float64:
 
 
 @operation
-def neighbors(X: Rows, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: int | None = None) -> Neighbors:
-    """Find the exact nearest and farthest rows of every row in Euclidean distance.
+def neighbors(X: Rows, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
+    """Find the exact nearest rows of every row in Euclidean distance.
 
     Parameters
     ----------
     X : array, CSR matrix or EngineRows of shape (n, n_features)
         Finite values in float32 or float64.
-    n_nearest, n_farthest : int
-        How many rows to find for each row, at most n - 1; 0 leaves that side out. A row is not its own neighbour,
-        but its duplicates are.
+    n_nearest : int
+        How many rows to find for each row, from 1 to n - 1. A row is not its own neighbour, but its duplicates are.
     block_bytes : int, optional
         Working memory at worst. The result does not depend on it.
 
     Returns
     -------
     Neighbors
-        Indices and distances, best first.
+        Indices and distances, nearest first.
 
     Notes
     -----
@@ -336,9 +335,9 @@ def neighbors(X: Rows, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: 
     --------
     >>> import numpy as np
     >>> from pairlens.engines import neighbors
-    >>> found = neighbors(np.array([[0.0], [1.0], [3.0], [7.0]]), n_nearest=1, n_farthest=1)
-    >>> found.nearest.ravel(), found.farthest_distance.ravel()
-    (array([1, 0, 1, 2]), array([7., 6., 4., 7.]))
+    >>> found = neighbors(np.array([[0.0], [1.0], [3.0], [7.0]]), n_nearest=1)
+    >>> found.nearest.ravel(), found.nearest_distance.ravel()
+    (array([1, 0, 1, 2]), array([1., 1., 2., 4.]))
     """
     raise NotImplementedError
 

@@ -64,24 +64,18 @@ class EngineRows:
 
 @dataclass(frozen=True)
 class Neighbors:
-    """Nearest and farthest rows of each row, best first; None for a side that was not asked for.
+    """Nearest rows of each row, nearest first.
 
     Attributes
     ----------
-    nearest : int array of shape (n, n_nearest) or None
+    nearest : int array of shape (n, n_nearest)
         Indices of the nearest rows, in ascending order of distance.
-    nearest_distance : float64 array of shape (n, n_nearest) or None
-        Their Euclidean distances.
-    farthest : int array of shape (n, n_farthest) or None
-        Indices of the farthest rows, in descending order of distance.
-    farthest_distance : float64 array of shape (n, n_farthest) or None
+    nearest_distance : float64 array of shape (n, n_nearest)
         Their Euclidean distances.
     """
 
-    nearest: Index | None
-    nearest_distance: Float64 | None
-    farthest: Index | None
-    farthest_distance: Float64 | None
+    nearest: Index
+    nearest_distance: Float64
 
 
 @dataclass(frozen=True)

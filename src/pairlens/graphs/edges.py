@@ -3,7 +3,7 @@ r"""Edges between rows that are near or far, their weights, and the symmetric we
 Edges of near rows have heat weights, weights that rebuild rows from their neighbours, or the number of neighbours that
 two rows share. The two graphs of DSP join a row with the rows that are nearest in the null space of the must-links and
 with those that are farthest in the input, with weights that fall from 1 at distance 0 to 0 at the largest distance.
-Rows in memory and in dask arrays give CSR matrices; these two graphs of rows in a tensor stay on its device.
+Rows in memory give CSR matrices; these two graphs of rows in a tensor stay on its device.
 """
 
 from __future__ import annotations

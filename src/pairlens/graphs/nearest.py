@@ -76,8 +76,6 @@ def nearest_rows(X: Rows, k: int, *, search: str = "auto") -> tuple[IntArray, Fl
         if index is not None:
             return _others(rows, index, k)
     found = neighbors(X, n_nearest=k)
-    assert found.nearest is not None
-    assert found.nearest_distance is not None
     return found.nearest, found.nearest_distance
 
 

@@ -30,7 +30,7 @@ from pairlens.io._json import bounded_json
 from pairlens.io._numpy_files import read_header
 
 FORMAT = "pairlens-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 """Format 1 named classes by the modules they were in; 2 names them by tags."""
 MANIFEST = "manifest.json"
 MAX_MANIFEST = 1 << 25

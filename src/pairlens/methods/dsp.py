@@ -80,8 +80,8 @@ class DSP(LinearPairTransformer):
         up to 1e-3, regularises, but it also discards directions that few rows differ in.
     neighbors : {"auto", "exact", "approx"}, default="auto"
         How neighbours are found. "approx" takes time that grows nearly as n and needs ``pairlens[ann]``; "auto" uses it
-        above 100,000 rows. Rows in a torch tensor are always searched exactly, on their device, and those of a dask
-        array by pairs of chunks, up to the setting `exact_rows`; with "approx", and above, in memory (docs/scaling.md).
+        above 100,000 rows. Rows in a torch tensor are always searched exactly, on their device. Those of a dask
+        array are fetched, or landmarks of them (docs/scaling.md).
     n_clusters : int, optional
         Clusters for ``gamma="search"``. By default the number of classes of the labels in `y` if there are some,
         else 8.
@@ -141,7 +141,7 @@ class DSP(LinearPairTransformer):
     (178, 6)
     """
 
-    _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED
+    _rows_may_be: ClassVar = Placement.DEVICE
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,

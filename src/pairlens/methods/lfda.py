@@ -106,7 +106,6 @@ def _local_scatter(X: FloatArray, n_neighbors: int) -> Matrix:
         return scatter
     k = min(n_neighbors, n - 1)
     distance = neighbors(X, n_nearest=k).nearest_distance
-    assert distance is not None
     scale = distance[:, -1]
     X = X - X.mean(axis=0)
     norm = np.einsum("ij,ij->i", X, X)

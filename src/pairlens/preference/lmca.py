@@ -24,7 +24,6 @@ def target_neighbours(X: Rows, codes: IntArray, n_neighbors: int) -> IntArray:
         k = min(n_neighbors, len(members) - 1)
         if k > 0:
             nearest = neighbors(X[members], n_nearest=k).nearest
-            assert nearest is not None
             found.append(np.stack([np.repeat(members, k), members[nearest].ravel()], axis=1))
     if not found:
         return np.empty((0, 2), dtype=np.int64)

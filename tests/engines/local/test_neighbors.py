@@ -29,31 +29,22 @@ def squared_distances(X: NDArray) -> tuple[NDArray, float]:
     return np.stack([(((X - x) / scale) ** 2).sum(axis=1) for x in X]), scale
 
 
-def oracle(squared: NDArray, k: int, *, farthest: bool) -> NDArray:
+def oracle(squared: NDArray, k: int) -> NDArray:
     """Sort the full matrix of rounded squared distances, ties by index."""
-    key = (-1 if farthest else 1) * np.rint(squared / QUANTUM)
+    key = np.rint(squared / QUANTUM)
     np.fill_diagonal(key, np.inf)
     assert len(key) > k
     return np.argsort(key, axis=1, kind="stable")[:, :k]
 
 
-def assert_exact(X: Any, found: Neighbors, n_nearest: int, n_farthest: int) -> None:
+def assert_exact(X: Any, found: Neighbors, k: int) -> None:
     squared, scale = squared_distances(X.toarray() if scipy.sparse.issparse(X) else X)
-    for k, index, distance, farthest in (
-        (n_nearest, found.nearest, found.nearest_distance, False),
-        (n_farthest, found.farthest, found.farthest_distance, True),
-    ):
-        if k == 0:
-            assert index is None
-            assert distance is None
-            continue
-        assert index is not None
-        assert distance is not None
-        expected = oracle(squared, k, farthest=farthest)
-        np.testing.assert_array_equal(index, expected)
-        np.testing.assert_allclose(distance, scale * np.sqrt(np.take_along_axis(squared, expected, axis=1)), rtol=1e-12)
-        assert index.dtype == np.int64
-        assert distance.dtype == np.float64
+    expected = oracle(squared, k)
+    np.testing.assert_array_equal(found.nearest, expected)
+    distance = scale * np.sqrt(np.take_along_axis(squared, expected, axis=1))
+    np.testing.assert_allclose(found.nearest_distance, distance, rtol=1e-12)
+    assert found.nearest.dtype == np.int64
+    assert found.nearest_distance.dtype == np.float64
 
 
 @pytest.fixture
@@ -73,79 +64,78 @@ def screen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n_nearest", "n_farthest"), [(5, 5), (1, 0), (0, 3), (40, 7)])
-def test_random_rows(rng, screen, dtype, n_nearest, n_farthest):
+@pytest.mark.parametrize("k", [1, 5, 40])
+def test_random_rows(rng, screen, dtype, k):
     X = rng.normal(size=(250, 12)).astype(dtype)
     for block_bytes in (None, SMALL_BLOCKS):
-        found = neighbors(X, n_nearest=n_nearest, n_farthest=n_farthest, block_bytes=block_bytes)
-        assert_exact(X, found, n_nearest, n_farthest)
+        found = neighbors(X, n_nearest=k, block_bytes=block_bytes)
+        assert_exact(X, found, k)
 
 
 @pytest.mark.parametrize("levels", [2, 3, 5])
 @pytest.mark.parametrize("factor", [1.0, 1 / 15])
 def test_grid_full_of_ties(rng, screen, levels, factor):
     X = rng.integers(0, levels, size=(250, 4)) * factor
-    assert_exact(X, neighbors(X, n_nearest=6, n_farthest=6, block_bytes=SMALL_BLOCKS), 6, 6)
+    assert_exact(X, neighbors(X, n_nearest=6, block_bytes=SMALL_BLOCKS), 6)
 
 
 @pytest.mark.parametrize("factor", [1e-100, 1e-30, 1e30, 1e100])
 def test_scales_beyond_single_precision(rng, factor):
     X = rng.integers(0, 5, size=(300, 4)) * factor
-    assert_exact(X, neighbors(X, n_nearest=6, n_farthest=6, block_bytes=SMALL_BLOCKS), 6, 6)
+    assert_exact(X, neighbors(X, n_nearest=6, block_bytes=SMALL_BLOCKS), 6)
 
 
 def test_masses_of_duplicates(rng, screen):
     X = rng.normal(size=(12, 5)).astype(np.float32)[rng.choice(12, p=[0.45] + 11 * [0.05], size=300)]
-    assert_exact(X, neighbors(X, n_nearest=5, n_farthest=5, block_bytes=SMALL_BLOCKS), 5, 5)
+    assert_exact(X, neighbors(X, n_nearest=5, block_bytes=SMALL_BLOCKS), 5)
 
 
 def test_near_duplicates_on_either_side_of_the_resolution(rng, screen):
     steps = rng.integers(0, 4, size=(300, 3)) * np.sqrt(QUANTUM) * rng.choice([0.1, 0.5, 1.0, 3.0], size=(300, 1))
     X = rng.normal(size=(3, 3))[rng.integers(0, 3, 300)] + steps
-    assert_exact(X, neighbors(X, n_nearest=5, n_farthest=5, block_bytes=SMALL_BLOCKS), 5, 5)
+    assert_exact(X, neighbors(X, n_nearest=5, block_bytes=SMALL_BLOCKS), 5)
 
 
 def test_all_rows_equal(screen):
     X = np.full((250, 7), 0.1, dtype=np.float32)
-    found = neighbors(X, n_nearest=3, n_farthest=2, block_bytes=SMALL_BLOCKS)
-    assert_exact(X, found, 3, 2)
+    found = neighbors(X, n_nearest=3, block_bytes=SMALL_BLOCKS)
+    assert_exact(X, found, 3)
     np.testing.assert_array_equal(found.nearest[:5], [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2], [0, 1, 2]])
-    np.testing.assert_array_equal(found.farthest_distance, 0.0)
+    np.testing.assert_array_equal(found.nearest_distance, 0.0)
 
 
 def test_one_outlier_dwarfs_the_rest(rng, screen):
     X = rng.normal(size=(250, 6))
     X[[17, 233]] *= 1e4
-    assert_exact(X, neighbors(X, n_nearest=4, n_farthest=4, block_bytes=SMALL_BLOCKS), 4, 4)
+    assert_exact(X, neighbors(X, n_nearest=4, block_bytes=SMALL_BLOCKS), 4)
 
 
 @pytest.mark.parametrize("offset", [1e4, 1e8])
 def test_far_from_the_origin(rng, screen, offset):
     X = rng.normal(size=(250, 8)) + offset
-    assert_exact(X, neighbors(X, n_nearest=5, n_farthest=5, block_bytes=SMALL_BLOCKS), 5, 5)
+    assert_exact(X, neighbors(X, n_nearest=5, block_bytes=SMALL_BLOCKS), 5)
 
 
 def test_float32_far_from_the_origin(rng, screen):
     X = (rng.normal(size=(250, 8)) + 1e4).astype(np.float32)
-    assert_exact(X, neighbors(X, n_nearest=5, n_farthest=5, block_bytes=SMALL_BLOCKS), 5, 5)
+    assert_exact(X, neighbors(X, n_nearest=5, block_bytes=SMALL_BLOCKS), 5)
 
 
 def test_two_rows():
-    found = neighbors(np.array([[0.0, 0.0], [3.0, 4.0]]), n_nearest=1, n_farthest=1)
+    found = neighbors(np.array([[0.0, 0.0], [3.0, 4.0]]), n_nearest=1)
     np.testing.assert_array_equal(found.nearest, [[1], [0]])
-    np.testing.assert_array_equal(found.farthest, [[1], [0]])
     np.testing.assert_array_equal(found.nearest_distance, [[5.0], [5.0]])
 
 
 @pytest.mark.parametrize("n", [2, 3, 65, 200])
 def test_every_other_row(rng, screen, n):
     X = rng.integers(0, 4, size=(n, 2)).astype(np.float64)
-    assert_exact(X, neighbors(X, n_nearest=n - 1, n_farthest=n - 1, block_bytes=SMALL_BLOCKS), n - 1, n - 1)
+    assert_exact(X, neighbors(X, n_nearest=n - 1, block_bytes=SMALL_BLOCKS), n - 1)
 
 
 def test_sorted_rows_do_not_mislead_the_first_bounds(rng, screen):
     X = np.sort(rng.normal(size=(300, 1)), axis=0)
-    assert_exact(X, neighbors(X, n_nearest=3, n_farthest=3, block_bytes=SMALL_BLOCKS), 3, 3)
+    assert_exact(X, neighbors(X, n_nearest=3, block_bytes=SMALL_BLOCKS), 3)
 
 
 @pytest.mark.parametrize("layout", ["fortran", "strided", "read-only", "csr_matrix", "csr_array", "integers"])
@@ -161,7 +151,7 @@ def test_layouts(rng, layout):
         X = (X * 10).astype(np.uint8)
     else:
         X = getattr(scipy.sparse, layout)(X)
-    assert_exact(X, neighbors(X, n_nearest=4, n_farthest=4, block_bytes=SMALL_BLOCKS), 4, 4)
+    assert_exact(X, neighbors(X, n_nearest=4, block_bytes=SMALL_BLOCKS), 4)
 
 
 @pytest.mark.parametrize("name", ["balance", "iris", "seeds", "letter_abcd", "kddcup99_subset", "cnae9"])
@@ -169,13 +159,13 @@ def test_real_sets(real_data: Callable, screen, name):
     X, _ = real_data(name)
     X = X[:250]
     for rows in (X, X.astype(np.float32)):
-        assert_exact(rows, neighbors(rows, n_nearest=5, n_farthest=5, block_bytes=2**20), 5, 5)
+        assert_exact(rows, neighbors(rows, n_nearest=5, block_bytes=2**20), 5)
 
 
 def test_letter_with_its_ties(real_data: Callable):
     X, _ = real_data("letter")
     X = X[:1000] / 15
-    assert_exact(X, neighbors(X, n_nearest=5, n_farthest=5), 5, 5)
+    assert_exact(X, neighbors(X, n_nearest=5), 5)
 
 
 @settings(deadline=None, max_examples=50)
@@ -191,19 +181,18 @@ def test_letter_with_its_ties(real_data: Callable):
 def test_any_small_grid(n, width, levels, seed, block_bytes, single, data):
     dtype = np.float32 if single else np.float64
     X = np.random.default_rng(seed).integers(0, levels, size=(n, width)).astype(dtype) / 7
-    n_nearest, n_farthest = data.draw(st.integers(0, n - 1)), data.draw(st.integers(0, n - 1))
-    found = neighbors(X, n_nearest=n_nearest, n_farthest=n_farthest, block_bytes=block_bytes)
-    assert_exact(X, found, n_nearest, n_farthest)
+    k = data.draw(st.integers(1, n - 1))
+    assert_exact(X, neighbors(X, n_nearest=k, block_bytes=block_bytes), k)
 
 
 @pytest.mark.parametrize("name", ["mnist6000", "kddcup99_subset"])
 def test_neither_blocks_nor_threads_nor_precision_change_the_result(real_data: Callable, monkeypatch, name):
     X = real_data(name)[0][:800].astype(np.float32)
-    reference = neighbors(X, n_nearest=5, n_farthest=5)
+    reference = neighbors(X, n_nearest=5)
 
     def same(**options: Any) -> None:
-        found = neighbors(X, n_nearest=5, n_farthest=5, **options)
-        for field in ("nearest", "nearest_distance", "farthest", "farthest_distance"):
+        found = neighbors(X, n_nearest=5, **options)
+        for field in ("nearest", "nearest_distance"):
             np.testing.assert_array_equal(getattr(found, field), getattr(reference, field))
 
     for block_bytes in (2**21, 2**24, 2**30):
@@ -215,13 +204,6 @@ def test_neither_blocks_nor_threads_nor_precision_change_the_result(real_data: C
         same()
 
 
-def test_one_side_alone_equals_both_together(rng):
-    X = rng.normal(size=(500, 6))
-    both = neighbors(X, n_nearest=4, n_farthest=4)
-    np.testing.assert_array_equal(neighbors(X, n_nearest=4).nearest, both.nearest)
-    np.testing.assert_array_equal(neighbors(X, n_farthest=4).farthest, both.farthest)
-
-
 @pytest.mark.parametrize("kind", ["random", "constant", "two levels"])
 def test_memory_stays_below_its_bound(rng, kind):
     n, k = 5000, 5
@@ -231,13 +213,13 @@ def test_memory_stays_below_its_bound(rng, kind):
         "two levels": lambda: rng.integers(0, 2, size=(n, 10)).astype(np.float64),
     }[kind]()
     block_bytes = 8 * 2**20
-    neighbors(X[:100], n_nearest=k, n_farthest=k)
+    neighbors(X[:100], n_nearest=k)
     tracemalloc.start()
-    neighbors(X, n_nearest=k, n_farthest=k, block_bytes=block_bytes)
+    neighbors(X, n_nearest=k, block_bytes=block_bytes)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    result = 2 * 16 * n * k
-    assert peak - result <= block_bytes + 16 * n * (2 * k + 20)
+    result = 16 * n * k
+    assert peak - result <= block_bytes + 16 * n * (k + 20)
     assert peak < n * n / 2
 
 
@@ -263,17 +245,12 @@ def test_two_keys_in_one_pass(rng):
         np.testing.assert_array_equal(found[1], np.take_along_axis(key, order, axis=1))
 
 
-@pytest.mark.parametrize("argument", ["n_nearest", "n_farthest"])
-@pytest.mark.parametrize("value", [-1, 5, 100])
-def test_impossible_numbers_of_neighbors(argument, value):
-    with pytest.raises(ValueError, match=rf"{argument}={value}.*between 0 and 4"):
-        neighbors(np.eye(5), **{argument: value})
+@pytest.mark.parametrize("value", [-1, 0, 5, 100])
+def test_impossible_numbers_of_neighbors(value):
+    with pytest.raises(ValueError, match=rf"n_nearest={value}.*between 1 and 4"):
+        neighbors(np.eye(5), n_nearest=value)
 
 
 def test_bad_working_memory():
     with pytest.raises(ValueError, match="block_bytes=0"):
         neighbors(np.eye(5), n_nearest=1, block_bytes=0)
-
-
-def test_nothing_asked_for():
-    assert neighbors(np.eye(3)) == Neighbors(None, None, None, None)

@@ -3,18 +3,7 @@
 Each operation of :mod:`pairlens.engines.interface` is a pass over the chunks, or over pairs of chunks.
 """
 
-from pairlens.engines.dask.operations import equal_pairs, of_pairs
-from pairlens.engines.dask.projected import DaskProjectedRows
-from pairlens.engines.dask.rows import Block, DaskRows, compute, take_chunk, task, tree
+from pairlens.engines.dask import neighbors, operations  # noqa: F401 - registers the operations
+from pairlens.engines.dask.rows import DaskRows
 
-__all__ = [
-    "Block",
-    "DaskProjectedRows",
-    "DaskRows",
-    "compute",
-    "equal_pairs",
-    "of_pairs",
-    "take_chunk",
-    "task",
-    "tree",
-]
+__all__ = ["DaskRows"]

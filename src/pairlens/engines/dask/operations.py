@@ -7,7 +7,6 @@ where it is, and two chunks at a time meet on a worker.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -266,37 +265,21 @@ def residual_scatter(X: DaskRows, rebuild: sparse.csr_matrix) -> Float64:
 
 @interface.pair_squared_distances.register(DaskRows)
 def pair_squared_distances(X: DaskRows, pairs: IntArray) -> Float64:
-    return np.asarray(of_pairs(X, pairs, local_rows.pair_squared_distances, "lengths"), dtype=np.float64)
-
-
-def equal_pairs(X: DaskRows, pairs: IntArray) -> NDArray[np.bool_]:
-    """Whether the two rows of each pair are identical."""
-    return np.asarray(of_pairs(X, pairs, equal_rows, "equality"), dtype=bool)
-
-
-def equal_rows(rows: Block, pairs: IntArray) -> NDArray[np.bool_]:
-    found = np.empty(len(pairs), dtype=bool)
-    for part in row_blocks(len(pairs), 16 * rows.shape[1]):
-        found[part] = (rows[pairs[part, 0]] == rows[pairs[part, 1]]).all(axis=1)
-    return found
-
-
-def of_pairs(X: DaskRows, pairs: IntArray, function: Callable[[Block, IntArray], Any], what: str) -> NDArray[Any]:
-    """``function(rows, pairs)``, a number for each pair: of fetched rows if they are few, else where chunks meet."""
+    """Of fetched rows if they are few, else where chunks meet."""
     result = np.empty(len(pairs))
     if len(pairs) == 0:
         return result
     rows = np.unique(pairs)
     if _few(X, rows):
-        return np.asarray(function(X.gather(rows), np.searchsorted(rows, pairs)))
-    parts, places = zip(*_meetings(X, pairs, partial(pair_meeting, function)))
-    for found, place in zip(compute(list(parts), f"{what} of {len(pairs):,} pairs"), places):
+        return local_rows.pair_squared_distances(X.gather(rows), np.searchsorted(rows, pairs))
+    parts, places = zip(*_meetings(X, pairs, pair_meeting))
+    for found, place in zip(compute(list(parts), f"lengths of {len(pairs):,} pairs"), places):
         result[place] = found
     return result
 
 
-def pair_meeting(function: Callable[[Block, IntArray], Any], left: Block, right: Block, pairs: IntArray) -> Any:
-    return function(np.concatenate([left, right]), pairs)
+def pair_meeting(left: Block, right: Block, pairs: IntArray) -> Float64:
+    return local_rows.pair_squared_distances(np.concatenate([left, right]), pairs)
 
 
 @interface.centred_product.register(DaskRows)

@@ -229,10 +229,6 @@ class DaskRows(EngineRows):
     def _holds(self, rows: IntArray) -> bool:
         return bool(np.isin(rows, self._held[0], assume_unique=True).all())
 
-    def part(self, rows: IntArray) -> Block | DaskRows:
-        """Some rows: in memory if they may be fetched, else where they are."""
-        return self.gather(rows) if self.fits(rows) else DaskRows(self.array[rows])
-
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple):
             rows, columns = key

@@ -8,7 +8,7 @@ input, then those with the smaller index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pairlens.engines.interface import neighbors, pair_squared_distances
 from pairlens.engines.local.rows import dense, row_blocks
-from pairlens.engines.types import EngineRows, Index, IntArray, Rows
+from pairlens.engines.types import Index, IntArray, Rows
 
 # Squared input distances are equal if they agree to this share of the mean squared distance from the mean.
 RESOLUTION = 2.0**-33
@@ -33,22 +33,13 @@ def first_identical(X: Rows) -> Index:
     for block in row_blocks(n, 8 * X.shape[1]):
         # Unlike a product with a vector, np.sum treats every row in the same way.
         mark[block] = (dense(X, block).astype(np.float64) * weight).sum(axis=1)
-
-    def same(rows: Index, others: Index) -> NDArray[np.bool_]:
-        parts = row_blocks(len(rows), 16 * X.shape[1])
-        found = [(dense(X, rows[part]) == dense(X, others[part])).all(axis=1) for part in parts]
-        return np.concatenate([np.empty(0, dtype=bool), *found])
-
-    return first_alike(mark, same)
-
-
-def first_alike(mark: NDArray[np.float64], same: Callable[[Index, Index], NDArray[np.bool_]]) -> Index:
-    """For each row the first one with an equal mark, if ``same(rows, others)`` says that the two are identical."""
     _, first, inverse = np.unique(mark, return_index=True, return_inverse=True)
     candidate = first[inverse].astype(np.int64)
-    repeated = np.flatnonzero(candidate != np.arange(len(mark)))
-    alone = repeated[~same(repeated, candidate[repeated])]
-    candidate[alone] = alone
+    repeated = np.flatnonzero(candidate != np.arange(n))
+    for block in row_blocks(len(repeated), 16 * X.shape[1]):
+        rows = repeated[block]
+        alone = rows[(dense(X, rows) != dense(X, candidate[rows])).any(axis=1)]
+        candidate[alone] = alone
     return candidate
 
 
@@ -107,21 +98,12 @@ class Collapsed:
         """For each row the one that represents its group."""
         return self.first[self.group]
 
-    def expand(
-        self,
-        X: Rows,
-        listed: IntArray,
-        key: NDArray[np.float64],
-        k: int,
-        *,
-        mean_square: float | None = None,
-        part: Callable[[Index], Rows] | None = None,
-    ) -> Index:
+    def expand(self, X: Rows, listed: IntArray, key: NDArray[np.float64], k: int) -> Index:
         """The k nearest rows of every row, from the nearest groups of every group.
 
         Parameters
         ----------
-        X : array, CSR matrix or EngineRows of shape (n, n_features)
+        X : array or CSR matrix of shape (n, n_features)
             Rows whose distances decide inside a group.
         listed : int array of shape (n_groups, at least min(k, n_groups - 1))
             Groups near to each group, nearest first, not itself.
@@ -129,10 +111,6 @@ class Collapsed:
             What they are ordered by; rows of groups with equal keys are ordered as if they were of one group.
         k : int
             At most n - 1.
-        mean_square : float, optional
-            Mean squared distance of the rows from their mean, where it is known already.
-        part : callable, optional
-            Gives the rows of a group; ``X[rows]`` by default.
         """
         n = self.group.size
         sizes = self.sizes
@@ -140,14 +118,14 @@ class Collapsed:
         nearest = np.empty((n, k), dtype=np.int64)
         for crowded in np.flatnonzero(sizes > k):
             rows = self.members[self.start[crowded] : self.start[crowded + 1]]
-            nearest[rows] = rows[nearest_inside(X[rows] if part is None else part(rows), k)]
+            nearest[rows] = rows[nearest_inside(X[rows], k)]
         plain = others == 0
         if listed.shape[1] >= k:
             plain &= (sizes[listed[:, :k]] == 1).all(axis=1)[self.group]
             nearest[plain] = self.first[listed[self.group[plain], :k]]
         else:
             plain[:] = False
-        scale = (_mean_square(X) if mean_square is None else mean_square) * RESOLUTION
+        scale = _mean_square(X) * RESOLUTION
         is_new = np.diff(key, axis=1, prepend=-np.inf) != 0
         for rows in self._portions(np.flatnonzero(~plain & (others < k)), listed, is_new, k):
             nearest[rows] = self._expand_rows(X, rows, listed, is_new, k, scale)
@@ -198,14 +176,12 @@ class Collapsed:
 def nearest_inside(part: Rows, k: int) -> Index:
     """The k nearest of each row among some rows; if all of these are identical, the first ones."""
     size = part.shape[0]
-    if not isinstance(part, EngineRows) and (first_identical(part) == 0).all():
+    if (first_identical(part) == 0).all():
         table = np.broadcast_to(np.arange(k + 1), (size, k + 1))
         keep = table != np.arange(size)[:, None]
         keep[keep.all(axis=1), k] = False
         return table[keep].reshape(size, k)
-    found = neighbors(part, n_nearest=k).nearest
-    assert found is not None
-    return found
+    return neighbors(part, n_nearest=k).nearest
 
 
 def _mean_square(X: Rows) -> float:

@@ -1,4 +1,4 @@
-"""The exact k nearest and k farthest rows of every row, in one blocked pass and without an n x n array."""
+"""The exact k nearest rows of every row, in one blocked pass and without an n x n array."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ DEFAULT_BLOCK_BYTES = 576 * 2**20
 
 
 @interface.neighbors.register(object)
-def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: int | None = None) -> Neighbors:
-    """Both sides come from one pass over the blocks of the upper triangle of the distance matrix, so that one product
-    of two blocks of rows serves four searches. Rows of a sparse matrix are made dense a block at a time.
+def neighbors(X: Any, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
+    """One pass over the blocks of the upper triangle of the distance matrix: one product of two blocks of rows serves
+    both of them. Rows of a sparse matrix are made dense a block at a time.
 
     `block_bytes` is 576 MiB by default; the usual course of things needs a tenth of it. It is shared by the threads, as
     many as BLAS may use: with many of them a larger value keeps the blocks from getting small.
@@ -44,45 +44,35 @@ def neighbors(X: Any, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: i
     is exact. See :mod:`pairlens.engines.local.selection` for how pairs are decided and why ties are harmless. Where at
     least a fifth of the rows repeat others, each group of identical rows is compared once.
 
-    Memory beyond X and the result is at most ``block_bytes + 16 n (n_nearest + n_farthest + 20)`` bytes, as long as
+    Memory beyond X and the result is at most ``block_bytes + 16 n (n_nearest + 20)`` bytes, as long as
     ``block_bytes`` is enough for blocks of 16 rows.
     """
     n, n_features = X.shape
-    check_counts(n, n_nearest, n_farthest)
+    check_count(n, n_nearest)
     if block_bytes is None:
         block_bytes = DEFAULT_BLOCK_BYTES
     if block_bytes <= 0:
         raise ValueError(f"block_bytes={block_bytes} must be positive.")
-    if not (n_nearest or n_farthest):
-        return Neighbors(None, None, None, None)
-
-    rows = MeasuredRows.of(X, max(n_nearest, n_farthest))
+    rows = MeasuredRows.of(X, n_nearest)
     threads = blas_threads()
-    screen = DistanceScreen(rows, _screen_dtype(rows, n_nearest, n_farthest))
-    near, far = self_join(
+    screen = DistanceScreen(rows, _screen_dtype(rows, n_nearest))
+    near, _ = self_join(
         rows.n,
         screen.strip,
-        nearest=screen.criterion(n_nearest) if n_nearest else None,
-        farthest=screen.criterion(n_farthest) if n_farthest else None,
+        nearest=screen.criterion(n_nearest),
         # One tile more than there are threads is in memory: the one that is merged.
         block=block_rows(block_bytes // (threads + 1), 256, 24 * (n_features + 2)),
         n_threads=threads,
     )
-    return Neighbors(*_per_row(rows, near, +1), *_per_row(rows, far, -1))
+    assert near is not None
+    indices, squared = near if rows.groups is None else rows.groups.expand(*near)
+    return Neighbors(indices, rows.scale * np.sqrt(squared))
 
 
-def check_counts(n: int, n_nearest: int, n_farthest: int) -> None:
-    """Refuse to list more rows than there are others."""
-    for name, value in (("n_nearest", n_nearest), ("n_farthest", n_farthest)):
-        if not 0 <= index(value) < max(n, 1):
-            raise ValueError(f"{name}={value} must lie between 0 and {n - 1}, one less than the {n} rows of X.")
-
-
-def _per_row(rows: MeasuredRows, selected: Selected | None, sign: int) -> tuple[Index | None, Float64 | None]:
-    if selected is None:
-        return None, None
-    indices, squared = selected if rows.groups is None else rows.groups.expand(*selected, sign)
-    return indices, rows.scale * np.sqrt(squared)
+def check_count(n: int, n_nearest: int) -> None:
+    """Refuse to list no row, or more rows than there are others."""
+    if not 1 <= index(n_nearest) < n:
+        raise ValueError(f"n_nearest={n_nearest} must lie between 1 and {n - 1}, one less than the {n} rows of X.")
 
 
 def block_rows(n_bytes: int, per_pair: int, per_row: int) -> int:
@@ -92,16 +82,14 @@ def block_rows(n_bytes: int, per_pair: int, per_row: int) -> int:
     return min(max(side, 16), LARGEST_BLOCK)
 
 
-def _screen_dtype(rows: MeasuredRows, n_nearest: int, n_farthest: int) -> DTypeLike:
+def _screen_dtype(rows: MeasuredRows, k: int) -> DTypeLike:
     if not 1e-15 < rows.scale < 1e15:  # so that squares stay clear of float32's range
         return np.float64
     screen = DistanceScreen(rows, np.float32)
     sample = spread_sample(rows.n, LARGEST_BLOCK // 2)
     squared, _ = screen.strip(sample)(sample)
-    doubt = [
-        crowding(screen.criterion(k), sample, squared, sign) for k, sign in ((n_nearest, +1), (n_farthest, -1)) if k
-    ]
-    return np.float32 if max(doubt) <= TOLERABLE_CROWDING else np.float64
+    doubt = crowding(screen.criterion(k), sample, squared, +1)
+    return np.float32 if doubt <= TOLERABLE_CROWDING else np.float64
 
 
 def unit_length(mean_square: float) -> float:
@@ -182,7 +170,7 @@ class _Groups:
         same = (np.array_equal(dense(X, part), dense(X, first[group[part]])) for part in blocks(mark.size, 256))
         return cls(first, group) if all(same) else None
 
-    def expand(self, indices: Index, squared: Float64, sign: int) -> Selected:
+    def expand(self, indices: Index, squared: Float64) -> Selected:
         """The k best rows of every row, from the k best groups of every group."""
         n, k = self.group.size, indices.shape[1]
         members = self._members(k + 1)
@@ -192,7 +180,7 @@ class _Groups:
             own = np.arange(part.start, part.stop)
             rows = members[np.column_stack((own, indices[part]))]
             values = np.broadcast_to(np.column_stack((np.zeros(own.size), squared[part]))[:, :, None], rows.shape)
-            keys = np.where(rows < n, sign * np.rint(values / QUANTUM), np.inf) + 1j * rows
+            keys = np.where(rows < n, np.rint(values / QUANTUM), np.inf) + 1j * rows
             order = np.argsort(keys.reshape(own.size, -1), axis=1)[:, : k + 1]
             best[part] = np.take_along_axis(rows.reshape(own.size, -1), order, axis=1)
             best_squared[part] = np.take_along_axis(values.reshape(own.size, -1), order, axis=1)

@@ -52,8 +52,6 @@ def near_walk(
     """Of rows that are elsewhere the distances alone are asked for."""
     if found is None:
         searched = interface.neighbors(X, n_nearest=max(k, scale_neighbor))
-        assert searched.nearest is not None
-        assert searched.nearest_distance is not None
         found = searched.nearest, searched.nearest_distance
     nearest, scale = found[0][:, :k], found[1][:, scale_neighbor - 1]
     n = len(nearest)

@@ -1,4 +1,4 @@
-"""The exact k nearest and k farthest rows of every row, on torch tensors of the CPU or of a GPU."""
+"""The exact k nearest rows of every row, on torch tensors of the CPU or of a GPU."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pairlens.engines.local.neighbors import QUANTUM, check_counts
+from pairlens.engines.local.neighbors import QUANTUM, check_count
 from pairlens.engines.torch.device import product_precision, single_products, triton_kernels, working_bytes
-from pairlens.engines.torch.selection import GROUP, Screen, Selected, Side, Strip, chunks, padded, self_join
+from pairlens.engines.torch.selection import GROUP, Screen, Side, Strip, chunks, padded, self_join
 
 if TYPE_CHECKING:
     import torch
@@ -25,26 +25,22 @@ SINGLE_ERROR = 4 * 2.0**-11
 
 @dataclass(frozen=True)
 class TorchNeighbors:
-    """Nearest and farthest rows of each row, best first; None for a side that was not asked for.
+    """Nearest rows of each row, nearest first.
 
     Attributes
     ----------
-    nearest, farthest : int64 tensor of shape (n, k) or None
-        Indices, in ascending and in descending order of distance.
-    nearest_distance, farthest_distance : float64 tensor of shape (n, k) or None
+    nearest : int64 tensor of shape (n, k)
+        Indices, in ascending order of distance.
+    nearest_distance : float64 tensor of shape (n, k)
         Their Euclidean distances.
     """
 
-    nearest: Tensor | None
-    nearest_distance: Tensor | None
-    farthest: Tensor | None
-    farthest_distance: Tensor | None
+    nearest: Tensor
+    nearest_distance: Tensor
 
 
-def torch_neighbors(
-    X: Tensor, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: int | None = None
-) -> TorchNeighbors:
-    """Find the exact nearest and farthest rows of every row in Euclidean distance.
+def torch_neighbors(X: Tensor, *, n_nearest: int, block_bytes: int | None = None) -> TorchNeighbors:
+    """Find the exact nearest rows of every row in Euclidean distance.
 
     The same result as :func:`pairlens.engines.local.neighbors.neighbors`, on the device of X.
 
@@ -52,15 +48,15 @@ def torch_neighbors(
     ----------
     X : tensor of shape (n, n_features)
         Finite values in float32 or float64, on the CPU or on a GPU.
-    n_nearest, n_farthest : int
-        How many rows to find for each row, at most n - 1; 0 leaves that side out.
+    n_nearest : int
+        How many rows to find for each row, from 1 to n - 1.
     block_bytes : int, optional
         Working memory: by default 256 MiB on a CPU, 4 GiB on a GPU. The result does not depend on it.
 
     Returns
     -------
     TorchNeighbors
-        Indices and distances, best first.
+        Indices and distances, nearest first.
 
     Notes
     -----
@@ -76,31 +72,17 @@ def torch_neighbors(
 
     Working memory besides: two copies of X in its dtype, and for rows that are compared in float64 one in float64.
     """
-    n = X.shape[0]
-    check_counts(n, n_nearest, n_farthest)
-    if not (n_nearest or n_farthest):
-        return TorchNeighbors(None, None, None, None)
+    check_count(X.shape[0], n_nearest)
     rows = TorchRows.of(X)
     n_bytes = block_bytes or working_bytes(X.device)
-    sides = {
-        name: Side(k, sign, QUANTUM, rows.squared_distances)
-        for name, k, sign in (("near", n_nearest, +1), ("far", n_farthest, -1))
-        if k
-    }
+    sides = {"near": Side(n_nearest, +1, QUANTUM, rows.squared_distances)}
     kernels = triton_kernels(X)
     fused = kernels is not None and kernels.fits(rows)
     screen: Screen = kernels.TritonEuclidScreen(rows) if fused else EuclidScreen(rows)
     with product_precision(X.device):
-        found = self_join(
-            screen, sides, block=strip_rows(screen, max(n_nearest, n_farthest), n_bytes), fine_bytes=n_bytes
-        )
-    return TorchNeighbors(*_distances(rows, found.get("near")), *_distances(rows, found.get("far")))
-
-
-def _distances(rows: TorchRows, selected: Selected | None) -> tuple[Tensor | None, Tensor | None]:
-    if selected is None:
-        return None, None
-    return selected[0], rows.scale * selected[1].sqrt()
+        found = self_join(screen, sides, block=strip_rows(screen, n_nearest, n_bytes), fine_bytes=n_bytes)
+    indices, squared = found["near"]
+    return TorchNeighbors(indices, rows.scale * squared.sqrt())
 
 
 def strip_rows(screen: Screen, k: int, n_bytes: int) -> int:

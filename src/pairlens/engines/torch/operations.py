@@ -319,7 +319,6 @@ def rebuilding_weights(X: TensorRows, indices: IntArray, reg: float) -> Float64:
 
 
 @interface.neighbors.register(TensorRows)
-def neighbors(X: TensorRows, *, n_nearest: int = 0, n_farthest: int = 0, block_bytes: int | None = None) -> Neighbors:
-    found = torch_neighbors(X.tensor, n_nearest=n_nearest, n_farthest=n_farthest, block_bytes=block_bytes)
-    sides = (found.nearest, found.nearest_distance, found.farthest, found.farthest_distance)
-    return Neighbors(*(None if side is None else side.cpu().numpy() for side in sides))
+def neighbors(X: TensorRows, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
+    found = torch_neighbors(X.tensor, n_nearest=n_nearest, block_bytes=block_bytes)
+    return Neighbors(found.nearest.cpu().numpy(), found.nearest_distance.cpu().numpy())
