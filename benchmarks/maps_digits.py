@@ -30,7 +30,7 @@ from benchmarks.maps_table import mean_and_error
 from benchmarks.measure import compute
 from pairlens import Constraints, PairMap
 from pairlens.experiments import Store
-from pairlens.methods.pairmap.plain import plain_map
+from pairlens.methods.pairmap.placement import plain_map
 
 PER_CLASS = {60: 3, 200: 10}
 DRAWS = 20

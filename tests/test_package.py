@@ -16,6 +16,7 @@ import pytest
 import pairlens
 from pairlens._optional import require
 from pairlens.exceptions import MissingExtraError
+from tests.estimators import all_estimators
 
 MODULES = [module.name for module in pkgutil.walk_packages(pairlens.__path__, "pairlens.")]
 EXTRAS = [
@@ -184,6 +185,19 @@ def test_no_two_packages_form_a_circle():
 
     for room in sorted(uses):
         visit(room, ())
+
+
+def test_no_estimator_has_more_than_three_ancestors_of_ours():
+    """Whoever reads `fit` and `transform` of a method finds them in the method or in one of few classes above it."""
+    for cls in all_estimators():
+        ancestors = [base.__name__ for base in cls.__mro__[1:] if base.__module__.startswith("pairlens.")]
+        assert len(ancestors) <= 3, f"{cls.__name__}: {ancestors}"
+
+
+def test_no_method_inherits_from_another():
+    public = {getattr(pairlens, name) for name in pairlens.__all__}
+    related = {(cls, base) for cls in all_estimators() for base in cls.__mro__[1:] if cls in public and base in public}
+    assert not related
 
 
 def _is_private(name: str) -> bool:

@@ -10,7 +10,11 @@ SHARED = {
 neighbors : {"auto", "exact", "approx"}, default="auto"
     How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
     in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-    25,000 dense rows in memory (docs/scaling.md).""",
+    25,000 dense rows in memory (docs/scaling.md).
+standardize : bool, default=True
+    Whether to divide each feature by its deviation; those in which few rows differ, such as pixels at the border of
+    pictures, count less than that. Choose False for features on one scale of their own: principal components,
+    embeddings, pixels, and the rows of a :class:`TableEncoder`.""",
     "Attributes": """\
 n_features_in_ : int
     Number of features seen in :meth:`fit`.

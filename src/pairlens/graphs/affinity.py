@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens.engines import IntArray, Rows
-from pairlens.graphs.edges import default_theta, edges_of, heat, nearest_edges, shared_neighbors, weight_matrix
+from pairlens.graphs.edges import default_gamma, edges_of, heat, nearest_edges, shared_neighbors, weight_matrix
 from pairlens.graphs.nearest import nearest_rows
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import written_pairs
@@ -18,10 +18,10 @@ def nearest_graph(X: Rows, n_neighbors: int, *, search: str = "auto") -> sparse.
     return weight_matrix(nearest_edges(X, n_neighbors, search=search), 1.0, X.shape[0])
 
 
-def heat_graph(X: Rows, n_neighbors: int, theta: float | None = None, *, search: str = "auto") -> sparse.csr_matrix:
+def heat_graph(X: Rows, n_neighbors: int, gamma: float | str = "auto", *, search: str = "auto") -> sparse.csr_matrix:
     """Heat weights between two rows of which one is among the nearest of the other."""
     edges = nearest_edges(X, n_neighbors, search=search)
-    return weight_matrix(edges, heat(X, edges, theta), X.shape[0])
+    return weight_matrix(edges, heat(X, edges, gamma), X.shape[0])
 
 
 def degrees(graph: sparse.csr_matrix) -> NDArray[np.float64]:
@@ -37,20 +37,19 @@ def normalized_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
 
 
 def side_information_graphs(
-    X: Rows, known: Constraints, n_neighbors: int, theta: float | None, *, search: str = "auto"
+    X: Rows, known: Constraints, n_neighbors: int, gamma: float | str, *, search: str = "auto"
 ) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
     """Heat weights on must-links and on neighbours that are in no pair with each other; heat on cannot-links."""
     n = X.shape[0]
-    if theta is None:
-        theta = default_theta(X)
+    width = default_gamma(X) if isinstance(gamma, str) else gamma
     known = written_pairs(known)
     must, cannot = known.must_link, known.cannot_link
     near = nearest_edges(X, n_neighbors, search=search)
     paired = np.concatenate([must, cannot])
     free = near[~np.isin(near @ [n, 1], paired @ [n, 1])]
-    similar = weight_matrix(must, known.must_link_weight * heat(X, must, theta), n)
-    similar = similar + weight_matrix(free, heat(X, free, theta), n)
-    return similar, weight_matrix(cannot, known.cannot_link_weight * heat(X, cannot, theta), n)
+    similar = weight_matrix(must, known.must_link_weight * heat(X, must, width), n)
+    similar = similar + weight_matrix(free, heat(X, free, width), n)
+    return similar, weight_matrix(cannot, known.cannot_link_weight * heat(X, cannot, width), n)
 
 
 def pass_on(neighbours: sparse.csr_matrix, pairs: sparse.csr_matrix) -> sparse.csr_matrix:

@@ -88,20 +88,24 @@ def shared_neighbors(indices: IntArray) -> sparse.csr_matrix:
     return weight_matrix(edges, common, n)
 
 
-def default_theta(X: Rows) -> float:
-    """The squared mean norm of the centred rows: the width of the heat kernel unless another is given."""
-    return mean_norm(X) ** 2
+def default_gamma(X: Rows) -> float:
+    """Return the gamma of heat weights unless another is given: one over the squared mean norm of the centred rows.
 
-
-def heat(X: Rows, edges: IntArray, theta: float | None = None) -> Float64:
-    r"""Heat weights :math:`\exp(-\|x_i - x_j\|^2 / \theta)` of edges.
-
-    `theta` is :func:`default_theta` unless given; if that is 0, all rows are equal and all weights 1.
+    Of rows that are all equal it is infinite.
     """
-    if theta is None:
-        theta = default_theta(X)
-    squared = pair_squared_distances(X, edges)
-    return np.exp(-squared / theta) if theta > 0 else np.ones(len(edges))
+    squared = mean_norm(X) ** 2
+    return 1.0 / squared if squared > 0 else float("inf")
+
+
+def heat(X: Rows, edges: IntArray, gamma: float | str = "auto") -> Float64:
+    r"""Return heat weights :math:`\exp(-\gamma \|x_i - x_j\|^2)` of edges; "auto" is :func:`default_gamma`."""
+    width = default_gamma(X) if isinstance(gamma, str) else gamma
+    return heat_weights(pair_squared_distances(X, edges), width)
+
+
+def heat_weights(squared: Float64, gamma: float) -> Float64:
+    r"""Return :math:`\exp(-\gamma d^2)` of squared distances, and 1 for the infinite gamma of rows that are equal."""
+    return np.exp(-gamma * squared) if np.isfinite(gamma) else np.ones(len(squared))
 
 
 def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3, *, search: str = "auto") -> sparse.csr_matrix:

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from pairlens._warnings import warn_user
 from pairlens.engines import IntArray, Rows, canonical, pair_squared_distances
-from pairlens.graphs.edges import default_theta, nearest_edges
+from pairlens.graphs.edges import default_gamma, heat_weights, nearest_edges
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import over_rows
 
@@ -62,9 +61,9 @@ class Generated:
     weight: NDArray[np.float64]
     squared_distance: NDArray[np.float64]
 
-    def reliability(self, theta: float) -> NDArray[np.float64]:
-        r"""The weight times :math:`\exp(-d^2 / \theta)`, which is 1 for every theta where d = 0."""
-        return self.weight * np.exp(-self.squared_distance / theta) if theta > 0 else self.weight
+    def reliability(self, gamma: float) -> NDArray[np.float64]:
+        r"""Return the weight times :math:`\exp(-\gamma d^2)`, which is 1 for every gamma where d = 0."""
+        return self.weight * heat_weights(self.squared_distance, gamma)
 
 
 def transform_constraints(
@@ -73,7 +72,6 @@ def transform_constraints(
     *,
     n_neighbors: int = 3,
     gamma: float | str = "auto",
-    theta: float | str | None = None,
 ) -> Constraints:
     r"""Turn must-links into cannot-links that are safe to use where classes consist of several clusters.
 
@@ -96,8 +94,6 @@ def transform_constraints(
         Two rows are neighbours if each is among this many nearest rows of the other.
     gamma : float or "auto", default="auto"
         How fast reliability falls with distance; "auto" is one over the squared mean norm of the centred rows.
-    theta : float or "auto", optional
-        Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
 
     Returns
     -------
@@ -140,27 +136,14 @@ def transform_constraints(
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors} must be at least 1.")
     made = generate(constraints, Mutual.of(rows, n_neighbors))
-    reliability = made.reliability(_width(rows, gamma, theta))
+    if gamma != "auto" and (isinstance(gamma, str) or not gamma > 0):
+        raise ValueError(f"gamma={gamma!r} must be a positive number or 'auto'.")
+    reliability = made.reliability(default_gamma(rows) if isinstance(gamma, str) else float(gamma))
     return Constraints(
         cannot_link=np.concatenate([constraints.cannot_link, made.pairs]),
         n_samples=n,
         cannot_link_weight=np.concatenate([constraints.cannot_link_weight, reliability]),
     )
-
-
-def _width(rows: Rows, gamma: float | str, theta: float | str | None) -> float:
-    """The theta = 1 / gamma of the reliabilities."""
-    name, value = "gamma", gamma
-    if theta is not None:
-        warn_user("transform_constraints: theta is called gamma now, gamma = 1 / theta.", FutureWarning)
-        name, value = "theta", theta
-    if isinstance(value, str):
-        if value != "auto":
-            raise ValueError(f"{name}={value!r} must be a positive number or 'auto'.")
-        return default_theta(rows)
-    if not value > 0:
-        raise ValueError(f"{name}={value} must be a positive number or 'auto'.")
-    return float(value) if name == "theta" else 1.0 / value
 
 
 def generate(known: Constraints, mutual: Mutual, *, unit: float = 1.0) -> Generated:

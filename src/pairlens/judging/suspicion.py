@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens.engines import IntArray
-from pairlens.judging.calibration import MISTAKES, MISTAKES_PENALTY, fit_with_mistakes, probability_wrong
 from pairlens.judging.held_out import HeldOutDistances, distance_columns, pair_weights
+from pairlens.judging.probability import MISTAKES, MISTAKES_PENALTY, fit_with_mistakes, probability_wrong
 
 STANDS_OUT = 0.5
 """An answer stands out if it is more probably wrong than right."""
@@ -101,7 +101,7 @@ def share_of_mistakes(distances: NDArray[np.float64], same: NDArray[np.bool_], w
 def suspicious_pairs(held_out: HeldOutDistances, n_dims: int | None = None) -> SuspiciousPairs:
     """Rank pairs by how probable it is that their answers are wrong, given distances in views that did not see them.
 
-    The models of what is true and of mistakes are those of :mod:`pairlens.judging.calibration`; each answer is judged
+    The models of what is true and of mistakes are those of :mod:`pairlens.judging.probability`; each answer is judged
     by models fitted to other answers.
 
     Parameters

@@ -51,14 +51,14 @@ def kernel_features(
     X : array or CSR matrix of shape (n_samples, n_features)
     kernel : str or callable
         A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
-    gamma : float, "median" or None
-        Its width; "median" is one over the median squared distance.
+    gamma : float, "auto" or None
+        Its width; "auto" is one over the median squared distance.
     rank : int, optional
         Number of leading features to keep; all by default.
     center : bool, default=False
         Whether the features have mean zero over the anchors: kernel principal components.
     """
-    width = median_gamma(X) if gamma == "median" else gamma
+    width = median_gamma(X) if gamma == "auto" else gamma
     assert not isinstance(width, str)
     anchors = rows_in_memory(X, evenly_spaced(X.shape[0], ANCHORS))
     K = kernel_matrix(anchors, anchors, kernel, width)

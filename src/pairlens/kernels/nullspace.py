@@ -27,7 +27,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import helmert
 
-from pairlens._deprecation import NOT_GIVEN, RenamedAttribute, former_parameter
 from pairlens._docs import complete_docstring
 from pairlens._sklearn import BaseEstimator, Interval, StrOptions, fit_context
 from pairlens._warnings import warn_user
@@ -58,28 +57,22 @@ ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 def delta_to_gamma(delta: float) -> float:
-    r"""The gamma for which :math:`\exp(-\gamma d^2) = \exp(-d^2 / 2 \delta^2)`."""
+    r"""Return the gamma for which :math:`\exp(-\gamma d^2) = \exp(-d^2 / 2 \delta^2)`, the form of the papers."""
     return 0.5 / delta**2
 
 
 def gamma_to_delta(gamma: float) -> float:
-    """The way back from :func:`delta_to_gamma`."""
+    """Invert :func:`delta_to_gamma`."""
     return float((0.5 / gamma) ** 0.5)
 
 
-def resolved_gamma(X: Rows, gamma: float | str, delta: float | str | None = None) -> float:
-    r"""The gamma to use: the one given, or :math:`1 / 2 m^2` with the median distance m for "median".
-
-    A `delta`, the width under the name that it has in the papers, goes before.
-    """
-    asked = gamma if delta is None else delta
-    if isinstance(asked, str):
-        return delta_to_gamma(median_delta(X))
-    return float(asked) if delta is None else delta_to_gamma(float(asked))
+def resolved_gamma(X: Rows, gamma: float | str) -> float:
+    """Return the gamma to use: the one given, or that of the median distance for "auto"."""
+    return delta_to_gamma(median_distance(X)) if isinstance(gamma, str) else float(gamma)
 
 
-def median_delta(X: Rows) -> float:
-    """The median distance of up to 1,000 evenly spaced rows; 1 if most are equal."""
+def median_distance(X: Rows) -> float:
+    """Return the median distance of up to 1,000 evenly spaced rows; 1 if most are equal."""
     return float(median_gamma(X) ** -0.5)
 
 
@@ -243,17 +236,15 @@ def projected_kernel(X: Rows, Y: Rows, space: NullSpace, F_Y: NDArray[np.float64
 
 
 class MustLinkKernel(BaseEstimator, ABC):
-    r"""Base of the estimators that work with a kernel in the null space of must-links.
+    r"""Learn with a kernel in the null space of must-links.
 
     Parameters
     ----------
-    gamma : float or "median", default="median"
-        Of the kernel; that of an RBF kernel is :math:`\exp(-\gamma d^2)`. "median" is :math:`1 / 2 m^2`, with m the
+    gamma : float or "auto", default="auto"
+        Of the kernel; that of an RBF kernel is :math:`\exp(-\gamma d^2)`. "auto" is :math:`1 / 2 m^2`, with m the
         median distance of up to 1,000 rows.
     kernel : str or callable, default="rbf"
         A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
-    delta : float or "median", optional
-        Former name: :math:`\gamma = 1 / 2 \delta^2`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -263,16 +254,12 @@ class MustLinkKernel(BaseEstimator, ABC):
 
     gamma: float | str
     kernel: Kernel
-    delta: float | str
 
     __metadata_request__fit: ClassVar = {"constraints": True}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "kernel": [str, callable],
-        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"}), NOT_GIVEN],
     }
-    delta_ = RenamedAttribute("gamma_", gamma_to_delta, deprecated=True)
-    gamma_: Any = RenamedAttribute("delta_", delta_to_gamma, deprecated=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -301,8 +288,7 @@ class MustLinkKernel(BaseEstimator, ABC):
         """
         rows = checked_rows(self, X, fitting=True, least=1)
         known = combine(y, constraints, rows.shape[0])
-        delta = former_parameter(self, "delta", "gamma", "gamma = 1 / (2 delta^2)")
-        self.gamma_ = resolved_gamma(rows, self.gamma, delta)
+        self.gamma_ = resolved_gamma(rows, self.gamma)
         self._learn(rows, known.chunklets())
         return self
 

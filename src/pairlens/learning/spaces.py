@@ -235,7 +235,7 @@ class PreparedRows:
             return None
         scaled = standardiser(X)
         if features is None:
-            features = kernel_features(scaled, kernel="rbf", gamma="median", rank=KERNEL_RANK, center=True)
+            features = kernel_features(scaled, kernel="rbf", gamma="auto", rank=KERNEL_RANK, center=True)
         featured = np.asarray(features(scaled))
         linear = PairLearner.of(space.rows, values, near=True, search=search)
         kernel, basis = whitened(featured, None)

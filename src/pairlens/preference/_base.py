@@ -20,10 +20,9 @@ from pairlens._sklearn import (
     check_is_fitted,
     fit_context,
 )
-from pairlens._warnings import warn_fewer, warn_user
+from pairlens._warnings import warn_fallback, warn_fewer
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means
-from pairlens.exceptions import SupervisionWarning
-from pairlens.judging.views import PairView
+from pairlens.judging.views import pair_distance
 from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference.objective import Objective, draw_shifts
 from pairlens.preference.pairs import Pairs, largest_differences
@@ -33,7 +32,7 @@ from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences, pair_shares
 
 C_PATH = (0.001, 0.01, 0.1, 1.0)
-"""Values of C that C="cv" tries, in this order: each starts from the solution before it."""
+"""Values of C that C="auto" tries, in this order: each starts from the solution before it."""
 
 MAX_SCORED_PAIRS = 1_000_000
 
@@ -164,7 +163,7 @@ class PreferenceEstimator(BaseEstimator, ABC):
         return pairwise_accuracy(scores, known)
 
 
-class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PreferenceEstimator):
+class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PreferenceEstimator):
     r"""A low-dimensional view that minimises the large-margin objective, and a linear ranking in it.
 
     Parameters
@@ -246,11 +245,7 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         self.__dict__.pop("ranking_", None)
         self.components_ = fix_signs(space.lift(directions.T)).astype(rows.dtype)
         self.loss_curve_: list[float] = []
-        warn_user(
-            f"{type(self).__name__}: no preferences were given, so the result is that of PCA. Give pairs by "
-            "preferences=, or ordinal scores by y.",
-            SupervisionWarning,
-        )
+        warn_fallback(self, "no preferences were given")
 
     def _objective(self, X: Rows, known: Preferences, C: float, rng: np.random.Generator) -> tuple[Objective, IntArray]:
         """The objective for an embedding of the rows that occur in preferences, and which rows these are."""
@@ -285,6 +280,20 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
     @abstractmethod
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Map rows to the view."""
+
+    def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
+        """Return distances of pairs of rows in the view.
+
+        Parameters
+        ----------
+        A, B : array-like of shape (n_pairs, n_features)
+            Row i of A and row i of B are one pair.
+
+        Returns
+        -------
+        distances : array of shape (n_pairs,)
+        """
+        return pair_distance(self, A, B)
 
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         """Score of each row, higher is better: a linear ranking of the view, learnt from the same preferences.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pairlens._sklearn import Interval, as_generator
 from pairlens.engines import Rows, pair_squared_distances
+from pairlens.methods.base import PairTransformer
 from pairlens.preference.embedded import BoundedPairs
-from pairlens.preference.metric import MetricLearner, PairScored, log_det_penalty
+from pairlens.preference.metric import MetricLearner, log_det_penalty
 from pairlens.preference.pairs import Pairs
 from pairlens.supervision import Constraints
 
@@ -21,7 +22,7 @@ RANDOM_PAIRS = 10_000
 SHORT, LONG = 0.05, 0.95
 
 
-class ITML(PairScored):
+class ITML(MetricLearner, PairTransformer):
     r"""Information-theoretic metric learning.
 
     A metric :math:`d(x, x') = \|L (x - x')\|^2` that minimises, with :math:`M = L'L` and
@@ -98,15 +99,13 @@ class ITML(PairScored):
         tol: float = 1e-6,
         random_state: Any = None,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(n_components, max_iter=max_iter, tol=tol)
         self.gamma = gamma
         self.bounds = bounds
         self.max_pairs = max_pairs
-        self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
 
-    def _learn(self, rows: Rows, known: Constraints) -> Self:
+    def _learn(self, rows: Rows, known: Constraints) -> None:
         rng = as_generator(self.random_state)
         if known.n_pairs > self.max_pairs or known.labels is not None:
             known = known.sample(min(known.n_pairs, self.max_pairs), rng)
@@ -127,7 +126,7 @@ class ITML(PairScored):
                 float(self.gamma),
             )
         lacking = "no pairs of different rows are known"
-        return self._fit_map(rows, used, objective, whole=True, penalty=log_det_penalty, lacking=lacking)
+        self._fit_map(rows, used, objective, whole=True, penalty=log_det_penalty, lacking=lacking)
 
     def _bounds(self, rows: Rows, rng: np.random.Generator) -> tuple[float, float]:
         if self.bounds is not None:

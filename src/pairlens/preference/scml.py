@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -135,22 +135,21 @@ class SCML(ComparisonLearner):
         tol: float = 1e-6,
         random_state: Any = None,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(n_components, max_iter=max_iter, tol=tol)
         self.n_regions = n_regions
         self.n_directions = n_directions
         self.beta = beta
         self.sigma = sigma
         self.max_comparisons = max_comparisons
-        self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
 
-    def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> Self:
+    def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> None:
         place = self._coordinates(rows, known.rows)
         self.loss_curve_, self.weights_ = [], np.empty(0)
         if known.n_quadruplets == 0:
             warn_fallback(self, "no comparisons are known")
-            return self._keep(place, place.directions, rows.dtype)
+            self._keep(place, place.directions, rows.dtype)
+            return
         closer, farther = comparison_pairs(known)
         inside = place.space.rows[known.rows]
         inside = np.asarray(inside.todense() if hasattr(inside, "todense") else inside, dtype=np.float64)
@@ -176,4 +175,4 @@ class SCML(ComparisonLearner):
         self.loss_curve_ = [function(start)[0], *found.curve]
         self.weights_ = found.L
         values, vectors = symmetric((directions * found.L[:, None]).T @ directions)
-        return self._keep(place, (vectors * np.sqrt(np.maximum(values, 0.0))).T, rows.dtype)
+        self._keep(place, (vectors * np.sqrt(np.maximum(values, 0.0))).T, rows.dtype)
