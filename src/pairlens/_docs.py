@@ -52,13 +52,13 @@ def complete_docstring(cls: type) -> None:
 
 
 def _sections(cls: type) -> dict[str, str]:
-    """The sections of a docstring by name; what stands before the first has none."""
+    """Return the sections of a docstring by name; what stands before the first has none."""
     summary, *rest = HEADER.split(inspect.cleandoc(cls.__doc__ or ""))
     return {"": summary.strip("\n")} | {name: body.strip("\n") for name, body in zip(rest[::2], rest[1::2])}
 
 
 def _entries(body: str) -> dict[str, str]:
-    """What a section says of each name; "a, b : float" stands under both."""
+    """Return what a section says of each name; "a, b : float" stands under both."""
     found: dict[str, str] = {}
     for entry in re.split(r"\n(?=\S)", body) if body else ():
         names = entry.partition("\n")[0].partition(" :")[0]
@@ -67,7 +67,7 @@ def _entries(body: str) -> dict[str, str]:
 
 
 def _described(section: str, own: dict[str, str], bases: list[dict[str, str]]) -> dict[str, str]:
-    """What the class or else the nearest of its bases says of each name."""
+    """Return what the class or else the nearest of its bases says of each name."""
     found: dict[str, str] = {}
     for sections in (own, *bases):
         for name, entry in _entries(sections.get(section, "")).items():

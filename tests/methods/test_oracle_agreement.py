@@ -13,8 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import pairlens
 from pairlens import Constraints
 from pairlens.engines import column_means
-from pairlens.spectral.eigen import generalized
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import RowSpace, generalized
 from tests import oracles
 from tests.estimators import linear_methods
 from tests.oracles.locality import rbf

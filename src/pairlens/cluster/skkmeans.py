@@ -180,7 +180,7 @@ class SKKMeans(ClusterMixin, MustLinkKernel):
         self.inertia_, self.n_iter_ = found.inertia, found.n_iter
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """The cluster whose centre is nearest in the projected kernel space.
+        """Return the cluster whose centre is nearest in the projected kernel space.
 
         Parameters
         ----------

@@ -14,12 +14,12 @@ from pairlens.supervision.combined import written_pairs
 
 
 def nearest_graph(X: Rows, n_neighbors: int, *, search: str = "auto") -> sparse.csr_matrix:
-    """Weight 1 between two rows of which one is among the nearest of the other."""
+    """Return weight 1 between two rows of which one is among the nearest of the other."""
     return weight_matrix(nearest_edges(X, n_neighbors, search=search), 1.0, X.shape[0])
 
 
 def heat_graph(X: Rows, n_neighbors: int, gamma: float | str = "auto", *, search: str = "auto") -> sparse.csr_matrix:
-    """Heat weights between two rows of which one is among the nearest of the other."""
+    """Return heat weights between two rows of which one is among the nearest of the other."""
     edges = nearest_edges(X, n_neighbors, search=search)
     return weight_matrix(edges, heat(X, edges, gamma), X.shape[0])
 
@@ -30,7 +30,7 @@ def degrees(graph: sparse.csr_matrix) -> NDArray[np.float64]:
 
 
 def normalized_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
-    r""":math:`K^{-1/2} U K^{-1/2}` of a graph U with the degrees K; rows without neighbours keep none."""
+    r"""Return :math:`K^{-1/2} U K^{-1/2}` of a graph U with the degrees K; rows without neighbours keep none."""
     degree = degrees(graph)
     root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
     return (sparse.diags(root) @ graph @ sparse.diags(root)).tocsr()
@@ -39,7 +39,7 @@ def normalized_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
 def side_information_graphs(
     X: Rows, known: Constraints, n_neighbors: int, gamma: float | str, *, search: str = "auto"
 ) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-    """Heat weights on must-links and on neighbours that are in no pair with each other; heat on cannot-links."""
+    """Return heat weights on must-links and on neighbours that are in no pair with each other; heat on cannot-links."""
     n = X.shape[0]
     width = default_gamma(X) if isinstance(gamma, str) else gamma
     known = written_pairs(known)
@@ -53,7 +53,7 @@ def side_information_graphs(
 
 
 def pass_on(neighbours: sparse.csr_matrix, pairs: sparse.csr_matrix) -> sparse.csr_matrix:
-    """The affinity of neighbours, changed by pairs and by what they pass on.
+    """Return the affinity of neighbours, changed by pairs and by what they pass on.
 
     Parameters
     ----------
@@ -69,19 +69,19 @@ def pass_on(neighbours: sparse.csr_matrix, pairs: sparse.csr_matrix) -> sparse.c
 
 
 def _pattern(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Ones where the matrix has entries."""
+    """Return ones where the matrix has entries."""
     return sparse.csr_matrix((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _outside(matrix: sparse.csr_matrix, pattern: sparse.csr_matrix) -> sparse.csr_matrix:
-    """The entries of the matrix at which the pattern has none."""
+    """Return the entries of the matrix at which the pattern has none."""
     return matrix - matrix.multiply(pattern > 0)
 
 
 def mutual_and_graph_edges(
     X: Rows, n_neighbors: int, n_graph_neighbors: int, *, include_self: bool = False, search: str = "auto"
 ) -> tuple[IntArray, NDArray[np.float64], IntArray]:
-    """The two graphs of SODRPaC from one search: mutual neighbours with what they share, and the manifold's edges.
+    """Return the two graphs of SODRPaC from one search: mutual neighbours with what they share, and the edges of M.
 
     Parameters
     ----------

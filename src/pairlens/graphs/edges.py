@@ -40,7 +40,7 @@ EXACT_ROWS = 100_000
 
 
 def edges_of(indices: IntArray, *, join: Join = "or") -> NDArray[np.int64]:
-    """Unordered edges (i < j) of a table of neighbours.
+    """Return unordered edges (i < j) of a table of neighbours.
 
     Parameters
     ----------
@@ -60,20 +60,20 @@ def edges_of(indices: IntArray, *, join: Join = "or") -> NDArray[np.int64]:
 
 
 def nearest_edges(X: Rows, n_neighbors: int, *, join: Join = "or", search: str = "auto") -> NDArray[np.int64]:
-    """Edges between each row and its nearest rows; with fewer than n_neighbors + 1 rows, between all."""
+    """Return edges between each row and its nearest rows; with fewer than n_neighbors + 1 rows, between all."""
     k = min(n_neighbors, X.shape[0] - 1)
     return edges_of(nearest_rows(X, k, search=search)[0], join=join)
 
 
 def weight_matrix(edges: IntArray, weight: FloatArray | float, n_samples: int) -> sparse.csr_matrix:
-    """The symmetric n x n matrix with the given weights on the edges."""
+    """Return the symmetric n x n matrix with the given weights on the edges."""
     value = np.broadcast_to(np.asarray(weight, dtype=np.float64), len(edges))
     half = sparse.csr_matrix((value, (edges[:, 0], edges[:, 1])), shape=(n_samples, n_samples))
     return half + half.T
 
 
 def shared_neighbors(indices: IntArray) -> sparse.csr_matrix:
-    """How many neighbours two rows have in common, for rows of which one lists the other.
+    """Return how many neighbours two rows have in common, for rows of which one lists the other.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def heat_weights(squared: Float64, gamma: float) -> Float64:
 
 
 def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3, *, search: str = "auto") -> sparse.csr_matrix:
-    r"""Weights that rebuild each row from its neighbours, as in locally linear embedding.
+    r"""Return weights that rebuild each row from its neighbours, as in locally linear embedding.
 
     Each row of the result sums to 1 and minimises :math:`\|x_i - \sum_j R_{ij} x_j\|^2`, with the local Gram matrix
     regularised by ``reg`` times its trace.
@@ -128,7 +128,7 @@ def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3, *, sear
 def projected_neighbors(
     rows: ProjectedRows, k: int, *, search: str = "auto", random_state: Any = None
 ) -> ProjectedNeighbors:
-    """For every row the k nearest in projected distance and the k farthest in input distance.
+    """Return, for every row, the k nearest in projected distance and the k farthest in input distance.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def projected_neighbors(
 
 @singledispatch
 def projected_near_graph(rows: ProjectedRows, found: ProjectedNeighbors) -> Graph:
-    r"""The S of DSP: joins nearest rows, with weights :math:`1 - \hat d / \max \hat d`."""
+    r"""Return the S of DSP: joins nearest rows, with weights :math:`1 - \hat d / \max \hat d`."""
     edges = edges_of(found.nearest)
     distance = np.sqrt(rows.squared_distances(edges[:, 0], edges[:, 1]))
     return weight_matrix(edges, _falling(distance, found.largest_projected), rows.n)
@@ -162,7 +162,7 @@ def projected_near_graph(rows: ProjectedRows, found: ProjectedNeighbors) -> Grap
 def projected_far_graph(
     rows: ProjectedRows, found: ProjectedNeighbors, cannot_link: IntArray, factor: Float64
 ) -> Graph:
-    r"""The R of DSP: joins farthest and cannot-linked rows, with weights :math:`1 - d / \max d`.
+    r"""Return the R of DSP: joins farthest and cannot-linked rows, with weights :math:`1 - d / \max d`.
 
     Those of cannot-links are multiplied by their factor.
     """
@@ -203,7 +203,7 @@ def _far_on_device(
 
 
 def _edge_keys(indices: Any) -> Any:
-    """Unordered edges of a table of neighbours, each once, as the number ``smaller * n + larger``."""
+    """Return unordered edges of a table of neighbours, each once, as the number ``smaller * n + larger``."""
     n, k = indices.shape
     source = torch.arange(n, device=indices.device).repeat_interleave(k)
     target = indices.reshape(-1)

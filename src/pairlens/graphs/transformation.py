@@ -147,7 +147,7 @@ def transform_constraints(
 
 
 def generate(known: Constraints, mutual: Mutual, *, unit: float = 1.0) -> Generated:
-    """The cannot-links that follow from the given pairs by the four rules, without the given ones.
+    """Return the cannot-links that follow from the given pairs by the four rules, without the given ones.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def generate(known: Constraints, mutual: Mutual, *, unit: float = 1.0) -> Genera
 
 
 def _without_doubles(labels: IntArray, special: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows that are enough to follow the rules, and for every row the place of the one among them that represents it.
+    """Return rows that are enough to follow the rules, and for every row the place of the one that represents it.
 
     Labelled rows about which nothing else is said have the same friends and the same enemies as the others of their
     class. Two of them are kept, for two are friends.
@@ -189,7 +189,7 @@ def _without_doubles(labels: IntArray, special: IntArray) -> tuple[IntArray, Int
 
 
 def _follow(known: Constraints, mutual: Mutual, unit: float) -> _Ways:
-    """The four rules."""
+    """Apply the four rules."""
     n = len(known)
     trust = np.minimum(known.cannot_link_weight / unit, 1.0)
     given = _Ways(known.cannot_link[:, 0], known.cannot_link[:, 1], trust, np.zeros(len(trust)))
@@ -211,7 +211,7 @@ def _follow(known: Constraints, mutual: Mutual, unit: float) -> _Ways:
 
 
 def _relation(pairs: IntArray, weight: NDArray[np.float64] | float, n: int) -> sparse.csr_array:
-    """The symmetric relation of pairs i < j."""
+    """Return the symmetric relation of pairs i < j."""
     value = np.broadcast_to(weight, len(pairs))
     half = sparse.csr_array((value, (pairs[:, 0], pairs[:, 1])), shape=(n, n))
     return (half + half.T).tocsr()
@@ -246,28 +246,28 @@ class _Ways:
         return replace(self, first=self.second, second=self.first)
 
     def ascending(self) -> _Ways:
-        """The smaller row first."""
+        """Return the smaller row first."""
         return replace(self, first=np.minimum(self.first, self.second), second=np.maximum(self.first, self.second))
 
     def keys(self, n: int) -> IntArray:
         return self.first * n + self.second
 
     def spread(self, relation: sparse.csr_array) -> _Ways:
-        """Every row that is related to the first one in place of it, the weights multiplied."""
+        """Return every row that is related to the first one in place of it, the weights multiplied."""
         related = relation[self.first]
         way = np.repeat(np.arange(len(self.first)), np.diff(related.indptr))
         spread = self.at(way)
         return replace(spread, first=related.indices.astype(np.int64), weight=spread.weight * related.data)
 
     def best(self, n: int) -> _Ways:
-        """Each pair once, in lexicographic order, by its shortest way and of those the one with the largest weight."""
+        """Return each pair once, in lexicographic order, by the shortest and of those the heaviest way."""
         keys = self.keys(n)
         order = np.lexsort((-self.weight, self.squared_distance, keys))
         keys = keys[order]
         return self.at(order[np.flatnonzero(np.diff(keys, prepend=-1))])
 
     def portions(self, relation: sparse.csr_array) -> Iterator[_Ways]:
-        """Parts that stay within :data:`PORTION` when both ends are spread, or have a single way each."""
+        """Return parts that stay within :data:`PORTION` when both ends are spread, or have a single way each."""
         size = np.diff(relation.indptr).astype(np.int64)
         end = np.cumsum(size[self.first] * size[self.second])
         start = 0

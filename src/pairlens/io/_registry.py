@@ -18,7 +18,7 @@ HOMES = {
     "column-block": "pairlens.tables.columns.ColumnBlock",
     "column-summary": "pairlens.tables.roles.ColumnSummary",
     "date-column": "pairlens.tables.columns.DateColumn",
-    "diffusion": "pairlens.learning.diffusion.Diffusion",
+    "diffusion": "pairlens.graphs.nearest.Diffusion",
     "held-out-pairs": "pairlens.judging.held_out.HeldOutDistances",
     "kernel-features": "pairlens.kernels.features.KernelFeatures",
     "map-evidence": "pairlens.methods.pairmap.attraction.Evidence",

@@ -89,12 +89,12 @@ class PairModel:
     covariance: Float64 | None = None
 
     def __call__(self, distances: Float64) -> Float64:
-        """Probabilities of pairs whose distances in each space are the columns."""
+        """Return probabilities of pairs whose distances in each space are the columns."""
         sharp = expit(self.intercept - distances @ self.slopes)
         return np.asarray(self.exceptions + (1 - 2 * self.exceptions) * sharp)
 
     def cautious(self, distances: Float64) -> Float64:
-        """Probabilities at logarithmic odds that are one standard error lower.
+        """Return probabilities at logarithmic odds that are one standard error lower.
 
         They are near those of the model where many answers agree, and low where the answers are few or the distances
         unlike those of all answered pairs. Only models of :func:`fit_pair_model` know their errors.
@@ -103,14 +103,14 @@ class PairModel:
         return np.asarray(expit(self.intercept - distances @ self.slopes - error))
 
     def log_odds_variance(self, distances: Float64) -> Float64:
-        """Variance of the logarithmic odds. Only models of :func:`fit_pair_model` know it."""
+        """Return the variance of the logarithmic odds. Only models of :func:`fit_pair_model` know it."""
         assert self.centre is not None
         assert self.covariance is not None
         design = np.column_stack([np.ones(len(distances)), self.centre - distances])
         return np.maximum(np.einsum("ij,ij->i", design @ self.covariance, design), 0.0)
 
     def at_base_rate(self, share: float, rate: float) -> PairModel:
-        """The model where pairs belong together with another frequency than among the answers it was fitted to.
+        """Return the model where pairs belong together with another frequency than among the answers it was fitted to.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class PairModel:
 
 
 def base_rate(model: PairModel, distances: Float64, share: float, n_answers: float) -> float:
-    r"""Share of pairs that belong together among random pairs, from their distances alone.
+    r"""Return the share of pairs that belong together among random pairs, from their distances alone.
 
     With :math:`q_i(\pi)` the probability of pair i at the base rate :math:`\pi`, it is the solution of
 
@@ -236,7 +236,7 @@ def fit_with_mistakes(
 
 
 def probability_wrong(together: Float64, same: NDArray[np.bool_], mistakes: float) -> Float64:
-    r"""How probable it is that an answer is wrong, given what was answered.
+    r"""Return how probable it is that an answer is wrong, given what was answered.
 
     With the probability p that what was answered is true, and the share e of wrong answers,
     :math:`e (1 - p) / (e (1 - p) + (1 - e) p)`.
@@ -314,7 +314,7 @@ def checked_rate(base_rate: float) -> float:
 
 
 def _with_errors(model: PairModel, distances: Float64, weight: Float64) -> PairModel:
-    """The model with the covariance of its parameters: the inverse of the second derivatives of the penalised loss."""
+    """Return the model with the covariance of its parameters: the inverse Hessian of the penalised loss."""
     centre, spread = distances.mean(axis=0), distances.var(axis=0)
     free = np.flatnonzero(np.concatenate([[True], model.slopes > 0]))
     design = np.column_stack([np.ones(len(distances)), centre - distances])[:, free]
@@ -335,7 +335,7 @@ def _fit(
     penalty: float,
     start: Float64 | None = None,
 ) -> tuple[PairModel, float, Float64 | None]:
-    """The model, its penalised loss, and the solution as a start for a similar problem.
+    """Return the model, its penalised loss, and the solution as a start for a similar problem.
 
     A share `odd` of the pairs is of the other kind than the model says.
     """
@@ -373,7 +373,7 @@ def _fit(
 
 
 def _polished(theta: Float64, standard: Float64, same: NDArray[np.bool_], weight: Float64, penalty: float) -> Float64:
-    """A few steps of Newton's method in the slopes that are not at their bound: all digits, where L-BFGS gives half."""
+    """Take a few Newton steps in the slopes that are not at their bound: all digits, where L-BFGS gives half."""
     free = np.concatenate([[True], theta[1:] > 0])
     design = np.column_stack([np.ones(len(standard)), -standard])[:, free]
     ridge = penalty * np.diag(np.concatenate([[0.0], np.ones(free.sum() - 1)]))

@@ -47,7 +47,7 @@ class SuspiciousPairs:
         return SuspiciousPairs(self.pairs[:count], self.link[:count], self.suspicion[:count])
 
     def to_frame(self) -> Any:
-        """As a pandas DataFrame with the columns a, b, link and suspicion."""
+        """Return a pandas DataFrame with the columns a, b, link and suspicion."""
         pandas = require("pandas", extra="io", purpose="SuspiciousPairs.to_frame")
         return pandas.DataFrame(
             {
@@ -66,7 +66,7 @@ def suspicion_of(
     fold: IntArray,
     penalty: float = MISTAKES_PENALTY,
 ) -> NDArray[np.float64]:
-    """How probable it is that each answer is wrong, by models fitted to the answers of other folds.
+    """Return how probable it is that each answer is wrong, by models fitted to the answers of other folds.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def suspicion_of(
 
 
 def share_of_mistakes(distances: NDArray[np.float64], same: NDArray[np.bool_], weight: NDArray[np.float64]) -> float:
-    """Estimated share of wrong answers. Parameters as :func:`suspicion_of`."""
+    """Return the estimated share of wrong answers. Parameters as :func:`suspicion_of`."""
     return float(fit_with_mistakes(distances, same, weight)[1] @ MISTAKES)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import Kernel, Rows, evenly_spaced, kernel_matrix, kernel_product, median_gamma, rows_in_memory
-from pairlens.spectral.eigen import range_basis
+from pairlens.spectral.rowspace import range_basis
 
 ANCHORS = 2000
 """Rows up to which kernel features are exact; of more rows, this many evenly spaced ones are the anchors."""
@@ -33,7 +33,7 @@ class KernelFeatures:
     gamma: float | None
 
     def __call__(self, X: Rows) -> Rows:
-        """Features of rows: an array, or rows on the device of a tensor."""
+        """Return features of rows: an array, or rows on the device of a tensor."""
         return kernel_product(X, self)
 
     def along(self, directions: NDArray[np.float64]) -> KernelFeatures:

@@ -42,7 +42,7 @@ from pairlens.engines import (
     rows_in_memory,
 )
 from pairlens.exceptions import ApproximationWarning
-from pairlens.spectral.eigen import range_basis
+from pairlens.spectral.rowspace import range_basis
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
@@ -106,7 +106,7 @@ class NullSpace:
         return int(self.combination.shape[1])
 
     def coordinates(self, X: Rows) -> NDArray[np.float64]:
-        """F, of shape (n, rank), in row blocks."""
+        """Return F, of shape (n, rank), in row blocks."""
         result = np.empty((X.shape[0], self.rank))
         if self.rank:
             for block in row_blocks(X.shape[0], 8 * self.points.shape[0]):
@@ -119,7 +119,7 @@ class NullSpace:
 
 
 def contrasted_kernel(X: Rows, Y: Rows, kernel: Kernel, gamma: float | None) -> NDArray[np.float64]:
-    r"""The kernel for use with contrasts: the Gaussian one less 1, which they do not feel, without loss of digits.
+    r"""Return the kernel for use with contrasts: the Gaussian one less 1, without loss of digits.
 
     Of a kernel much wider than the data, all entries of which are nearly 1, :math:`\mathrm{expm1}(-\gamma d^2)` keeps
     the digits that tell rows apart.
@@ -136,7 +136,7 @@ def contrasted_kernel(X: Rows, Y: Rows, kernel: Kernel, gamma: float | None) -> 
 def must_link_null_space(
     X: Rows, chunklets: IntArray, *, kernel: Kernel = "rbf", gamma: float | None, tol: float = TOLERANCE
 ) -> NullSpace:
-    """The null space of the must-links inside the given groups of rows.
+    """Return the null space of the must-links inside the given groups of rows.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def must_link_null_space(
 
 
 def _largest_term(points: Rows, K: NDArray[np.float64], kernel: Kernel, gamma: float | None) -> float:
-    """The largest number that is added up to a difference of kernels, and whose rounding is hence left in it."""
+    """Return the largest number that is added up to a difference of kernels, and whose rounding is hence left in it."""
     if kernel != "rbf" or gamma is None:
         return float(np.abs(K).max())
     square = points.multiply(points) if sparse.issparse(points) else points.astype(np.float64) ** 2
@@ -175,7 +175,7 @@ def _largest_term(points: Rows, K: NDArray[np.float64], kernel: Kernel, gamma: f
 
 
 def feature_null_space(features: NDArray[np.float64], chunklets: IntArray) -> tuple[NDArray[np.float64], float]:
-    """The same for explicit features: an orthonormal basis Q, in columns, of what must-linked rows differ in.
+    """Return the same for explicit features: an orthonormal basis Q, in columns, of what must-linked rows differ in.
 
     ``features - (features @ Q) @ Q.T`` are then the features of the projected kernel. Also returns the bound on the
     squared distance that may be left between must-linked rows.
@@ -185,7 +185,7 @@ def feature_null_space(features: NDArray[np.float64], chunklets: IntArray) -> tu
 
 
 def linked_sample(chunklets: IntArray, at_most: int | None = None) -> NDArray[np.int64]:
-    """The rows in must-links, sorted by chunklet; of too many, an even choice with two or more of each.
+    """Return the rows in must-links, sorted by chunklet; of too many, an even choice with two or more of each.
 
     `at_most` is :data:`MAX_LINKED` by default.
     """
@@ -208,13 +208,13 @@ def linked_sample(chunklets: IntArray, at_most: int | None = None) -> NDArray[np
 
 
 def contrasts(codes: IntArray) -> sparse.csr_matrix:
-    """Orthonormal contrasts inside each group of rows sorted by group: c - 1 rows of the result for c of them."""
+    """Return orthonormal contrasts inside each group of rows sorted by group: c - 1 rows for c of them."""
     _, sizes = np.unique(codes, return_counts=True)
     return sparse.block_diag([sparse.csr_matrix(helmert(int(size))) for size in sizes], format="csr")
 
 
 def projected_kernel(X: Rows, Y: Rows, space: NullSpace, F_Y: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    r"""The projected kernel :math:`\hat K` between two sets of rows, of shape (n_X, n_Y).
+    r"""Return the projected kernel :math:`\hat K` between two sets of rows, of shape (n_X, n_Y).
 
     Parameters
     ----------

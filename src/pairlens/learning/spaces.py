@@ -18,9 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from pairlens.engines import Float64, IntArray, Rows, along, rows_in_memory
-from pairlens.graphs.nearest import near_graph
+from pairlens.graphs.nearest import Diffusion, diffusion, near_graph
 from pairlens.kernels.features import KernelFeatures, kernel_features
-from pairlens.learning.diffusion import Diffusion, diffusion
 from pairlens.learning.learner import CAUTIOUS, N_COLUMNS, N_NEIGHBORS, PairLearner, Prior, choose_prior, whitened
 from pairlens.spectral.rowspace import RowSpace, Standardiser, whitened_rows
 from pairlens.supervision import Constraints

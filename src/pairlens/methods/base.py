@@ -48,8 +48,17 @@ from pairlens.judging.held_out import PairFolds, held_out_distances
 from pairlens.judging.probability import CALIBRATION_FOLDS, FEWEST_OF_A_KIND, PairProbability
 from pairlens.judging.views import Metric, check_paired, in_memory, pair_auc, pair_distance
 from pairlens.spectral.batches import BatchSums, Space, SummedPairs, SummedSpace
-from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
-from pairlens.spectral.rowspace import RowSpace, Standardiser, check_variation, looks_principal, row_space
+from pairlens.spectral.rowspace import (
+    Matrix,
+    Pencil,
+    RowSpace,
+    Standardiser,
+    check_variation,
+    fix_signs,
+    generalized,
+    looks_principal,
+    row_space,
+)
 from pairlens.spectral.scatters import unsupervised
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine

@@ -20,7 +20,7 @@ from pairlens.engines import IntArray
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods.base import IncrementalPairTransformer, PairTransformer
 from pairlens.spectral.batches import Space
-from pairlens.spectral.eigen import Matrix, Pencil, range_basis, symmetric
+from pairlens.spectral.rowspace import Matrix, Pencil, range_basis, symmetric
 from pairlens.spectral.scatters import SummedPairs, cannot_link_scatter, must_link_scatter
 from pairlens.supervision import Constraints
 

@@ -9,7 +9,7 @@ import numpy as np
 from pairlens.engines import IntArray
 from pairlens.methods.base import IncrementalPairTransformer
 from pairlens.spectral.batches import Space
-from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened, generalized
+from pairlens.spectral.rowspace import Matrix, Pencil, attract_whitened, generalized
 from pairlens.spectral.scatters import SummedPairs, between_chunklets, chunklet_covariance
 from pairlens.supervision import Constraints
 

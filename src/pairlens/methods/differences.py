@@ -13,8 +13,7 @@ from pairlens.graphs.edges import reconstruction_weights
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.methods.base import IncrementalPairTransformer, LinearPairTransformer, warn_without_pairs
 from pairlens.spectral.batches import Space
-from pairlens.spectral.eigen import Matrix, Pencil, difference
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, difference
 from pairlens.spectral.scatters import SummedPairs, cannot_link_scatter, mean_pair_scatters, must_link_scatter
 from pairlens.supervision import Constraints
 

@@ -21,8 +21,7 @@ from pairlens.engines import (
 from pairlens.graphs.affinity import nearest_graph
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.methods.base import LinearPairTransformer
-from pairlens.spectral.eigen import Matrix, Pencil, generalized
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, generalized
 from pairlens.spectral.scatters import between_scatter
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import class_codes
@@ -193,7 +192,7 @@ class SDA(LinearPairTransformer):
 
 
 def _local_scatter(X: FloatArray, n_neighbors: int) -> Matrix:
-    """Laplacian form of the locally scaled affinity of the rows of one class, a block of affinities at a time."""
+    """Return the Laplacian form of the locally scaled affinity of the rows of one class, computed block by block."""
     n, f = X.shape
     scatter = np.zeros((f, f))
     if n < 2:

@@ -29,8 +29,7 @@ from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.graphs.edges import projected_far_graph, projected_near_graph, projected_neighbors
 from pairlens.kernels.nullspace import median_distance, must_link_null_space, resolved_gamma
 from pairlens.methods.base import LinearPairTransformer, finite
-from pairlens.spectral.eigen import WHITEN_FLOOR, Matrix, Pencil, symmetric
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import WHITEN_FLOOR, Matrix, Pencil, RowSpace, symmetric
 from pairlens.supervision import Constraints
 
 WIDTHS = np.array([0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])

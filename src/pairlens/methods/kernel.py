@@ -37,8 +37,7 @@ from pairlens.methods.bwdr import (
     warn_without_influence,
 )
 from pairlens.methods.locality import LPPSI, side_information_scatters
-from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
-from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, fix_signs, generalized, row_space
 from pairlens.supervision import Constraints
 
 KERNELS = {"additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid"}

@@ -24,8 +24,16 @@ from pairlens.learning.spaces import PreparedRows, RawSpace, chosen_landmarks
 from pairlens.learning.stack import SPACES, Fold, Stack, side_by_side
 from pairlens.methods.base import LinearPairTransformer, PairTransformer, checked_standardiser, warn_without_pairs
 from pairlens.spectral.batches import Space
-from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, symmetric
-from pairlens.spectral.rowspace import MOST_COORDINATES, RowSpace, check_variation, whitened_rows
+from pairlens.spectral.rowspace import (
+    MOST_COORDINATES,
+    Matrix,
+    Pencil,
+    RowSpace,
+    check_variation,
+    fix_signs,
+    symmetric,
+    whitened_rows,
+)
 from pairlens.supervision import Constraints, Triplets
 from pairlens.supervision.combined import combine, over_rows
 

@@ -12,8 +12,7 @@ from pairlens.engines import IntArray, Placement, graph_scatter
 from pairlens.graphs.affinity import degrees, heat_graph, pass_on, side_information_graphs
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.methods.base import LinearPairTransformer, warn_without_pairs
-from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened, generalized
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, attract_whitened, generalized
 from pairlens.spectral.scatters import must_link_degrees, must_link_scatter
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import written_pairs

@@ -33,8 +33,7 @@ from pairlens.graphs.nearest import SEARCHES
 from pairlens.graphs.transformation import Generated, Mutual, generate
 from pairlens.methods.base import LinearPairTransformer, finite
 from pairlens.spectral.batches import Space
-from pairlens.spectral.eigen import Matrix, Pencil, difference, generalized, range_basis
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, difference, generalized, range_basis
 from pairlens.spectral.scatters import cannot_link_scatter
 from pairlens.supervision import Constraints
 

@@ -15,7 +15,7 @@ from pairlens.methods.locality import LPP
 from pairlens.metrics import pairwise_f_score
 from pairlens.papers.experiment import Array, Codes, Method, Result, Unit
 from pairlens.papers.protocols import fold, kmeans_labels
-from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened
+from pairlens.spectral.rowspace import Matrix, Pencil, attract_whitened
 from pairlens.supervision import Constraints
 
 SCORES = {"F": pairwise_f_score, "Rand": rand_score, "ARI": adjusted_rand_score}

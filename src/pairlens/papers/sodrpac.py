@@ -17,8 +17,7 @@ from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID, SODRPaC, Terms, held_
 from pairlens.metrics import cumulative_purity
 from pairlens.papers.experiment import Array, Codes, Result, Unit, Value
 from pairlens.papers.protocols import fold
-from pairlens.spectral.eigen import difference
-from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.spectral.rowspace import RowSpace, difference, row_space
 from pairlens.spectral.scatters import mean_pair_scatters
 from pairlens.supervision import Constraints
 

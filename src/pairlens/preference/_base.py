@@ -26,8 +26,7 @@ from pairlens.judging.views import pair_distance
 from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference.objective import Objective, draw_shifts
 from pairlens.preference.pairs import Pairs, largest_differences
-from pairlens.spectral.eigen import fix_signs
-from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, principal_directions, row_space
+from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, fix_signs, principal_directions, row_space
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences, pair_shares
 
@@ -128,7 +127,7 @@ class PreferenceEstimator(BaseEstimator, ABC):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Share of the preferences whose better row gets the higher score; ties count half.
+        """Return the share of the preferences whose better row gets the higher score; ties count half.
 
         Parameters
         ----------
@@ -230,7 +229,7 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
             raise ValueError(f'angle_loss="squared" needs gamma2 >= 1, got gamma2={self.gamma2}.')
 
     def _start(self, X: Rows, known: Preferences) -> tuple[RowSpace, Float64]:
-        """The coordinates to work in, and the leading principal directions in them (in rows)."""
+        """Return the coordinates to work in, and the leading principal directions in them (in rows)."""
         mean = column_means(X)
         self.mean_ = mean.astype(X.dtype)
         # Only where both are many, rows in preferences must be in the span of those chosen; finding them takes a sort.
@@ -241,21 +240,21 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         return space, directions
 
     def _keep_principal(self, space: RowSpace, directions: Float64, rows: Rows) -> None:
-        """Without preferences: the view of PCA, which ranks nothing."""
+        """Keep the view of PCA, which ranks nothing, where there are no preferences."""
         self.__dict__.pop("ranking_", None)
         self.components_ = fix_signs(space.lift(directions.T)).astype(rows.dtype)
         self.loss_curve_: list[float] = []
         warn_fallback(self, "no preferences were given")
 
     def _objective(self, X: Rows, known: Preferences, C: float, rng: np.random.Generator) -> tuple[Objective, IntArray]:
-        """The objective for an embedding of the rows that occur in preferences, and which rows these are."""
+        """Return the objective for an embedding of the rows that occur in preferences, and which rows these are."""
         used = known.rows
         pairs = Pairs.of(np.searchsorted(used, known.pairs), len(used), known.weight)
         shifts = self._shifts(pairs.count, rng)
         return self._objective_of(pairs, largest_differences(X, known.pairs), C, shifts), used
 
     def _objective_of(self, pairs: Any, largest: Any, C: float, shifts: Any) -> Objective:
-        """The objective of pairs whose largest differences are known, on arrays or on tensors."""
+        """Return the objective of pairs whose largest differences are known, on arrays or on tensors."""
         return Objective(
             pairs,
             self.sigma * largest,

@@ -32,8 +32,7 @@ from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Pairs, largest_differences
 from pairlens.preference.ranking import accuracy, embedded_ranking, folds
 from pairlens.preference.trees import SklearnTrees, TreeOptions, Trees, XGBoostTrees
-from pairlens.spectral.eigen import fix_signs
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import RowSpace, fix_signs
 from pairlens.supervision import Preferences
 
 if TYPE_CHECKING:

@@ -32,8 +32,7 @@ from pairlens.engines import (
 from pairlens.judging.views import Metric, pair_distance
 from pairlens.preference.linear import minimize
 from pairlens.preference.pairs import Pairs
-from pairlens.spectral.eigen import fix_signs, symmetric
-from pairlens.spectral.rowspace import RowSpace, principal_directions, row_space
+from pairlens.spectral.rowspace import RowSpace, fix_signs, principal_directions, row_space, symmetric
 from pairlens.supervision.comparisons import Comparisons
 
 __all__ = [

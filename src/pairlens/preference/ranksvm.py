@@ -141,7 +141,7 @@ class RankSVM(PreferenceEstimator):
         self.coef_ = weights.astype(rows.dtype)
 
     def _search(self, rows: Rows, pairs: Pairs, rng: np.random.Generator) -> list[float]:
-        """The values of C up to the best one."""
+        """Return the values of C up to the best one."""
 
         def path(train: NDArray[np.bool_]) -> Iterator[Callable[[Rows], Float64]]:
             part, weights = pairs.select(train), None
@@ -159,11 +159,11 @@ class RankSVM(PreferenceEstimator):
         return np.asarray(rows @ self.coef_)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Scores that order rows, higher is better; the same as :meth:`decision_function`."""
+        """Return scores that order rows, higher is better; the same as :meth:`decision_function`."""
         return self.decision_function(X)
 
     def rank(self, X: ArrayLike) -> IntArray:
-        """Numbers of the rows, best first.
+        """Return numbers of the rows, best first.
 
         Parameters
         ----------

@@ -14,7 +14,7 @@ from pairlens.preference.comparing import ComparisonLearner
 from pairlens.preference.linear import minimize
 from pairlens.preference.metric import comparison_pairs
 from pairlens.preference.objective import smoothed_hinge
-from pairlens.spectral.eigen import generalized, symmetric
+from pairlens.spectral.rowspace import generalized, symmetric
 from pairlens.supervision import Quadruplets
 
 __all__ = ["SCML", "local_directions"]
@@ -26,7 +26,7 @@ RIDGE = 1e-3
 def local_directions(
     near: Float64, far: Float64, places: Float64, weight: Float64, n_regions: int, n_directions: int, seed: int
 ) -> Float64:
-    """Directions in which the far pairs of a region are long and the close ones short, in rows of length 1.
+    """Return directions in which the far pairs of a region are long and the close ones short, in rows of length 1.
 
     Parameters
     ----------

@@ -23,8 +23,7 @@ from pairlens.preference.metric import LinearView
 from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Pairs, TorchPairs, largest_differences_on_device
 from pairlens.preference.ranking import embedded_ranking, folds, select
-from pairlens.spectral.eigen import fix_signs, symmetric
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import RowSpace, fix_signs, symmetric
 from pairlens.supervision import Preferences
 
 CONSENSUS = 1e-2
@@ -201,7 +200,7 @@ class WSDR(LinearView, MarginTransformer):
     def _problem(
         self, rows: Rows, space: RowSpace, known: Preferences, rng: np.random.Generator
     ) -> tuple[Rows, Objective]:
-        """The rows that occur in preferences, in the coordinates of the problem, and the objective."""
+        """Return the rows that occur in preferences, in the coordinates of the problem, and the objective."""
         objective, used = self._objective(rows, known, 1.0, rng)
         return space.rows[used].astype(np.float64), objective
 
@@ -209,7 +208,7 @@ class WSDR(LinearView, MarginTransformer):
     def _problem_on_device(
         self, rows: TensorRows, space: RowSpace, known: Preferences, rng: np.random.Generator
     ) -> tuple[Rows, Objective]:
-        """The same on the device of a tensor."""
+        """Return the same on the device of a tensor."""
         X = rows.tensor
         ends = like(X, known.pairs)
         used, local = ends.unique(return_inverse=True)
@@ -230,7 +229,7 @@ class WSDR(LinearView, MarginTransformer):
         return solve_lbfgs(problem, start, self.max_iter, self.tol)
 
     def _search(self, rows: Rows, objective: Objective, start: Float64, rng: np.random.Generator) -> Sequence[float]:
-        """The values of C up to the best one."""
+        """Return the values of C up to the best one."""
 
         def path(train: NDArray[np.bool_]) -> Iterator[Callable[[Rows], Float64]]:
             part, L = objective.select(train, self._shifts(int(train.sum()), rng)), start
@@ -250,7 +249,7 @@ class WSDR(LinearView, MarginTransformer):
 
 
 def _canonical(L: Float64, space: RowSpace, rows: Rows, pairs: Pairs) -> Float64:
-    """L turned to uncorrelated components, largest variance first, with the better rows at the higher end.
+    """Return L turned to uncorrelated components, largest variance first, with the better rows at the higher end.
 
     The objective does not see a rotation of the view, so without this the result would depend on the start.
     """

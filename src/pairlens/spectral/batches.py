@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from pairlens.engines import Moments, Rows
-from pairlens.spectral.eigen import Matrix, range_basis
-from pairlens.spectral.rowspace import EXACT_LIMIT, GRAM_TOLERANCE, Basis, RowSpace, columns_basis
+from pairlens.spectral.rowspace import EXACT_LIMIT, GRAM_TOLERANCE, Basis, Matrix, RowSpace, columns_basis, range_basis
 from pairlens.spectral.scatters import SUMS, SummedPairs
 from pairlens.supervision import Constraints
 

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import IntArray, group_means, group_scatter, pair_scatter
-from pairlens.spectral.eigen import Matrix
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import Matrix, RowSpace
 from pairlens.supervision import Constraints
 
 if TYPE_CHECKING:

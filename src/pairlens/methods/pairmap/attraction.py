@@ -41,7 +41,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens.engines import EXACT_SPREAD, Float64, IntArray, row_blocks, spread_over
-from pairlens.graphs.edges import weight_matrix
 from pairlens.graphs.nearest import nearest_rows
 from pairlens.judging.probability import PairModel, base_rate, fit_moderated_model, fit_pair_model
 from pairlens.judging.suspicion import share_of_mistakes, suspicion_of
@@ -402,7 +401,8 @@ def long_range(pairs: IntArray, together: Float64, rate: float, n: int) -> LongR
         return None
     strength = STRENGTH * min(1.0, float(pull.mean()) / rate)
     kept = pull > 0
-    return LongRange(weight_matrix(pairs[kept], pull[kept] / (2 * pull.sum()), n), strength)
+    half = sparse.csr_matrix((pull[kept] / (2 * pull.sum()), tuple(pairs[kept].T)), shape=(n, n))
+    return LongRange((half + half.T).tocsr(), strength)
 
 
 def joined(near: sparse.csr_matrix, far: LongRange | None) -> sparse.csr_matrix:

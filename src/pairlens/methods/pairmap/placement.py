@@ -22,8 +22,7 @@ from scipy import sparse
 
 from pairlens._sklearn import as_generator
 from pairlens.engines import Float64, IntArray, Rows, row_blocks
-from pairlens.graphs.nearest import nearest_among, prepare_search
-from pairlens.learning.diffusion import SAME_ROW
+from pairlens.graphs.nearest import SAME_ROW, nearest_among, prepare_search
 from pairlens.learning.spaces import RawSpace, chosen_landmarks
 from pairlens.methods.pairmap.attraction import perplexity_weights, tsne_affinities
 from pairlens.methods.pairmap.layout import EARLY_ITER, MAX_ITER, Phase, lay_out, phases_of, principal_start
