@@ -80,8 +80,8 @@ class DSP(LinearPairTransformer):
         How neighbours are found. "approx" takes time that grows nearly as n and needs ``pairlens[ann]``; "auto" uses it
         above 100,000 rows. Rows in a torch tensor are always searched exactly, on their device, and those of a dask
         array by pairs of chunks, up to the setting `exact_rows`; with "approx", and above, in memory (docs/scaling.md).
-    n_clusters : int, optional
-        Clusters for ``gamma="search"``. By default the number of classes of the labels in `y` if there are some,
+    n_clusters : int or "auto", default="auto"
+        Clusters for ``gamma="search"``. "auto" is the number of classes of the labels in `y` if there are some,
         else 8.
     random_state : int, RandomState, Generator or None, default=None
         For the clusterings of ``gamma="search"`` and for the index of ``neighbors="approx"``.
@@ -145,7 +145,7 @@ class DSP(LinearPairTransformer):
         "scaling": [StrOptions({"A", "unit", "B"})],
         "tol": [Interval(Real, 0, 1, closed="left")],
         "neighbors": [StrOptions({"auto", "exact", "approx"})],
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
     }
@@ -159,7 +159,7 @@ class DSP(LinearPairTransformer):
         scaling: str = "A",
         tol: float = 1e-9,
         neighbors: str = "auto",
-        n_clusters: int | None = None,
+        n_clusters: int | str = "auto",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -216,10 +216,8 @@ class DSP(LinearPairTransformer):
 
     def _separated(self, rows: Rows, pairs: Constraints, gammas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return, for each gamma, the share of cannot-links that SKK-means puts into two clusters."""
-        n_clusters = self.n_clusters
-        if n_clusters is None:
-            n_clusters = 8 if pairs.labels is None else int(pairs.labels.max()) + 1
-        n_clusters = min(n_clusters, rows.shape[0])
+        classes = 8 if pairs.labels is None else int(pairs.labels.max()) + 1
+        n_clusters = min(classes if isinstance(self.n_clusters, str) else self.n_clusters, rows.shape[0])
         apart, weight = cannot_links(pairs)
         shares = np.zeros(len(gammas))
         for i, gamma in enumerate(gammas):

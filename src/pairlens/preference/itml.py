@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pairlens._sklearn import Interval, as_generator
+from pairlens._sklearn import Interval, StrOptions, as_generator
 from pairlens.engines import Rows, pair_squared_distances
 from pairlens.methods.base import PairTransformer
 from pairlens.preference.embedded import BoundedPairs
@@ -43,8 +43,8 @@ class ITML(MetricLearner, PairTransformer):
     ----------
     gamma : float, default=1.0
         Weight :math:`\gamma` of the pairs.
-    bounds : tuple of two floats or None, default=None
-        Squared distances (u, l). None takes the 5th and 95th percentile of those of random pairs of rows.
+    bounds : tuple of two floats or "auto", default="auto"
+        Squared distances (u, l). "auto" takes the 5th and 95th percentile of those of random pairs of rows.
     max_pairs : int, default=20000
         Of more pairs this many are drawn.
     random_state : int, RandomState, Generator or None, default=None
@@ -83,7 +83,7 @@ class ITML(MetricLearner, PairTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MetricLearner._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
-        "bounds": [tuple, None],
+        "bounds": [tuple, StrOptions({"auto"})],
         "max_pairs": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
     }
@@ -93,7 +93,7 @@ class ITML(MetricLearner, PairTransformer):
         n_components: int | None = 2,
         *,
         gamma: float = 1.0,
-        bounds: tuple[float, float] | None = None,
+        bounds: tuple[float, float] | str = "auto",
         max_pairs: int = 20_000,
         max_iter: int = 100,
         tol: float = 1e-6,
@@ -129,7 +129,7 @@ class ITML(MetricLearner, PairTransformer):
         self._fit_map(rows, used, objective, whole=True, penalty=log_det_penalty, lacking=lacking)
 
     def _bounds(self, rows: Rows, rng: np.random.Generator) -> tuple[float, float]:
-        if self.bounds is not None:
+        if not isinstance(self.bounds, str):
             if len(self.bounds) != 2 or not 0 < self.bounds[0] <= self.bounds[1] < np.inf:
                 raise ValueError(f"bounds must be two positive numbers, the smaller first, got {self.bounds!r}.")
             return float(self.bounds[0]), float(self.bounds[1])
