@@ -36,7 +36,7 @@ CONFIRMING = (6, 7, 8)
 
 def view_of(method: str, split: int) -> Any:
     """A view in two directions; of a map only what decides about pairs."""
-    chosen: dict[str, Any] = {"n_iter": 0, "early_exaggeration_iter": 0} if method == "PairMap" else {}
+    chosen: dict[str, Any] = {"max_iter": 0, "early_exaggeration_iter": 0} if method == "PairMap" else {}
     cls = getattr(pairlens, method)
     if "random_state" in cls().get_params():
         chosen["random_state"] = split

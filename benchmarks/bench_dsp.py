@@ -33,7 +33,7 @@ from benchmarks.measure import report
 from pairlens import Constraints
 from pairlens.engines.local.projected import LocalProjectedRows
 from pairlens.graphs.approximate import approximate_neighbors
-from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
+from pairlens.kernels.nullspace import delta_to_gamma, median_distance, must_link_null_space
 from pairlens.methods.dsp import DSP
 from pairlens.selection.measure import peak_memory
 
@@ -59,7 +59,7 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def prepared(X: NDArray[np.floating], pairs: Constraints) -> LocalProjectedRows:
-    chunklets, gamma = pairs.chunklets(), delta_to_gamma(median_delta(X))
+    chunklets, gamma = pairs.chunklets(), delta_to_gamma(median_distance(X))
     F = must_link_null_space(X, chunklets, gamma=gamma).coordinates(X)
     return LocalProjectedRows.of(X, F, gamma, chunklets)
 

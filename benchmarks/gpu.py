@@ -41,7 +41,8 @@ from pairlens.engines.torch import device as torch_device
 from pairlens.engines.torch.collapse import TorchCollapsed
 from pairlens.engines.torch.device import triton_kernels
 from pairlens.graphs.edges import projected_far_graph, projected_near_graph
-from pairlens.kernels.nullspace import delta_to_gamma, median_delta, must_link_null_space
+from pairlens.kernels.nullspace import delta_to_gamma, median_distance, must_link_null_space
+from pairlens.methods.dsp import dual_diagonalisation
 
 K = 5
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -140,7 +141,7 @@ def counting_open_rows() -> Iterator[dict[str, int]]:
 
 def dsp(name: str, X: torch.Tensor, pairs: Constraints, n_components: int, goal: float) -> Lines:
     first, best, _ = seconds(lambda: DSP(n_components, neighbors="exact").fit(X, constraints=pairs))
-    gamma, chunklets = delta_to_gamma(median_delta(X[:: max(1, len(X) // 1000)].cpu().numpy())), pairs.chunklets()
+    gamma, chunklets = delta_to_gamma(median_distance(X[:: max(1, len(X) // 1000)].cpu().numpy())), pairs.chunklets()
     tensor = TensorRows.of(X)
     _, prepare, rows = seconds(
         lambda: projected_rows(tensor, must_link_null_space(tensor, chunklets, gamma=gamma), chunklets), 1
@@ -152,7 +153,7 @@ def dsp(name: str, X: torch.Tensor, pairs: Constraints, n_components: int, goal:
         lambda: projected_far_graph(rows, found, cannot, np.ones(len(cannot))),
     )
     _, scatter, (A, B) = seconds(lambda: [graph_scatter(tensor, graph()) for graph in graphs], 1)
-    _, solve, _ = seconds(lambda: DSP(n_components)._solve(A, B, partial(symmetric_eigen, tensor)), 1)
+    _, solve, _ = seconds(lambda: dual_diagonalisation(A, B, n_components, eigh=partial(symmetric_eigen, tensor)), 1)
     with counting_open_rows() as in_float64:
         rows.neighbors(K)
     near, far = agreement(rows, found)

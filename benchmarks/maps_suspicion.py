@@ -26,7 +26,7 @@ MAX_ROWS = 1797
 N_PAIRS = (100, 200)
 WRONG = 0.1
 DRAWS = 4
-NO_LAYOUT = {"early_exaggeration_iter": 1, "n_iter": 1}
+NO_LAYOUT = {"early_exaggeration_iter": 1, "max_iter": 1}
 
 
 def of_right_answers(X: NDArray[np.float64], pairs: Constraints, draw: int) -> tuple[float, int]:

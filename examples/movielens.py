@@ -54,9 +54,9 @@ def methods(n_components: int) -> dict[str, object]:
     """What is compared; each can fit preferences and score rows."""
     scale = StandardScaler
     return {
-        "PCA + RankSVM": make_pipeline(scale(), PCA(n_components), scale(), RankSVM(C="cv", random_state=0)),
-        "RankSVM, all features": make_pipeline(scale(), RankSVM(C="cv", random_state=0)),
-        "WSDR": make_pipeline(scale(), WSDR(n_components, C="cv", random_state=0)),
+        "PCA + RankSVM": make_pipeline(scale(), PCA(n_components), scale(), RankSVM(C="auto", random_state=0)),
+        "RankSVM, all features": make_pipeline(scale(), RankSVM(C="auto", random_state=0)),
+        "WSDR": make_pipeline(scale(), WSDR(n_components, C="auto", random_state=0)),
         "GBWSDR": make_pipeline(scale(), GBWSDR(n_components, random_state=0)),
     }
 

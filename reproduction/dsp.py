@@ -11,9 +11,9 @@ from sklearn.base import ClusterMixin
 from sklearn.metrics import adjusted_rand_score, rand_score
 
 from pairlens.kernels.nullspace import delta_to_gamma, gamma_to_delta
-from pairlens.methods.lpp import LPP
+from pairlens.methods.locality import LPP
 from pairlens.metrics import pairwise_f_score
-from pairlens.spectral.eigen import Matrix, Pencil, attract_whitened
+from pairlens.spectral.rowspace import Matrix, Pencil, attract_whitened
 from pairlens.supervision import Constraints
 from reproduction.experiment import Array, Codes, Method, Result, Unit
 from reproduction.protocols import fold, kmeans_labels
@@ -28,8 +28,8 @@ class _ScaledLPP(LPP):
         # A width beyond all distances makes every weight of the heat kernel 1.
         super().__init__(n_components, gamma=1e-12)
 
-    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
-        return attract_whitened(attract, repel, self.n_components)
+    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
+        return attract_whitened(attract, repel, k)
 
 
 def clustered(unit: Unit) -> Iterator[Result]:

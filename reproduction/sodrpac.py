@@ -11,13 +11,12 @@ from sklearn.decomposition import PCA
 
 from pairlens.datasets import make_subclass_blobs
 from pairlens.engines import column_means
-from pairlens.graphs.edges import default_theta
+from pairlens.graphs.edges import default_gamma
 from pairlens.judging import pair_auc
-from pairlens.methods.cmm import mean_differences
 from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID, SODRPaC, Terms, held_out_scores
 from pairlens.metrics import cumulative_purity
-from pairlens.spectral.eigen import difference
-from pairlens.spectral.rowspace import RowSpace, row_space
+from pairlens.spectral.rowspace import RowSpace, difference, row_space
+from pairlens.spectral.scatters import mean_pair_scatters
 from pairlens.supervision import Constraints
 from reproduction.experiment import Array, Codes, Result, Unit, Value
 from reproduction.protocols import fold
@@ -52,7 +51,7 @@ class Training:
     @cached_property
     def width(self) -> float:
         """The default theta: the squared mean length of the centred rows."""
-        return default_theta(self.X)
+        return 1 / default_gamma(self.X)
 
     @cached_property
     def _manifold(self) -> dict[float, Array]:
@@ -65,8 +64,8 @@ class Training:
         for width in widths:
             theta = width * self.width
             if theta not in self._manifold:
-                self._manifold[theta] = self.terms.manifold(theta) / len(self.X)
-            repel = self.terms.apart(pairs, made, theta) + spread
+                self._manifold[theta] = self.terms.manifold(1 / theta) / len(self.X)
+            repel = self.terms.apart(pairs, made, 1 / theta) + spread
             for lam in lams:
                 attract = self.terms.together + lam * self._manifold[theta] + spread
                 found[lam, width] = self.space.lift(difference(attract, repel, self.most)[1]).T
@@ -78,19 +77,19 @@ class Training:
             self.terms,
             pairs,
             lams=LAM_GRID,
-            thetas=self.width * THETA_GRID,
+            gammas=1 / (self.width * THETA_GRID),
             dims=np.array(self.dims),
             unit=float(len(self.X)),
             n_splits=5,
             random_state=seed,
         )
         for place, d in enumerate(self.dims):
-            lam, theta, _ = replace(scores, dims=np.array([d]), values=scores.values[..., [place]]).best()
-            yield next(iter(self.sodrpac(pairs, [lam], [theta / self.width]).values()))
+            lam, gamma, _ = replace(scores, dims=np.array([d]), values=scores.values[..., [place]]).best()
+            yield next(iter(self.sodrpac(pairs, [lam], [1 / (gamma * self.width)]).values()))
 
     def ssdr_family(self, pairs: Constraints) -> list[Array]:
         """SSDR and CMM with fourteen weights of the must-links."""
-        together, apart = mean_differences(self.space, pairs)
+        together, apart = mean_pair_scatters(self.space, pairs)
         spread = self.space.covariance()
         return [
             self.space.lift(difference(beta * together + spread, apart + (1 + share) * spread, self.most)[1]).T

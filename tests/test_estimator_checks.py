@@ -17,7 +17,7 @@ ESTIMATORS = all_estimators()
 
 def _quick(cls):
     """With its defaults; a layout whose quality nobody looks at takes fewer steps."""
-    return cls(n_iter=50, early_exaggeration_iter=25) if cls is pairlens.PairMap else cls()
+    return cls(max_iter=50, early_exaggeration_iter=25) if cls is pairlens.PairMap else cls()
 
 
 @parametrize_with_checks([_quick(cls) for cls in ESTIMATORS])

@@ -13,11 +13,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_wine
+from sklearn.preprocessing import scale
 
 import pairlens
 import reproduction
 from pairlens._optional import require
 from pairlens.exceptions import MissingExtraError
+from tests.estimators import all_estimators
 
 MODULES = [
     module.name
@@ -190,6 +193,46 @@ def test_no_two_packages_form_a_circle():
 
     for room in sorted(uses):
         visit(room, ())
+
+
+def test_no_estimator_has_more_than_three_ancestors_of_ours():
+    """Whoever reads `fit` and `transform` of a method finds them in the method or in one of few classes above it."""
+    for cls in all_estimators():
+        ancestors = [base.__name__ for base in cls.__mro__[1:] if base.__module__.startswith("pairlens.")]
+        assert len(ancestors) <= 3, f"{cls.__name__}: {ancestors}"
+
+
+@pytest.mark.parametrize(
+    ("method", "most"), [("BWDR", 12), ("DSP", 17), ("PairLens", 19), ("PairMap", 24)], ids=lambda value: str(value)
+)
+@pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
+def test_a_fit_walks_through_few_files(method, most):
+    """Whoever wants to know what a fit does has to open that many files of ours."""
+    if method == "PairMap":
+        pytest.importorskip("openTSNE")
+    X, y = load_wine(return_X_y=True)
+    X, pairs = scale(X), pairlens.Constraints.from_labels(y, n_pairs=60, random_state=0)
+    model = getattr(pairlens, method)()
+    model.fit(X, constraints=pairs)
+    root, walked = str(Path(pairlens.__path__[0])), set()
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(root):
+            walked.add(frame.f_code.co_filename.removeprefix(root))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        model.fit(X, constraints=pairs)
+    finally:
+        sys.setprofile(before)
+    assert 5 < len(walked) <= most, sorted(walked)
+
+
+def test_no_method_inherits_from_another():
+    public = {getattr(pairlens, name) for name in pairlens.__all__}
+    related = {(cls, base) for cls in all_estimators() for base in cls.__mro__[1:] if cls in public and base in public}
+    assert not related
 
 
 def _is_private(name: str) -> bool:

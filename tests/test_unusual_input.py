@@ -35,7 +35,7 @@ def _few_pairs():
 def fitted(cls, X, **parameters):
     """Fitted to the classes, or to preferences between them; few iterations where there are many."""
     if cls is pairlens.PairMap:
-        parameters |= {"n_iter": 20, "early_exaggeration_iter": 10}
+        parameters |= {"max_iter": 20, "early_exaggeration_iter": 10}
     if cls is pairlens.GBWSDR:
         parameters |= {"n_estimators": 3, "backend": "sklearn"}
     return cls(**parameters).fit(X, CLASSES.astype(float))

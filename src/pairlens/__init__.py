@@ -11,23 +11,15 @@ if TYPE_CHECKING:
     from pairlens.graphs.transformation import transform_constraints
     from pairlens.io.models import load, save
     from pairlens.methods.bwdr import BWDR, WBDR
-    from pairlens.methods.chunklets import CFLD, RCA
-    from pairlens.methods.clpp import CLPP
-    from pairlens.methods.cmm import CMM
-    from pairlens.methods.dca import DCA
+    from pairlens.methods.chunklets import CFLD, DCA, RCA
+    from pairlens.methods.differences import CMM, NPSSDR, SSDR
+    from pairlens.methods.discriminants import LFDA, SDA
     from pairlens.methods.dsp import DSP
-    from pairlens.methods.kernel_bwdr import KernelBWDR, KernelWBDR
-    from pairlens.methods.kernel_null_space import KernelNullSpace
-    from pairlens.methods.lfda import LFDA
-    from pairlens.methods.linear_pairlens import LinearPairLens
-    from pairlens.methods.lpp import LPP, SLPP
-    from pairlens.methods.lppsi import LPPSI, KernelLPPSI
-    from pairlens.methods.npssdr import NPSSDR
-    from pairlens.methods.pairlens import PairLens
+    from pairlens.methods.kernel import KernelBWDR, KernelLPPSI, KernelNullSpace, KernelWBDR
+    from pairlens.methods.lenses import LinearPairLens, PairLens
+    from pairlens.methods.locality import CLPP, LPP, LPPSI, SLPP
     from pairlens.methods.pairmap.estimator import PairMap
-    from pairlens.methods.sda import SDA
     from pairlens.methods.sodrpac import SODRPaC
-    from pairlens.methods.ssdr import SSDR
     from pairlens.preference.gbwsdr import GBWSDR
     from pairlens.preference.itml import ITML
     from pairlens.preference.lmca import LMCA
@@ -44,38 +36,38 @@ if TYPE_CHECKING:
 _HOMES = {
     "BWDR": "methods.bwdr",
     "CFLD": "methods.chunklets",
-    "CLPP": "methods.clpp",
-    "CMM": "methods.cmm",
+    "CLPP": "methods.locality",
+    "CMM": "methods.differences",
     "Constraints": "supervision",
-    "DCA": "methods.dca",
+    "DCA": "methods.chunklets",
     "DSP": "methods.dsp",
     "GBWSDR": "preference.gbwsdr",
-    "KernelBWDR": "methods.kernel_bwdr",
-    "KernelLPPSI": "methods.lppsi",
-    "KernelNullSpace": "methods.kernel_null_space",
-    "KernelWBDR": "methods.kernel_bwdr",
-    "LFDA": "methods.lfda",
+    "KernelBWDR": "methods.kernel",
+    "KernelLPPSI": "methods.kernel",
+    "KernelNullSpace": "methods.kernel",
+    "KernelWBDR": "methods.kernel",
+    "LFDA": "methods.discriminants",
     "ITML": "preference.itml",
     "LMCA": "preference.lmca",
     "LMNN": "preference.lmnn",
     "LSML": "preference.lsml",
     "MLKR": "preference.mlkr",
     "SCML": "preference.scml",
-    "LPP": "methods.lpp",
-    "LPPSI": "methods.lppsi",
-    "LinearPairLens": "methods.linear_pairlens",
-    "NPSSDR": "methods.npssdr",
-    "PairLens": "methods.pairlens",
+    "LPP": "methods.locality",
+    "LPPSI": "methods.locality",
+    "LinearPairLens": "methods.lenses",
+    "NPSSDR": "methods.differences",
+    "PairLens": "methods.lenses",
     "PairMap": "methods.pairmap.estimator",
     "Preferences": "supervision",
     "Quadruplets": "supervision",
     "RCA": "methods.chunklets",
     "RankSVM": "preference.ranksvm",
-    "SDA": "methods.sda",
+    "SDA": "methods.discriminants",
     "SKKMeans": "cluster.skkmeans",
-    "SLPP": "methods.lpp",
+    "SLPP": "methods.locality",
     "SODRPaC": "methods.sodrpac",
-    "SSDR": "methods.ssdr",
+    "SSDR": "methods.differences",
     "TableEncoder": "tables",
     "Triplets": "supervision",
     "WBDR": "methods.bwdr",

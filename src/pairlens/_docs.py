@@ -10,7 +10,11 @@ SHARED = {
 neighbors : {"auto", "exact", "approx"}, default="auto"
     How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
     in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
-    25,000 dense rows in memory (docs/scaling.md).""",
+    25,000 dense rows in memory (docs/scaling.md).
+standardize : bool, default=True
+    Whether to divide each feature by its deviation; those in which few rows differ, such as pixels at the border of
+    pictures, count less than that. Choose False for features on one scale of their own: principal components,
+    embeddings, pixels, and the rows of a :class:`TableEncoder`.""",
     "Attributes": """\
 n_features_in_ : int
     Number of features seen in :meth:`fit`.
@@ -48,13 +52,13 @@ def complete_docstring(cls: type) -> None:
 
 
 def _sections(cls: type) -> dict[str, str]:
-    """The sections of a docstring by name; what stands before the first has none."""
+    """Return the sections of a docstring by name; what stands before the first has none."""
     summary, *rest = HEADER.split(inspect.cleandoc(cls.__doc__ or ""))
     return {"": summary.strip("\n")} | {name: body.strip("\n") for name, body in zip(rest[::2], rest[1::2])}
 
 
 def _entries(body: str) -> dict[str, str]:
-    """What a section says of each name; "a, b : float" stands under both."""
+    """Return what a section says of each name; "a, b : float" stands under both."""
     found: dict[str, str] = {}
     for entry in re.split(r"\n(?=\S)", body) if body else ():
         names = entry.partition("\n")[0].partition(" :")[0]
@@ -63,7 +67,7 @@ def _entries(body: str) -> dict[str, str]:
 
 
 def _described(section: str, own: dict[str, str], bases: list[dict[str, str]]) -> dict[str, str]:
-    """What the class or else the nearest of its bases says of each name."""
+    """Return what the class or else the nearest of its bases says of each name."""
     found: dict[str, str] = {}
     for sections in (own, *bases):
         for name, entry in _entries(sections.get(section, "")).items():

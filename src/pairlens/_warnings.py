@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
+from typing import Any
 
 from pairlens.exceptions import SupervisionWarning
 
@@ -19,17 +21,24 @@ def warn_user(message: str, category: type[Warning]) -> None:
 
 
 def warn_fewer(method: object, found: int, wanted: int, why: str) -> None:
-    """Say that a view has fewer directions than were asked for."""
+    """Warn that a view has fewer directions than were asked for."""
     warn_user(
         f"{type(method).__name__} found {found} usable directions of the n_components={wanted} asked for: {why}.",
         SupervisionWarning,
     )
 
 
-def warn_fallback(method: object, why: str) -> None:
-    """Say that a method had too little supervision and did PCA instead."""
-    warn_user(
-        f"{type(method).__name__}: {why}, so the result is that of PCA. Give must-links and cannot-links by "
-        "constraints=, or labels by y.",
-        SupervisionWarning,
-    )
+REMEDIES = {
+    "constraints": "Give must-links and cannot-links by constraints=, or labels by y.",
+    "quadruplets": "Give comparisons by triplets= or quadruplets=, or classes by y.",
+    "preferences": "Give pairs by preferences=, or ordinal scores by y.",
+    "y": "Give numbers by y.",
+}
+"""What helps, by the first of these parameters that the `fit` of a method has."""
+
+
+def warn_fallback(method: Any, why: str, result: str = "the result is that of PCA") -> None:
+    """Warn that a method had too little supervision, and say what it did instead."""
+    taken = inspect.signature(method.fit).parameters
+    remedy = next(text for name, text in REMEDIES.items() if name in taken)
+    warn_user(f"{type(method).__name__}: {why}, so {result}. {remedy}", SupervisionWarning)

@@ -65,7 +65,7 @@ def embed(
     >>> pairlens.anndata.embed(adata, labels="cell_type", unknown="Unknown")  # doctest: +SKIP
     >>> scanpy.pl.embedding(adata, basis="pairlens", color="cell_type")  # doctest: +SKIP
     """
-    from pairlens.methods.pairlens import PairLens
+    from pairlens.methods.lenses import PairLens
 
     if constraints is None and labels is None:
         raise ValueError("embed needs something to learn from: give constraints=, or labels= with a column of obs.")

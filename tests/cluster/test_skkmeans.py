@@ -21,7 +21,7 @@ from pairlens import Constraints
 from pairlens.cluster.skkmeans import SKKMeans
 from pairlens.exceptions import SupervisionWarning
 from pairlens.kernels.nullspace import delta_to_gamma
-from pairlens.methods.kernel_null_space import KernelNullSpace
+from pairlens.methods.kernel import KernelNullSpace
 from tests.oracles.dsp import kernel_kmeans_cost
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")

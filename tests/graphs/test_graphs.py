@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.manifold._locally_linear import barycenter_kneighbors_graph
 
 from pairlens.graphs.edges import (
-    default_theta,
+    default_gamma,
     edges_of,
     heat,
     nearest_edges,
@@ -56,8 +56,8 @@ def test_heat_and_its_default_width():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20, 3)) + 5
     theta = np.linalg.norm(X - X.mean(axis=0), axis=1).mean() ** 2
-    assert default_theta(X) == pytest.approx(theta)
-    assert default_theta(sparse.csr_matrix(X)) == pytest.approx(theta)
+    assert default_gamma(X) == pytest.approx(1 / theta)
+    assert default_gamma(sparse.csr_matrix(X)) == pytest.approx(1 / theta)
     edges = np.array([[0, 1], [3, 7]])
     expected = [np.exp(-np.sum((X[i] - X[j]) ** 2) / theta) for i, j in edges]
     np.testing.assert_allclose(heat(X, edges), expected)

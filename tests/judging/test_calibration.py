@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pairlens.judging.calibration import (
+from pairlens.judging.probability import (
     MISTAKES,
     PairModel,
     base_rate,

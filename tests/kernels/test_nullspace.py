@@ -24,11 +24,11 @@ from pairlens.kernels.nullspace import (
     delta_to_gamma,
     feature_null_space,
     linked_sample,
-    median_delta,
+    median_distance,
     must_link_null_space,
     projected_kernel,
 )
-from pairlens.methods.kernel_null_space import KernelNullSpace
+from pairlens.methods.kernel import KernelNullSpace
 from tests.oracles import dsp as oracle
 
 
@@ -173,10 +173,10 @@ def test_of_very_many_linked_rows_an_even_choice_is_used():
     assert len(rows) == 100
 
 
-def test_median_delta():
+def test_median_distance():
     X = np.array([[0.0], [1.0], [3.0]])
-    assert median_delta(X) == pytest.approx(2.0)
-    assert median_delta(np.ones((5, 2))) == 1.0
+    assert median_distance(X) == pytest.approx(2.0)
+    assert median_distance(np.ones((5, 2))) == 1.0
 
 
 class TestKernelNullSpace:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 quiet = pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
-FAST = {"n_iter": 60, "early_exaggeration_iter": 30, "random_state": 0}
+FAST = {"max_iter": 60, "early_exaggeration_iter": 30, "random_state": 0}
 """A PairMap of few iterations."""
 
 

@@ -191,7 +191,7 @@ def test_shrinkage_factor_strengthens_the_prior():
     pairs = Constraints.from_labels(y, n_pairs=60, random_state=0)
     n_must, n_cannot = pairs.n_must_link, pairs.n_cannot_link
     model = WBDR(shrinkage_factor=4.0)
-    space, known = model._fit_coordinates(X, pairs)
+    space, known = model._coordinates(X, pairs)
     S_W, S_B = model._scatters(space, known)
     plain_W, plain_B = WBDR(shrinkage=0.0)._scatters(space, known)
     share = 4 * 13 / (4 * 13 + n_must)

@@ -11,7 +11,7 @@ from pairlens import Constraints, LinearPairLens, Triplets
 from pairlens._sklearn import as_generator
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import HeldOutDistances, PairFolds, auc_standard_error, held_out, suspicious_pairs
-from pairlens.judging.calibration import MISTAKES, fit_with_mistakes
+from pairlens.judging.probability import MISTAKES, fit_with_mistakes
 from pairlens.learning.learner import CAUTIOUS
 from tests.learning.cases import lists, places, problem
 from tests.methods.cases import quiet

@@ -15,7 +15,7 @@ from pairlens import Constraints, LinearPairLens, PairLens, PairMap, TableEncode
 from pairlens.datasets import load_penguins
 
 DRAWS = range(5)
-METHODS = [LinearPairLens(1, random_state=0), PairLens(1, random_state=0), PairMap(n_iter=250, random_state=0)]
+METHODS = [LinearPairLens(1, random_state=0), PairLens(1, random_state=0), PairMap(max_iter=250, random_state=0)]
 
 
 def ari(Z, y):
@@ -65,7 +65,7 @@ def test_thirty_answers_show_the_notion_that_was_asked_for(animals, notion, meth
 
 def test_the_answers_take_the_weight_from_the_rows(animals):
     X, notions = animals
-    model = fitted(PairMap(n_iter=20, random_state=0), X, notions["sex"], 60, 0)
+    model = fitted(PairMap(max_iter=20, random_state=0), X, notions["sex"], 60, 0)
     weights = {name: space["weight"] for name, space in model.space_weights_.items()}
     assert weights["rows"] < 0.25 < weights["linear"]
     assert model.space_weights_["rows"]["auc"] < 0.6
@@ -74,7 +74,7 @@ def test_the_answers_take_the_weight_from_the_rows(animals):
 
 @pytest.mark.parametrize(
     "method",
-    [PairLens(2, standardize=False, random_state=0), PairMap(standardize=False, n_iter=250, random_state=0)],
+    [PairLens(2, standardize=False, random_state=0), PairMap(standardize=False, max_iter=250, random_state=0)],
     ids=lambda method: type(method).__name__,
 )
 def test_penguins_with_all_their_columns_by_species(method):

@@ -13,8 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import pairlens
 from pairlens import Constraints
 from pairlens.engines import column_means
-from pairlens.spectral.eigen import generalized
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import RowSpace, generalized
 from tests import oracles
 from tests.estimators import linear_methods
 from tests.oracles.locality import rbf
@@ -111,7 +110,7 @@ def test_scatters_and_subspace_agree(case, table, request):
     else:
         known = pairs
     method = cls(n_components=k, **params).fit(X, constraints=known)
-    space, used = method._fit_coordinates(X, known)
+    space, used = method._coordinates(X, known)
     attract, repel = (_in_features(space, scatter) for scatter in method._scatters(space, used))
     expected = oracle(X, y, pairs.must_link.tolist(), pairs.cannot_link.tolist())
     assert oracles.relative_difference(attract, expected.attract) < 1e-8
@@ -151,8 +150,8 @@ def test_kernel_form_agrees(table, request):
     expected = oracles.kernel_lppsi(X, pairs.must_link.tolist(), pairs.cannot_link.tolist(), 2, delta=delta)
     kernel = rbf(X, delta)
     np.testing.assert_allclose(method.eigenvalues_, expected.eigenvalues, atol=1e-6)
-    space, known = method._fit_coordinates(X, pairs)
-    attract, repel = method._scatters(space, known)
+    space = method._coordinates(X)
+    attract, repel = method._scatters(space, pairs)
     # K = F F', so the matrices of the dual problem are F (.) F'.
     F = space.rows
     H = np.eye(len(X)) - 1 / len(X)
@@ -171,12 +170,12 @@ def test_wide_data_gives_the_solution_of_the_features(cls):
     method = cls(n_components=2, **params).fit(X, constraints=pairs)
     mean = column_means(X)
     primal = RowSpace(X, mean)
-    directions = method._solve(*method._scatters(primal, pairs))[1]
+    directions = method._solve(*method._scatters(primal, pairs), 2)[1]
     if cls is pairlens.WBDR:
         # Without a floor on null directions, the features hold f - n more of them; those of the rows must agree.
         attract, repel = method._scatters(primal, pairs)
         basis = np.linalg.svd(X - mean, full_matrices=False)[2][:39].T
-        directions = basis @ method._solve(basis.T @ attract @ basis, basis.T @ repel @ basis)[1]
+        directions = basis @ method._solve(basis.T @ attract @ basis, basis.T @ repel @ basis, 2)[1]
     assert oracles.subspace_angle(method.components_, directions.T) < 1e-6
 
 

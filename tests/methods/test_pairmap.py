@@ -120,7 +120,7 @@ def test_wrong_answers_are_found(wine):
 @quiet
 def test_without_pairs_it_says_so_and_shows_the_rows(wine):
     X, y, _ = wine
-    with pytest.warns(SupervisionWarning, match="shows the rows alone"):
+    with pytest.warns(SupervisionWarning, match="local structure of the rows alone"):
         model = PairMap(random_state=0).fit(X)
     assert model.long_range_ == 0
     assert np.isnan([model.auc_, model.auc_error_, model.mistakes_]).all()

@@ -15,10 +15,15 @@ from pairlens.graphs.nearest import near_graph
 from pairlens.judging import PairFolds
 from pairlens.learning.spaces import PreparedRows
 from pairlens.methods.pairmap import estimator as module
-from pairlens.methods.pairmap.affinities import long_range, neighbor_affinities, perplexity_weights, random_partners
-from pairlens.methods.pairmap.evidence import evidence_of
+from pairlens.methods.pairmap.attraction import (
+    HeldOutPairs,
+    evidence_of,
+    long_range,
+    neighbor_affinities,
+    perplexity_weights,
+    random_partners,
+)
 from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
-from pairlens.methods.pairmap.probability import HeldOutPairs
 from pairlens.spectral.rowspace import Standardiser
 from tests.methods.cases import FAST, lists
 from tests.oracles import learning
@@ -199,7 +204,7 @@ def test_landmarks_hold_the_rows_in_pairs_and_place_all_others():
     X, y = load_digits(return_X_y=True)
     X, y = X[:900], y[:900]
     pairs = Constraints.from_labels(y, n_pairs=80, random_state=0)
-    model = PairMap(random_state=0, n_iter=250, n_landmarks=400).fit(X, constraints=pairs)
+    model = PairMap(random_state=0, max_iter=250, n_landmarks=400).fit(X, constraints=pairs)
     assert len(model._landmarks) == 400
     assert np.isin(pairs.rows, model._landmarks).all()
     assert np.isfinite(model.embedding_).all()
@@ -210,7 +215,7 @@ def test_landmarks_hold_the_rows_in_pairs_and_place_all_others():
     suspects = model.suspicious_pairs()
     assert {tuple(pair) for pair in suspects.pairs} == {tuple(pair) for pair in np.vstack(pairs.to_lists())}
     assert ((model.pair_proba(X[:50], X[50:100]) > 0.5) == (y[:50] == y[50:100])).mean() > 0.8
-    again = PairMap(random_state=0, n_iter=250, n_landmarks=400, init=model).fit(X, constraints=pairs)
+    again = PairMap(random_state=0, max_iter=250, n_landmarks=400, init=model).fit(X, constraints=pairs)
     moved = np.linalg.norm(again.embedding_ - model.embedding_, axis=1)
     assert np.median(moved) < 0.1 * np.ptp(model.embedding_, axis=0).max()
 
@@ -218,16 +223,16 @@ def test_landmarks_hold_the_rows_in_pairs_and_place_all_others():
 def test_a_map_of_the_same_rows_lends_what_depends_on_them_alone(monkeypatch):
     X, y = load_wine(return_X_y=True)
     pairs = Constraints.from_labels(y, n_pairs=40, random_state=0)
-    former = PairMap(random_state=0, n_iter=50).fit(X, constraints=pairs)
-    by_places = PairMap(random_state=0, n_iter=50, init=former._map).fit(X, constraints=pairs)
-    elsewhere = PairMap(random_state=0, n_iter=50, init=former)
+    former = PairMap(random_state=0, max_iter=50).fit(X, constraints=pairs)
+    by_places = PairMap(random_state=0, max_iter=50, init=former._map).fit(X, constraints=pairs)
+    elsewhere = PairMap(random_state=0, max_iter=50, init=former)
     assert not elsewhere.fit(X[1:], constraints=pairs[1:])._same_rows(X[1:])
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("kernel features are known from the former map")
 
     monkeypatch.setattr("pairlens.learning.spaces.kernel_features", refuse)
-    by_model = PairMap(random_state=0, n_iter=50, init=former).fit(X, constraints=pairs)
+    by_model = PairMap(random_state=0, max_iter=50, init=former).fit(X, constraints=pairs)
     np.testing.assert_array_equal(by_model.embedding_, by_places.embedding_)
 
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 import pairlens
 from pairlens import Constraints
 from pairlens.exceptions import SupervisionWarning
-from pairlens.methods.incremental import IncrementalPairTransformer
+from pairlens.methods.base import IncrementalPairTransformer
 from tests.estimators import linear_methods
 
 INCREMENTAL = [cls for cls in linear_methods() if issubclass(cls, IncrementalPairTransformer)]

@@ -182,30 +182,32 @@ def test_one_pair_is_enough(cls, kind, wine):
     assert np.ptp(model.transform(X), axis=0).min() > 0
 
 
+WITH_NEIGHBOURHOODS = {pairlens.LPPSI, pairlens.CLPP, pairlens.NPSSDR, pairlens.LinearPairLens}
+
+
 @pytest.mark.parametrize("cls", PAIR_METHODS)
-def test_no_pairs_is_pca_or_lpp(cls, wine):
-    """SSDR, LPPSI, CLPP, NPSSDR and LinearPairLens say what they become; all others warn that they become PCA."""
+@pytest.mark.parametrize("given", [{}, {"constraints": Constraints(n_samples=178)}, {"y": np.full(178, -1)}], ids=str)
+def test_without_pairs_there_is_one_warning_and_pca(cls, given, wine):
+    """Methods whose objective describes the neighbourhoods of the rows too show these, and say so."""
     X, _ = wine
-    pca, lpp = PCA(2).fit(X), pairlens.LPP(2).fit(X)
+    result = "local structure of the rows alone" if cls in WITH_NEIGHBOURHOODS else "result is that of PCA"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = make(cls).fit(X, **given)
+    assert [warning.category for warning in caught] == [SupervisionWarning]
+    assert result in str(caught[0].message)
+    assert "constraints=" in str(caught[0].message)
     if cls in (pairlens.LPPSI, pairlens.CLPP):
-        assert_same_view(make(cls).fit(X).components_, lpp.components_)
-    elif cls is pairlens.LinearPairLens:
-        with pytest.warns(SupervisionWarning, match="local structure of the rows alone"):
-            assert make(cls).fit(X).score(X, load_wine().target) > 0.9
-    elif cls.__name__ == "DSP":
-        with pytest.raises(ValueError, match="at least one must-link or cannot-link"):
-            make(cls).fit(X)
-    elif cls is pairlens.SSDR:
-        assert_same_view(make(cls).fit(X).components_, pca.components_)
-    elif cls is pairlens.NPSSDR:
-        assert_same_view(make(cls, alpha=0.0).fit(X).components_, pca.components_)
-    else:
-        with pytest.warns(SupervisionWarning, match="result is that of PCA"):
-            model = make(cls).fit(X)
-        assert subspace_angle(model.components_, pca.components_) < 1e-6
-        with pytest.warns(SupervisionWarning, match="result is that of PCA"):
-            empty = make(cls).fit(X, constraints=Constraints(n_samples=len(X)))
-        np.testing.assert_array_equal(empty.components_, model.components_)
+        assert_same_view(model.components_, pairlens.LPP(2).fit(X).components_)
+    elif cls not in WITH_NEIGHBOURHOODS:
+        pca = PCA(2).fit(X)
+        assert_same_view(model.components_, pca.components_)
+        np.testing.assert_allclose(model.eigenvalues_, pca.explained_variance_ * (len(X) - 1) / len(X))
+
+
+def test_npssdr_without_neighbourhoods_is_pca_too(wine):
+    X, _ = wine
+    assert_same_view(pairlens.NPSSDR(alpha=0.0).fit(X).components_, PCA(2).fit(X).components_)
 
 
 @pytest.mark.parametrize("cls", PAIR_METHODS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pairlens.methods.pairmap import repulsion as module
-from pairlens.methods.pairmap.repulsion import repulsion
+from pairlens.methods.pairmap import layout as module
+from pairlens.methods.pairmap.layout import repulsion
 
 
 def all_pairs(Z: np.ndarray) -> tuple[np.ndarray, float]:

@@ -15,9 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from pairlens import CLPP, CMM, SSDR, Constraints
 from pairlens.datasets import make_subclass_blobs
 from pairlens.exceptions import SupervisionWarning
-from pairlens.graphs.edges import default_theta
+from pairlens.graphs.edges import default_gamma
 from pairlens.graphs.transformation import transform_constraints
-from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID, SODRPaC, search
+from pairlens.methods import sodrpac as module
+from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID, SODRPaC
 from pairlens.metrics import cumulative_purity
 from tests.oracles.base import relative_difference, rows_with_tied_neighbours, subspace_angle
 from tests.oracles.sodrpac import mutual_pairs, sodrpac
@@ -48,14 +49,14 @@ def nearest_accuracy(Z, y, Z_test, y_test):
 
 def test_golden_values():
     X, _, pairs = make_subclass_blobs(kind="inter", random_state=0)
-    made = transform_constraints(X - X.mean(axis=0), pairs, gamma=1 / default_theta(X))
+    made = transform_constraints(X - X.mean(axis=0), pairs, gamma=default_gamma(X))
     assert made.n_cannot_link == 171
     assert np.count_nonzero(made.cannot_link_weight < 1) == 96
     assert made.cannot_link_total == pytest.approx(169.847496, abs=5e-7)
     model = SODRPaC(n_components=1, lam=32.0).fit(X, constraints=pairs)
     np.testing.assert_allclose(model.components_, [[0.999472, 0.032499]], atol=5e-7)
     assert (model.lam_, model.n_components_) == (32.0, 1)
-    assert model.gamma_ == pytest.approx(1 / default_theta(X))
+    assert model.gamma_ == pytest.approx(default_gamma(X))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_agrees_with_the_oracle(table, options, wine, request):
     assert not rows_with_tied_neighbours(X, options.get("n_neighbors", 3))
     k = min(3, X.shape[1] - 1)
     model = SODRPaC(n_components=k, **options).fit(X, constraints=pairs)
-    attract, repel = model._scatters(*model._fit_coordinates(X, pairs))
+    attract, repel = model._scatters(*model._coordinates(X, pairs))
     of_paper = {name: value for name, value in options.items() if name != "gamma"}
     if "gamma" in options:
         of_paper["theta"] = 1 / options["gamma"]
@@ -148,7 +149,7 @@ def test_labels_with_pairs_are_those_pairs_together(wine):
         merged.must_link, merged.cannot_link, len(X), cannot_link_weight=merged.cannot_link_weight
     )
     assert transform_constraints(X, written_out) == L
-    space, known = both._fit_coordinates(X, merged)
+    space, known = both._coordinates(X, merged)
     repel = both._scatters(space, known)[1]
     difference = X[L.cannot_link[:, 0]] - X[L.cannot_link[:, 1]]
     expected = (difference.T * L.cannot_link_weight) @ difference / L.n_cannot_link
@@ -159,7 +160,7 @@ def test_sparse_rows_give_the_same_view():
     rng = np.random.default_rng(0)
     X = np.maximum(rng.standard_normal((90, 12)), 0)
     pairs = pairs_of(np.arange(90) % 3, 30, 40, 0)
-    options = {"n_components": "auto", "lam": "cv", "random_state": 0}
+    options = {"n_components": "auto", "lam": "auto", "random_state": 0}
     dense = SODRPaC(**options).fit(X, constraints=pairs)
     thin = SODRPaC(**options).fit(sparse.csr_matrix(X), constraints=pairs)
     assert (dense.lam_, dense.n_components_) == (thin.lam_, thin.n_components_)
@@ -171,12 +172,12 @@ class TestSearch:
         """Every shared intermediate result against a fit from scratch and a count over all comparisons."""
         X, y = wine
         pairs = pairs_of(y, 40, 40, 3)
-        model = SODRPaC("auto", lam="cv", gamma="cv", cv=3, random_state=1).fit(X, constraints=pairs)
+        model = SODRPaC("auto", lam="auto", gamma="search", cv=3, random_state=1).fit(X, constraints=pairs)
         found = model.cv_results_
         assert len(found["mean_test_score"]) == 16 * 9 * 13
-        delta = default_theta(X)
+        width = 1 / default_gamma(X)
         np.testing.assert_allclose(np.unique(found["param_lam"]), LAM_GRID)
-        np.testing.assert_allclose(np.unique(1 / found["param_gamma"]), delta * THETA_GRID)
+        np.testing.assert_allclose(np.unique(1 / found["param_gamma"]), width * THETA_GRID)
         short = np.array(sorted(mutual_pairs(X, 3)))
         everything = {tuple(pair) for pair in transform_constraints(X, pairs).cannot_link.tolist()}
         for point in np.random.default_rng(0).choice(len(found["param_lam"]), 12, replace=False):
@@ -192,7 +193,7 @@ class TestSearch:
     def test_choice_is_the_best_or_the_fewest_within_one_standard_error(self, wine):
         X, y = wine
         pairs = pairs_of(y, 40, 40, 3)
-        fixed = SODRPaC(3, lam="cv", gamma="cv", random_state=0).fit(X, constraints=pairs)
+        fixed = SODRPaC(3, lam="auto", gamma="search", random_state=0).fit(X, constraints=pairs)
         best = np.argmax(fixed.cv_results_["mean_test_score"])
         assert fixed.cv_results_["rank_test_score"][best] == 1
         assert (fixed.lam_, fixed.gamma_) == tuple(fixed.cv_results_[f"param_{p}"][best] for p in ("lam", "gamma"))
@@ -210,32 +211,32 @@ class TestSearch:
     def test_it_finds_the_one_direction_of_the_toy(self):
         for seed in range(3):
             X, _, pairs = make_subclass_blobs(random_state=seed)
-            model = SODRPaC("auto", lam="cv", gamma="cv", random_state=0).fit(X, constraints=pairs)
+            model = SODRPaC("auto", lam="auto", gamma="search", random_state=0).fit(X, constraints=pairs)
             assert model.n_components_ == 1
             assert abs(model.components_[0, 0]) > 0.98
 
     def test_random_state_repeats_and_a_fixed_fit_forgets_the_search(self, wine):
         X, y = wine
         pairs = pairs_of(y, 20, 20, 3)
-        one, other = (SODRPaC(lam="cv", random_state=4).fit(X, constraints=pairs).cv_results_ for _ in range(2))
+        one, other = (SODRPaC(lam="auto", random_state=4).fit(X, constraints=pairs).cv_results_ for _ in range(2))
         np.testing.assert_array_equal(one["mean_test_score"], other["mean_test_score"])
-        model = SODRPaC(lam="cv").fit(X, constraints=pairs)
+        model = SODRPaC(lam="auto").fit(X, constraints=pairs)
         assert not hasattr(model.set_params(lam=1.0).fit(X, constraints=pairs), "cv_results_")
 
     def test_too_few_pairs_use_the_defaults(self, wine):
         X, _ = wine
         one_pair = Constraints([(0, 1)], [(0, 150)], len(X))
-        with pytest.warns(SupervisionWarning, match="lam='cv' and n_components='auto' cannot be found from 1 cannot"):
-            model = SODRPaC("auto", lam="cv").fit(X, constraints=one_pair)
+        with pytest.warns(SupervisionWarning, match="lam='auto' and n_components='auto' cannot be found from 1 cannot"):
+            model = SODRPaC("auto", lam="auto").fit(X, constraints=one_pair)
         assert (model.lam_, model.n_components_) == (8.0, 2)
         two = Constraints(cannot_link=[(0, 150), (1, 151)], n_samples=len(X))
-        assert "split1_test_score" in SODRPaC(lam="cv").fit(X, constraints=two).cv_results_
+        assert "split1_test_score" in SODRPaC(lam="auto").fit(X, constraints=two).cv_results_
 
     def test_many_pairs_are_sampled(self, wine, monkeypatch):
         X, y = wine
-        monkeypatch.setattr(search, "MAX_SEARCH_PAIRS", 300)
-        monkeypatch.setattr(search, "MAX_SCORED", 50)
-        model = SODRPaC("auto", lam="cv", gamma="cv", random_state=0).fit(X, y)
+        monkeypatch.setattr(module, "MAX_SEARCH_PAIRS", 300)
+        monkeypatch.setattr(module, "MAX_SCORED", 50)
+        model = SODRPaC("auto", lam="auto", gamma="search", random_state=0).fit(X, y)
         Z = model.transform(X)
         assert nearest_accuracy(Z[::2], y[::2], Z[1::2], y[1::2]) > 0.9
 
@@ -324,7 +325,7 @@ class TestWarnings:
             ("n_neighbors", 0),
             ("n_graph_neighbors", 1.5),
             ("lam", -1.0),
-            ("lam", "auto"),
+            ("lam", "cv"),
             ("gamma", 0.0),
             ("gamma", None),
             ("scale", "sum"),

@@ -19,7 +19,7 @@ X = X[::2]
 Y = Y[::2]
 Z = StandardScaler().fit_transform(X)
 PAIRS = Constraints.from_labels(Y, n_pairs=60, random_state=0)
-METHODS = [PairLens(2, random_state=0), LinearPairLens(2, random_state=0), PairMap(n_iter=20, random_state=0)]
+METHODS = [PairLens(2, random_state=0), LinearPairLens(2, random_state=0), PairMap(max_iter=20, random_state=0)]
 methods = pytest.mark.parametrize("method", METHODS, ids=lambda m: type(m).__name__)
 
 

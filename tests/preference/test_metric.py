@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -257,6 +258,23 @@ def test_answers_are_routed():
         fitted = make_pipeline(StandardScaler(), LSML(2)).fit(X, triplets=answers)
     assert scores.min() > 0.7
     assert fitted.transform(X).shape == (60, 2)
+
+
+@pytest.mark.parametrize(
+    ("cls", "remedy"),
+    [
+        (LSML, "comparisons by triplets= or quadruplets=, or classes by y."),
+        (SCML, "comparisons by triplets= or quadruplets=, or classes by y."),
+        (MLKR, "numbers by y."),
+        (LMNN, "must-links and cannot-links by constraints=, or labels by y."),
+        (ITML, "must-links and cannot-links by constraints=, or labels by y."),
+    ],
+)
+def test_without_supervision_one_warning_names_what_the_method_takes(cls, remedy):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cls(2).fit(Z)
+    assert [str(warning.message).partition("so the result is that of PCA. Give ")[2] for warning in caught] == [remedy]
 
 
 @pytest.mark.parametrize(

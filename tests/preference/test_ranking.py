@@ -91,7 +91,7 @@ def test_groups_compare_rows_of_one_query_only():
 
 
 def test_search_takes_the_best_value_of_the_path(ranked):
-    ranker = RankSVM(C="cv", random_state=0).fit(ranked.X, ranked.y)
+    ranker = RankSVM(C="auto", random_state=0).fit(ranked.X, ranked.y)
     assert set(ranker.cv_scores_) == set(C_PATH)
     assert ranker.cv_scores_[ranker.C_] == max(ranker.cv_scores_.values())
     fixed = RankSVM(C=ranker.C_).fit(ranked.X, ranked.y)
@@ -169,7 +169,7 @@ def test_errors_say_what_is_wrong(ranked):
     with pytest.raises(ValueError, match="y is None"):
         RankSVM().fit(X, groups=y, preferences=None)
     with pytest.raises(ValueError, match="Give more preferences"):
-        RankSVM(C="cv").fit(X, preferences=Preferences([(0, 1)], n_samples=80))
+        RankSVM(C="auto").fit(X, preferences=Preferences([(0, 1)], n_samples=80))
 
 
 def test_small_problems_run_on_one_thread():

@@ -125,8 +125,8 @@ def test_same_fit(options, device):
 def test_search_of_C(device):
     X, ends, _ = problem()
     known = Preferences(ends, n_samples=len(X))
-    here = WSDR(2, C="cv", max_iter=8, random_state=0).fit(X, preferences=known)
-    there = WSDR(2, C="cv", max_iter=8, random_state=0).fit(torch.from_numpy(X).to(device), preferences=known)
+    here = WSDR(2, C="auto", max_iter=8, random_state=0).fit(X, preferences=known)
+    there = WSDR(2, C="auto", max_iter=8, random_state=0).fit(torch.from_numpy(X).to(device), preferences=known)
     assert there.C_ == here.C_
     np.testing.assert_allclose(list(there.cv_scores_.values()), list(here.cv_scores_.values()), atol=1e-9)
 

@@ -128,8 +128,8 @@ def test_components_are_uncorrelated_ordered_and_point_to_the_better_rows(ranked
 
 def test_ranks_new_rows_nearly_as_well_as_all_features(ranked):
     train, test = slice(0, 60), slice(60, None)
-    view = WSDR(2, C="cv", random_state=0).fit(ranked.X[train], ranked.y[train])
-    control = RankSVM(C="cv", random_state=0).fit(ranked.X[train], ranked.y[train])
+    view = WSDR(2, C="auto", random_state=0).fit(ranked.X[train], ranked.y[train])
+    control = RankSVM(C="auto", random_state=0).fit(ranked.X[train], ranked.y[train])
     assert view.score(ranked.X[test], ranked.y[test]) > control.score(ranked.X[test], ranked.y[test]) - 0.05
     assert view.score(ranked.X[test], ranked.y[test]) > 0.85
     first = view.transform(ranked.X[test])[:, 0]
@@ -142,10 +142,10 @@ def test_decision_function_is_linear_in_the_view(ranked):
 
 
 def test_search_keeps_the_best_value(ranked):
-    view = WSDR(2, C="cv", random_state=0).fit(ranked.X, ranked.y)
+    view = WSDR(2, C="auto", random_state=0).fit(ranked.X, ranked.y)
     assert tuple(view.cv_scores_) == C_PATH
     assert view.cv_scores_[view.C_] == max(view.cv_scores_.values())
-    again = WSDR(2, C="cv", random_state=0).fit(ranked.X, ranked.y)
+    again = WSDR(2, C="auto", random_state=0).fit(ranked.X, ranked.y)
     np.testing.assert_array_equal(view.components_, again.components_)
 
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from pairlens import LPP, WBDR, WSDR, Constraints, KernelWBDR, LinearPairLens, PairLens, PairMap, Preferences, RankSVM
 from pairlens._markup import number
-from pairlens.methods.pairmap.plain import plain_map
+from pairlens.methods.pairmap.placement import plain_map
 from pairlens.metrics import pairwise_accuracy
 from pairlens.report import _pairs
 from pairlens.report._views import feature_weights, look
@@ -34,7 +34,7 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 def test_a_map_is_shown_beside_pca_and_a_tsne_of_the_rows_alone():
     pytest.importorskip("openTSNE")
-    model = PairMap(n_iter=50, early_exaggeration_iter=20, random_state=0).fit(X, constraints=PAIRS)
+    model = PairMap(max_iter=50, early_exaggeration_iter=20, random_state=0).fit(X, constraints=PAIRS)
     shown = page(model, constraints=PAIRS, labels=y, n_splits=2)
     assert [view["key"] for view in shown.data["views"]] == ["view", "pca", "tsne"]
     alone = np.column_stack([shown.column(2, axis) for axis in range(2)])
@@ -51,7 +51,7 @@ def test_a_map_is_shown_beside_pca_and_a_tsne_of_the_rows_alone():
 
 def test_the_tsne_of_the_rows_alone_has_the_scale_of_the_map():
     pytest.importorskip("openTSNE")
-    kept = PairMap(n_iter=50, early_exaggeration_iter=20, standardize=False, random_state=0).fit(X, constraints=PAIRS)
+    kept = PairMap(max_iter=50, early_exaggeration_iter=20, standardize=False, random_state=0).fit(X, constraints=PAIRS)
     shown = page(kept, constraints=PAIRS, n_splits=2)
     alone = np.column_stack([shown.column(2, axis) for axis in range(2)])
     np.testing.assert_allclose(alone, plain_map(X, standardize=False), rtol=1e-5)
@@ -68,7 +68,7 @@ def shares_of(shown):
 
 def test_a_map_says_how_much_the_answers_decide():
     pytest.importorskip("openTSNE")
-    model = PairMap(n_iter=20, early_exaggeration_iter=10, random_state=0).fit(X, constraints=PAIRS)
+    model = PairMap(max_iter=20, early_exaggeration_iter=10, random_state=0).fit(X, constraints=PAIRS)
     shown = page(model, constraints=PAIRS, n_splits=0)
     spaces = model.space_weights_
     said = (

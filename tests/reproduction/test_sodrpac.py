@@ -87,7 +87,7 @@ def test_grid_views_are_the_estimators(wine, lam, width):
 def test_searched_views_are_the_estimators(wine):
     pairs = draw(wine.y, 40, 40, seed=0)
     for d, view in zip(wine.dims, wine.searched(pairs, seed=3)):
-        model = SODRPaC(d, lam="cv", gamma="cv", random_state=3).fit(wine.X, constraints=pairs)
+        model = SODRPaC(d, lam="auto", gamma="search", random_state=3).fit(wine.X, constraints=pairs)
         assert _same_span(view[:, :d], model.components_.T)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pairlens.methods.bwdr import compress_within, shrink, stretch_between, threshold_index
-from pairlens.spectral.eigen import attract_whitened, difference, fix_signs, generalized, range_basis
+from pairlens.spectral.rowspace import attract_whitened, difference, fix_signs, generalized, range_basis
 
 
 def scatter(rng, dim, rank=None):

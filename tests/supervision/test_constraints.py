@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
 from pairlens.exceptions import ConflictWarning
-from pairlens.methods.ssdr import SSDR
+from pairlens.methods.differences import SSDR
 from pairlens.supervision import Constraints
 from tests.supervision import oracles
 

@@ -37,7 +37,7 @@ class Clustering:
 
 
 def assign(points: Float64, centers: Float64, scale: float) -> tuple[Labels, Float64]:
-    """The nearest centre of each point, the first of those that tie, and the squared distance to it.
+    """Return the nearest centre of each point, the first of those that tie, and the squared distance to it.
 
     Squared distances are equal if they agree to :data:`~pairlens.cluster.points.TIE` of `scale`.
     """
@@ -52,7 +52,7 @@ def _nearest(squared: Float64, negligible: float) -> tuple[Labels, Float64]:
 def weighted_kmeans(
     points: WeightedPoints, n_clusters: int, *, n_init: int, max_iter: int, rng: np.random.Generator
 ) -> Clustering:
-    """The best of `n_init` runs from greedy seeds, and of runs from mixtures of their results.
+    """Return the best of `n_init` runs from greedy seeds, and of runs from mixtures of their results.
 
     A run is Lloyd's iterations, then moves of single points. Mixtures are made until :data:`PATIENCE` times `n_init` in
     a row have brought nothing better. Clusters are numbered by their first point. There are fewer than asked for if
@@ -82,18 +82,18 @@ def weighted_kmeans(
 
 
 def _best(points: WeightedPoints, found: list[Clustering]) -> Clustering:
-    """The first of those with the least cost: runs that end in the same optimum differ by rounding."""
+    """Return the first of those with the least cost: runs that end in the same optimum differ by rounding."""
     least = min(clustering.inertia for clustering in found)
     return next(c for c in found if c.inertia <= least + points.negligible * points.weight.sum())
 
 
 def _better(points: WeightedPoints, found: list[Clustering], rng: np.random.Generator) -> Clustering:
-    """The better of two drawn at random."""
+    """Return the better of two drawn at random."""
     return _best(points, [found[place] for place in rng.integers(len(found), size=2)])
 
 
 def mixed_centers(points: WeightedPoints, first: Float64, second: Float64, rng: np.random.Generator) -> Float64:
-    """Centres of two clusterings, matched one to one, of each pair one at random; one of them is then seeded anew."""
+    """Return centres of two clusterings, matched one to one: one of each pair at random, and one seeded anew."""
     left, right = linear_sum_assignment(squared_distances(first, second))
     k = len(left)
     mixed = np.where(rng.random(k)[:, None] < 0.5, first[left], second[right])
@@ -116,7 +116,7 @@ def lloyd(points: WeightedPoints, centers: Float64, max_iter: int) -> Clustering
 
 
 def move_costs(squared: Float64, weight: Float64, labels: Labels, total: Float64) -> Float64:
-    """What each move adds to the cost, of shape (n_points, n_clusters); 0 for staying, infinite to empty a cluster.
+    """Return what each move adds to the cost; 0 for staying, infinite to empty a cluster.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def _numbered(points: WeightedPoints, found: Clustering) -> Clustering:
 
 
 def _means(points: WeightedPoints, labels: Labels, squared: Float64, k: int) -> Float64:
-    """Weighted means of the clusters; an empty one gets the point that costs most where it is, each another."""
+    """Return weighted means of the clusters; an empty one gets the point that costs most where it is, each another."""
     total = np.bincount(labels, points.weight, minlength=k)
     member = np.zeros((k, len(points)))
     member[labels, np.arange(len(points))] = points.weight

@@ -14,7 +14,7 @@ TIE = 1e-9
 
 
 def squared_distances(points: Float64, centers: Float64, square: Float64 | None = None) -> Float64:
-    """Squared distances of points to centres, of shape (n_points, n_centers), none below zero.
+    """Return squared distances of points to centres, of shape (n_points, n_centers), none below zero.
 
     `square` holds the squared norms of the points, where they are known.
     """
@@ -62,12 +62,12 @@ class WeightedPoints:
         return TIE * self.scale
 
     def squared_distances(self, centers: Float64) -> Float64:
-        """Of shape (n_points, n_centers)."""
+        """Return squared distances to centres, of shape (n_points, n_centers)."""
         return squared_distances(self.rows, centers, self.square)
 
 
 def greedy_seeds(points: WeightedPoints, k: int, rng: np.random.Generator, centers: Float64 | None = None) -> Float64:
-    r"""Greedy k-means++: add points to the centres until there are k; fewer if there are fewer distinct points.
+    r"""Add points by greedy k-means++ to the centres until there are k; fewer if there are fewer distinct points.
 
     For each centre :math:`2 + \lfloor\ln k\rfloor` points are drawn with a probability proportional to
     :math:`w_i d_i^2`, with the distance to the nearest centre so far. The one is taken that leaves the smallest

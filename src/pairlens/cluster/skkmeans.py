@@ -12,7 +12,6 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import ClusterMixin
 
-from pairlens._deprecation import DEPRECATED
 from pairlens._sklearn import Interval, as_generator, check_is_fitted
 from pairlens._warnings import warn_user
 from pairlens.cluster.kmeans import assign, weighted_kmeans
@@ -104,16 +103,14 @@ class SKKMeans(ClusterMixin, MustLinkKernel):
         self,
         n_clusters: int = 8,
         *,
-        gamma: float | str = "median",
+        gamma: float | str = "auto",
         n_init: int = 10,
         max_iter: int = 300,
         kernel: str | Callable[..., Any] = "rbf",
         random_state: Any = None,
-        delta: float | str = DEPRECATED,
     ) -> None:
         self.n_clusters = n_clusters
         self.gamma = gamma
-        self.delta = delta
         self.n_init = n_init
         self.max_iter = max_iter
         self.kernel = kernel
@@ -183,7 +180,7 @@ class SKKMeans(ClusterMixin, MustLinkKernel):
         self.inertia_, self.n_iter_ = found.inertia, found.n_iter
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """The cluster whose centre is nearest in the projected kernel space.
+        """Return the cluster whose centre is nearest in the projected kernel space.
 
         Parameters
         ----------

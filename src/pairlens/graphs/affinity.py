@@ -7,21 +7,21 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens.engines import IntArray, Rows
-from pairlens.graphs.edges import default_theta, edges_of, heat, nearest_edges, shared_neighbors, weight_matrix
+from pairlens.graphs.edges import default_gamma, edges_of, heat, nearest_edges, shared_neighbors, weight_matrix
 from pairlens.graphs.nearest import nearest_rows
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import written_pairs
 
 
 def nearest_graph(X: Rows, n_neighbors: int, *, search: str = "auto") -> sparse.csr_matrix:
-    """Weight 1 between two rows of which one is among the nearest of the other."""
+    """Return weight 1 between two rows of which one is among the nearest of the other."""
     return weight_matrix(nearest_edges(X, n_neighbors, search=search), 1.0, X.shape[0])
 
 
-def heat_graph(X: Rows, n_neighbors: int, theta: float | None = None, *, search: str = "auto") -> sparse.csr_matrix:
-    """Heat weights between two rows of which one is among the nearest of the other."""
+def heat_graph(X: Rows, n_neighbors: int, gamma: float | str = "auto", *, search: str = "auto") -> sparse.csr_matrix:
+    """Return heat weights between two rows of which one is among the nearest of the other."""
     edges = nearest_edges(X, n_neighbors, search=search)
-    return weight_matrix(edges, heat(X, edges, theta), X.shape[0])
+    return weight_matrix(edges, heat(X, edges, gamma), X.shape[0])
 
 
 def degrees(graph: sparse.csr_matrix) -> NDArray[np.float64]:
@@ -30,31 +30,30 @@ def degrees(graph: sparse.csr_matrix) -> NDArray[np.float64]:
 
 
 def normalized_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
-    r""":math:`K^{-1/2} U K^{-1/2}` of a graph U with the degrees K; rows without neighbours keep none."""
+    r"""Return :math:`K^{-1/2} U K^{-1/2}` of a graph U with the degrees K; rows without neighbours keep none."""
     degree = degrees(graph)
     root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
     return (sparse.diags(root) @ graph @ sparse.diags(root)).tocsr()
 
 
 def side_information_graphs(
-    X: Rows, known: Constraints, n_neighbors: int, theta: float | None, *, search: str = "auto"
+    X: Rows, known: Constraints, n_neighbors: int, gamma: float | str, *, search: str = "auto"
 ) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
-    """Heat weights on must-links and on neighbours that are in no pair with each other; heat on cannot-links."""
+    """Return heat weights on must-links and on neighbours that are in no pair with each other; heat on cannot-links."""
     n = X.shape[0]
-    if theta is None:
-        theta = default_theta(X)
+    width = default_gamma(X) if isinstance(gamma, str) else gamma
     known = written_pairs(known)
     must, cannot = known.must_link, known.cannot_link
     near = nearest_edges(X, n_neighbors, search=search)
     paired = np.concatenate([must, cannot])
     free = near[~np.isin(near @ [n, 1], paired @ [n, 1])]
-    similar = weight_matrix(must, known.must_link_weight * heat(X, must, theta), n)
-    similar = similar + weight_matrix(free, heat(X, free, theta), n)
-    return similar, weight_matrix(cannot, known.cannot_link_weight * heat(X, cannot, theta), n)
+    similar = weight_matrix(must, known.must_link_weight * heat(X, must, width), n)
+    similar = similar + weight_matrix(free, heat(X, free, width), n)
+    return similar, weight_matrix(cannot, known.cannot_link_weight * heat(X, cannot, width), n)
 
 
 def pass_on(neighbours: sparse.csr_matrix, pairs: sparse.csr_matrix) -> sparse.csr_matrix:
-    """The affinity of neighbours, changed by pairs and by what they pass on.
+    """Return the affinity of neighbours, changed by pairs and by what they pass on.
 
     Parameters
     ----------
@@ -70,19 +69,19 @@ def pass_on(neighbours: sparse.csr_matrix, pairs: sparse.csr_matrix) -> sparse.c
 
 
 def _pattern(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Ones where the matrix has entries."""
+    """Return ones where the matrix has entries."""
     return sparse.csr_matrix((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _outside(matrix: sparse.csr_matrix, pattern: sparse.csr_matrix) -> sparse.csr_matrix:
-    """The entries of the matrix at which the pattern has none."""
+    """Return the entries of the matrix at which the pattern has none."""
     return matrix - matrix.multiply(pattern > 0)
 
 
 def mutual_and_graph_edges(
     X: Rows, n_neighbors: int, n_graph_neighbors: int, *, include_self: bool = False, search: str = "auto"
 ) -> tuple[IntArray, NDArray[np.float64], IntArray]:
-    """The two graphs of SODRPaC from one search: mutual neighbours with what they share, and the manifold's edges.
+    """Return the two graphs of SODRPaC from one search: mutual neighbours with what they share, and the edges of M.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ EXACT_ROWS = 100_000
 
 
 def edges_of(indices: IntArray, *, join: Join = "or") -> NDArray[np.int64]:
-    """Unordered edges (i < j) of a table of neighbours.
+    """Return unordered edges (i < j) of a table of neighbours.
 
     Parameters
     ----------
@@ -60,20 +60,20 @@ def edges_of(indices: IntArray, *, join: Join = "or") -> NDArray[np.int64]:
 
 
 def nearest_edges(X: Rows, n_neighbors: int, *, join: Join = "or", search: str = "auto") -> NDArray[np.int64]:
-    """Edges between each row and its nearest rows; with fewer than n_neighbors + 1 rows, between all."""
+    """Return edges between each row and its nearest rows; with fewer than n_neighbors + 1 rows, between all."""
     k = min(n_neighbors, X.shape[0] - 1)
     return edges_of(nearest_rows(X, k, search=search)[0], join=join)
 
 
 def weight_matrix(edges: IntArray, weight: FloatArray | float, n_samples: int) -> sparse.csr_matrix:
-    """The symmetric n x n matrix with the given weights on the edges."""
+    """Return the symmetric n x n matrix with the given weights on the edges."""
     value = np.broadcast_to(np.asarray(weight, dtype=np.float64), len(edges))
     half = sparse.csr_matrix((value, (edges[:, 0], edges[:, 1])), shape=(n_samples, n_samples))
     return half + half.T
 
 
 def shared_neighbors(indices: IntArray) -> sparse.csr_matrix:
-    """How many neighbours two rows have in common, for rows of which one lists the other.
+    """Return how many neighbours two rows have in common, for rows of which one lists the other.
 
     Parameters
     ----------
@@ -88,24 +88,28 @@ def shared_neighbors(indices: IntArray) -> sparse.csr_matrix:
     return weight_matrix(edges, common, n)
 
 
-def default_theta(X: Rows) -> float:
-    """The squared mean norm of the centred rows: the width of the heat kernel unless another is given."""
-    return mean_norm(X) ** 2
+def default_gamma(X: Rows) -> float:
+    """Return the gamma of heat weights unless another is given: one over the squared mean norm of the centred rows.
 
-
-def heat(X: Rows, edges: IntArray, theta: float | None = None) -> Float64:
-    r"""Heat weights :math:`\exp(-\|x_i - x_j\|^2 / \theta)` of edges.
-
-    `theta` is :func:`default_theta` unless given; if that is 0, all rows are equal and all weights 1.
+    Of rows that are all equal it is infinite.
     """
-    if theta is None:
-        theta = default_theta(X)
-    squared = pair_squared_distances(X, edges)
-    return np.exp(-squared / theta) if theta > 0 else np.ones(len(edges))
+    squared = mean_norm(X) ** 2
+    return 1.0 / squared if squared > 0 else float("inf")
+
+
+def heat(X: Rows, edges: IntArray, gamma: float | str = "auto") -> Float64:
+    r"""Return heat weights :math:`\exp(-\gamma \|x_i - x_j\|^2)` of edges; "auto" is :func:`default_gamma`."""
+    width = default_gamma(X) if isinstance(gamma, str) else gamma
+    return heat_weights(pair_squared_distances(X, edges), width)
+
+
+def heat_weights(squared: Float64, gamma: float) -> Float64:
+    r"""Return :math:`\exp(-\gamma d^2)` of squared distances, and 1 for the infinite gamma of rows that are equal."""
+    return np.exp(-gamma * squared) if np.isfinite(gamma) else np.ones(len(squared))
 
 
 def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3, *, search: str = "auto") -> sparse.csr_matrix:
-    r"""Weights that rebuild each row from its neighbours, as in locally linear embedding.
+    r"""Return weights that rebuild each row from its neighbours, as in locally linear embedding.
 
     Each row of the result sums to 1 and minimises :math:`\|x_i - \sum_j R_{ij} x_j\|^2`, with the local Gram matrix
     regularised by ``reg`` times its trace.
@@ -124,7 +128,7 @@ def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3, *, sear
 def projected_neighbors(
     rows: ProjectedRows, k: int, *, search: str = "auto", random_state: Any = None
 ) -> ProjectedNeighbors:
-    """For every row the k nearest in projected distance and the k farthest in input distance.
+    """Return, for every row, the k nearest in projected distance and the k farthest in input distance.
 
     Parameters
     ----------
@@ -148,7 +152,7 @@ def projected_neighbors(
 
 @singledispatch
 def projected_near_graph(rows: ProjectedRows, found: ProjectedNeighbors) -> Graph:
-    r"""The S of DSP: joins nearest rows, with weights :math:`1 - \hat d / \max \hat d`."""
+    r"""Return the S of DSP: joins nearest rows, with weights :math:`1 - \hat d / \max \hat d`."""
     edges = edges_of(found.nearest)
     distance = np.sqrt(rows.squared_distances(edges[:, 0], edges[:, 1]))
     return weight_matrix(edges, _falling(distance, found.largest_projected), rows.n)
@@ -158,7 +162,7 @@ def projected_near_graph(rows: ProjectedRows, found: ProjectedNeighbors) -> Grap
 def projected_far_graph(
     rows: ProjectedRows, found: ProjectedNeighbors, cannot_link: IntArray, factor: Float64
 ) -> Graph:
-    r"""The R of DSP: joins farthest and cannot-linked rows, with weights :math:`1 - d / \max d`.
+    r"""Return the R of DSP: joins farthest and cannot-linked rows, with weights :math:`1 - d / \max d`.
 
     Those of cannot-links are multiplied by their factor.
     """
@@ -199,7 +203,7 @@ def _far_on_device(
 
 
 def _edge_keys(indices: Any) -> Any:
-    """Unordered edges of a table of neighbours, each once, as the number ``smaller * n + larger``."""
+    """Return unordered edges of a table of neighbours, each once, as the number ``smaller * n + larger``."""
     n, k = indices.shape
     source = torch.arange(n, device=indices.device).repeat_interleave(k)
     target = indices.reshape(-1)

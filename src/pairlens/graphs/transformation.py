@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from pairlens._warnings import warn_user
 from pairlens.engines import IntArray, Rows, canonical, pair_squared_distances
-from pairlens.graphs.edges import default_theta, nearest_edges
+from pairlens.graphs.edges import default_gamma, heat_weights, nearest_edges
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import over_rows
 
@@ -62,9 +61,9 @@ class Generated:
     weight: NDArray[np.float64]
     squared_distance: NDArray[np.float64]
 
-    def reliability(self, theta: float) -> NDArray[np.float64]:
-        r"""The weight times :math:`\exp(-d^2 / \theta)`, which is 1 for every theta where d = 0."""
-        return self.weight * np.exp(-self.squared_distance / theta) if theta > 0 else self.weight
+    def reliability(self, gamma: float) -> NDArray[np.float64]:
+        r"""Return the weight times :math:`\exp(-\gamma d^2)`, which is 1 for every gamma where d = 0."""
+        return self.weight * heat_weights(self.squared_distance, gamma)
 
 
 def transform_constraints(
@@ -73,7 +72,6 @@ def transform_constraints(
     *,
     n_neighbors: int = 3,
     gamma: float | str = "auto",
-    theta: float | str | None = None,
 ) -> Constraints:
     r"""Turn must-links into cannot-links that are safe to use where classes consist of several clusters.
 
@@ -96,8 +94,6 @@ def transform_constraints(
         Two rows are neighbours if each is among this many nearest rows of the other.
     gamma : float or "auto", default="auto"
         How fast reliability falls with distance; "auto" is one over the squared mean norm of the centred rows.
-    theta : float or "auto", optional
-        Former name: :math:`\gamma = 1 / \theta`. It still works, with a FutureWarning.
 
     Returns
     -------
@@ -140,7 +136,9 @@ def transform_constraints(
     if n_neighbors < 1:
         raise ValueError(f"n_neighbors={n_neighbors} must be at least 1.")
     made = generate(constraints, Mutual.of(rows, n_neighbors))
-    reliability = made.reliability(_width(rows, gamma, theta))
+    if gamma != "auto" and (isinstance(gamma, str) or not gamma > 0):
+        raise ValueError(f"gamma={gamma!r} must be a positive number or 'auto'.")
+    reliability = made.reliability(default_gamma(rows) if isinstance(gamma, str) else float(gamma))
     return Constraints(
         cannot_link=np.concatenate([constraints.cannot_link, made.pairs]),
         n_samples=n,
@@ -148,23 +146,8 @@ def transform_constraints(
     )
 
 
-def _width(rows: Rows, gamma: float | str, theta: float | str | None) -> float:
-    """The theta = 1 / gamma of the reliabilities."""
-    name, value = "gamma", gamma
-    if theta is not None:
-        warn_user("transform_constraints: theta is called gamma now, gamma = 1 / theta.", FutureWarning)
-        name, value = "theta", theta
-    if isinstance(value, str):
-        if value != "auto":
-            raise ValueError(f"{name}={value!r} must be a positive number or 'auto'.")
-        return default_theta(rows)
-    if not value > 0:
-        raise ValueError(f"{name}={value} must be a positive number or 'auto'.")
-    return float(value) if name == "theta" else 1.0 / value
-
-
 def generate(known: Constraints, mutual: Mutual, *, unit: float = 1.0) -> Generated:
-    """The cannot-links that follow from the given pairs by the four rules, without the given ones.
+    """Return the cannot-links that follow from the given pairs by the four rules, without the given ones.
 
     Parameters
     ----------
@@ -189,7 +172,7 @@ def generate(known: Constraints, mutual: Mutual, *, unit: float = 1.0) -> Genera
 
 
 def _without_doubles(labels: IntArray, special: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows that are enough to follow the rules, and for every row the place of the one among them that represents it.
+    """Return rows that are enough to follow the rules, and for every row the place of the one that represents it.
 
     Labelled rows about which nothing else is said have the same friends and the same enemies as the others of their
     class. Two of them are kept, for two are friends.
@@ -206,7 +189,7 @@ def _without_doubles(labels: IntArray, special: IntArray) -> tuple[IntArray, Int
 
 
 def _follow(known: Constraints, mutual: Mutual, unit: float) -> _Ways:
-    """The four rules."""
+    """Apply the four rules."""
     n = len(known)
     trust = np.minimum(known.cannot_link_weight / unit, 1.0)
     given = _Ways(known.cannot_link[:, 0], known.cannot_link[:, 1], trust, np.zeros(len(trust)))
@@ -228,7 +211,7 @@ def _follow(known: Constraints, mutual: Mutual, unit: float) -> _Ways:
 
 
 def _relation(pairs: IntArray, weight: NDArray[np.float64] | float, n: int) -> sparse.csr_array:
-    """The symmetric relation of pairs i < j."""
+    """Return the symmetric relation of pairs i < j."""
     value = np.broadcast_to(weight, len(pairs))
     half = sparse.csr_array((value, (pairs[:, 0], pairs[:, 1])), shape=(n, n))
     return (half + half.T).tocsr()
@@ -263,28 +246,28 @@ class _Ways:
         return replace(self, first=self.second, second=self.first)
 
     def ascending(self) -> _Ways:
-        """The smaller row first."""
+        """Return the smaller row first."""
         return replace(self, first=np.minimum(self.first, self.second), second=np.maximum(self.first, self.second))
 
     def keys(self, n: int) -> IntArray:
         return self.first * n + self.second
 
     def spread(self, relation: sparse.csr_array) -> _Ways:
-        """Every row that is related to the first one in place of it, the weights multiplied."""
+        """Return every row that is related to the first one in place of it, the weights multiplied."""
         related = relation[self.first]
         way = np.repeat(np.arange(len(self.first)), np.diff(related.indptr))
         spread = self.at(way)
         return replace(spread, first=related.indices.astype(np.int64), weight=spread.weight * related.data)
 
     def best(self, n: int) -> _Ways:
-        """Each pair once, in lexicographic order, by its shortest way and of those the one with the largest weight."""
+        """Return each pair once, in lexicographic order, by the shortest and of those the heaviest way."""
         keys = self.keys(n)
         order = np.lexsort((-self.weight, self.squared_distance, keys))
         keys = keys[order]
         return self.at(order[np.flatnonzero(np.diff(keys, prepend=-1))])
 
     def portions(self, relation: sparse.csr_array) -> Iterator[_Ways]:
-        """Parts that stay within :data:`PORTION` when both ends are spread, or have a single way each."""
+        """Return parts that stay within :data:`PORTION` when both ends are spread, or have a single way each."""
         size = np.diff(relation.indptr).astype(np.int64)
         end = np.cumsum(size[self.first] * size[self.second])
         start = 0

@@ -9,9 +9,8 @@ from pairlens.judging.held_out import (
     held_out_distances,
     share_standard_error,
 )
-from pairlens.judging.probability import pair_proba
 from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
-from pairlens.judging.views import pair_auc, pair_distance
+from pairlens.judging.views import pair_auc, pair_distance, pair_proba
 
 __all__ = [
     "HeldOutDistances",

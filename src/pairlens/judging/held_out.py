@@ -79,7 +79,7 @@ class PairFolds:
     def draw_rows(
         cls, known: Constraints, n_splits: int, random_state: Any, *, keys: NDArray[np.float64] | None = None
     ) -> PairFolds:
-        """Folds over the rows in pairs: learnt from are the pairs without a row in the fold, held out all others.
+        """Draw folds over the rows in pairs: learnt from are the pairs without a row in the fold, held out all others.
 
         Where there are many pairs to a row, they imply one another: of a held-out pair of three known friends the
         other two pairs tell all. Holding out rows prevents that. A pair whose rows are in different folds is held out
@@ -139,7 +139,7 @@ def _at_most(known: Constraints, random_state: Any) -> Constraints:
 
 
 def auc(must: NDArray[np.float64], cannot: NDArray[np.float64]) -> float:
-    """Share of comparisons in which the must-link is the shorter one; ties count half. NaN without both kinds.
+    """Return the share of comparisons in which the must-link is the shorter one; ties count half, NaN without both.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def auc(must: NDArray[np.float64], cannot: NDArray[np.float64]) -> float:
 
 
 def auc_standard_error(auc: float, n_must: int, n_cannot: int) -> float:
-    r"""Standard error of an AUC by Hanley and McNeil's formula [1]_, the one of the whole library.
+    r"""Return the standard error of an AUC by Hanley and McNeil's formula [1]_, the one of the whole library.
 
     .. math::
         \frac{A (1 - A) + (n_M - 1)(Q_1 - A^2) + (n_C - 1)(Q_2 - A^2)}{n_M n_C}, \quad
@@ -189,7 +189,7 @@ def auc_standard_error(auc: float, n_must: int, n_cannot: int) -> float:
 
 
 def share_standard_error(share: float, count: int) -> float:
-    """Standard error of a share of `count` answers, as if one more had come out half right: never zero.
+    """Return the standard error of a share of `count` answers, as if one more had come out half right: never zero.
 
     NaN without answers.
 
@@ -241,13 +241,13 @@ class HeldOutDistances:
     known: Constraints
 
     def auc(self, n_dims: int) -> float:
-        """AUC with which distance in the first directions tells the two kinds apart; NaN in none."""
+        """Return the AUC with which distance in the first directions tells the two kinds apart; NaN in none."""
         if n_dims == 0:
             return float("nan")
         return auc(self.must[:, n_dims - 1], self.cannot[:, n_dims - 1])
 
     def standard_error(self, auc: float) -> float:
-        """Standard error of an AUC of these pairs."""
+        """Return the standard error of an AUC of these pairs."""
         return auc_standard_error(auc, len(self.must), len(self.cannot))
 
     @property
@@ -256,7 +256,7 @@ class HeldOutDistances:
         return self.standard_error(CHANCE)
 
     def purity(self) -> float:
-        r"""Estimated share of must-links that behave like must-links.
+        r"""Return the estimated share of must-links that behave like must-links.
 
         Of the wrong ones a share as large as of the cannot-links lies beyond any distance t; so
         :math:`1 - \min_t P(\text{must} > t) / P(\text{cannot} > t)`, t over the 20 to 80 % quantiles of the
@@ -268,7 +268,7 @@ class HeldOutDistances:
         return float(1 - np.min(beyond[0] / beyond[1]))
 
     def smallest_good_dimension(self) -> int:
-        """The fewest directions whose AUC is within the margin of the best."""
+        """Return the fewest directions whose AUC is within the margin of the best."""
         scores = np.array([self.auc(d) for d in range(1, self.must.shape[1] + 1)])
         return int(np.argmax(scores >= scores.max() - self.margin)) + 1
 
@@ -321,7 +321,7 @@ def gathered_distances(
 
 
 def _in_order(distances: list[NDArray[np.float64]], pairs: list[NDArray[np.int64]]) -> NDArray[np.float64]:
-    """The distances of all folds in the order of the pairs, which is lexicographic; of several of a pair the mean."""
+    """Return the distances of all folds in the lexicographic order of the pairs; of several of a pair the mean."""
     width = min(part.shape[1] for part in distances)
     everything = np.concatenate([part[:, :width] for part in distances])
     distinct, place, count = np.unique(np.concatenate(pairs), axis=0, return_inverse=True, return_counts=True)
@@ -335,7 +335,7 @@ def _in_order(distances: list[NDArray[np.float64]], pairs: list[NDArray[np.int64
 
 
 def distance_columns(squared: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Distances in the first 1, 2, 4, ... and all directions.
+    """Return distances in the first 1, 2, 4, ... and all directions.
 
     Parameters
     ----------
@@ -348,7 +348,7 @@ def distance_columns(squared: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def pair_weights(known: Constraints) -> NDArray[np.float64]:
-    """Weights of the must-links, then of the cannot-links, smaller where pairs imply one another."""
+    """Return weights of the must-links, then of the cannot-links, smaller where pairs imply one another."""
     weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
     # A pair that follows from others counts once: by its weight, or by the limit of two answers a row, never by both.
     total = float(weight.sum())

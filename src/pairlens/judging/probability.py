@@ -1,56 +1,268 @@
-r"""The probability that two rows belong together, from their distance in a view.
+r"""Calibrated probabilities that two rows belong together, from distances of held-out pairs.
 
-With :math:`d_k` the distance of a pair in the first k directions of a view, over the square root of twice their total
-variance,
+A non-negative logistic model: with the distances :math:`d_1, \ldots, d_K` of a pair in K spaces,
 
 .. math::
-    P(\text{same}) = \sigma\Bigl(a - \sum_k b_k d_k\Bigr), \qquad b_k \ge 0, \qquad k = 1, 2, 4, \ldots,
+    P(\text{same}) = \sigma\Bigl(a - \sum_k b_k d_k\Bigr), \qquad b_k \ge 0,
 
-up to all directions. The model is that of :mod:`pairlens.judging.calibration`, moderated, and fitted to pairs that the
-view did not see. It holds for pairs that belong together as often as those that were answered; where pairs to be judged
-do so more rarely, as candidates of entity matching do, their base rate has to be given.
+fitted to held-out pairs by maximum likelihood with the penalty :math:`(b_k s_k)^2 / 2`, :math:`s_k` the standard
+deviation of :math:`d_k`; a is free. No slope can be negative, so a longer pair is never the more probable one, and
+where distances do not separate the two kinds all slopes are 0 and the probability is the share of must-links.
 
-Views that place new rows by their training rows see these too well: they are measured where they would be if they were
-new (:class:`~pairlens.PairLens`), so that the probabilities hold for both.
+Answers need not be about random pairs: often as many must-links are asked for as cannot-links, whatever the number of
+groups. Such a model says "same" too often of two random rows. :func:`base_rate` estimates the share :math:`\pi` of
+pairs that belong together among random ones by the distances of these (Saerens et al. 2002 [1]_), and
+:meth:`PairModel.at_base_rate` moves the model there: only a changes. Few answers leave the model uncertain:
+:meth:`PairModel.cautious` is the probability when the logarithmic odds are lowered by their standard error.
+
+The model above is one of *answers*. To say which of them are wrong takes a model of what is true, and one of mistakes:
+
+.. math::
+    P(\text{truly same}) = x + (1 - 2 x)\, \sigma\Bigl(a - \sum_k b_k d_k\Bigr), \qquad
+    P(\text{said same}) = e + (1 - 2 e)\, P(\text{truly same}),
+
+e the share of wrong answers, which is learned (:func:`fit_with_mistakes`), and x = 0.02 the share of exceptions: pairs
+that belong together although they look different, or the other way round. Without exceptions a single right answer
+about two odd rows would be taken for a mistake with near certainty. Given an answer, Bayes' rule says how probable it
+is that the answer is wrong (:func:`probability_wrong`).
+
+In a view (:class:`PairProbability`) :math:`d_k` is the distance of a pair in the first k directions, k = 1, 2, 4, ...
+up to all, over the square root of twice their total variance. The model is moderated, and fitted to pairs that the view
+did not see. It holds for pairs that belong together as often as those that were answered; where pairs to be judged do
+so more rarely, as candidates of entity matching do, their base rate has to be given. Views that place new rows by their
+training rows see these too well: they are measured where they would be if they were new (:class:`~pairlens.PairLens`).
+
+References
+----------
+.. [1] M. Saerens, P. Latinne, C. Decaestecker, "Adjusting the outputs of a classifier to new a priori probabilities: a
+   simple procedure", Neural Computation 14, 2002.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import clone
+from numpy.typing import NDArray
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, logit
 
-from pairlens._sklearn import check_is_fitted
-from pairlens._warnings import warn_user
 from pairlens.engines import Float64
-from pairlens.exceptions import SupervisionWarning
-from pairlens.judging.calibration import PairModel, fit_moderated_model
-from pairlens.judging.held_out import (
-    CHANCE,
-    HeldOutDistances,
-    PairFolds,
-    distance_columns,
-    held_out_distances,
-    pair_weights,
-)
-from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
-from pairlens.judging.views import check_paired
-from pairlens.supervision import Constraints
-from pairlens.supervision.combined import combine
+from pairlens.judging.held_out import HeldOutDistances, distance_columns, pair_weights
 
+MISTAKES = np.array([0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3, 0.35, 0.4])
+"""Shares of wrong answers that are tried."""
+MISTAKES_PRIOR = 10.0
+"""The share has the prior density (1 - e) to this power: without evidence, mistakes are rare."""
+MISTAKES_PENALTY = 0.1
+EXCEPTIONS = 0.02
+BASE_RATE_ANSWERS = 2.0
+"""Answers that the share of must-links among all of them counts as, where the base rate is estimated."""
+TOLERANCE = 1e-11
+POLISH_STEPS = 5
 CALIBRATION_FOLDS = 3
 FEWEST_OF_A_KIND = 3
 """Pairs of a kind below which nothing is calibrated."""
 
 
 @dataclass(frozen=True)
+class PairModel:
+    """:math:`P(\\text{same}) = x + (1 - 2 x) \\sigma(a - \\sum_k b_k d_k)`.
+
+    Attributes
+    ----------
+    intercept : float
+    slopes : array of shape (n_spaces,)
+        None is negative.
+    exceptions : float, default=0
+        x: pairs that belong together however far they are apart, or do not however near.
+    centre : array of shape (n_spaces,) or None
+        Mean of the distances that the model was fitted to.
+    covariance : array of shape (n_spaces + 1, n_spaces + 1) or None
+        Of the logarithmic odds there and of the slopes; slopes that are 0 are taken as known.
+    """
+
+    intercept: float
+    slopes: Float64
+    exceptions: float = 0.0
+    centre: Float64 | None = None
+    covariance: Float64 | None = None
+
+    def __call__(self, distances: Float64) -> Float64:
+        """Return probabilities of pairs whose distances in each space are the columns."""
+        sharp = expit(self.intercept - distances @ self.slopes)
+        return np.asarray(self.exceptions + (1 - 2 * self.exceptions) * sharp)
+
+    def cautious(self, distances: Float64) -> Float64:
+        """Return probabilities at logarithmic odds that are one standard error lower.
+
+        They are near those of the model where many answers agree, and low where the answers are few or the distances
+        unlike those of all answered pairs. Only models of :func:`fit_pair_model` know their errors.
+        """
+        error = np.sqrt(self.log_odds_variance(distances))
+        return np.asarray(expit(self.intercept - distances @ self.slopes - error))
+
+    def log_odds_variance(self, distances: Float64) -> Float64:
+        """Return the variance of the logarithmic odds. Only models of :func:`fit_pair_model` know it."""
+        assert self.centre is not None
+        assert self.covariance is not None
+        design = np.column_stack([np.ones(len(distances)), self.centre - distances])
+        return np.maximum(np.einsum("ij,ij->i", design @ self.covariance, design), 0.0)
+
+    def at_base_rate(self, share: float, rate: float) -> PairModel:
+        """Return the model where pairs belong together with another frequency than among the answers it was fitted to.
+
+        Parameters
+        ----------
+        share : float in (0, 1)
+            Share of must-links among the answers.
+        rate : float in (0, 1)
+            Share of pairs that belong together where the model is used.
+        """
+        return replace(self, intercept=self.intercept + float(logit(rate) - logit(share)))
+
+
+def base_rate(model: PairModel, distances: Float64, share: float, n_answers: float) -> float:
+    r"""Return the share of pairs that belong together among random pairs, from their distances alone.
+
+    With :math:`q_i(\pi)` the probability of pair i at the base rate :math:`\pi`, it is the solution of
+
+    .. math::
+        \pi = \frac{m\, \overline{q(\pi)} + 2 s}{m + 2},
+
+    the fixed point of the EM algorithm of Saerens et al. with a prior: the share s of must-links among the m answers
+    counts as two answers, which decides where distances cannot. Random pairs are many, but what is known of their
+    kind is from m answers, so together they count as m.
+
+    Parameters
+    ----------
+    model : PairModel
+        Fitted to the answers, without exceptions.
+    distances : array of shape (n_pairs, n_spaces)
+        Of random pairs of rows.
+    share : float in (0, 1)
+        s.
+    n_answers : float
+        m.
+
+    Examples
+    --------
+    >>> model = PairModel(3.0, np.array([4.0]))
+    >>> far = np.array([[0.1], [1.4], [1.5], [1.6], [1.7]])
+    >>> round(base_rate(model, far, 0.5, 100), 2)
+    0.16
+    """
+    ratio = model.intercept - distances @ model.slopes - logit(share)
+
+    def gap(rate: float) -> float:
+        together = float(expit(ratio + logit(rate)).mean())
+        return n_answers * (together - rate) + BASE_RATE_ANSWERS * (share - rate)
+
+    # The penalised likelihood is concave in the rate: there is one solution, and the gap changes its sign there.
+    return float(brentq(gap, 0.0, 1.0, xtol=1e-15, rtol=1e-14))
+
+
+def fit_pair_model(distances: Float64, same: NDArray[np.bool_], weight: Float64) -> PairModel:
+    """Fit the model to pairs that took no part in learning the spaces.
+
+    Parameters
+    ----------
+    distances : array of shape (n_pairs, n_spaces)
+    same : bool array of shape (n_pairs,)
+        Whether a pair was said to belong together.
+    weight : array of shape (n_pairs,)
+        How much each pair counts against the penalty.
+
+    Returns
+    -------
+    PairModel
+        With pairs of one kind only, or none, all slopes are 0 and the probability is (same + 1) / (all + 2).
+    """
+    model = _fit(distances, same, weight, odd=0.0, penalty=1.0)[0]
+    return _with_errors(model, distances, weight) if len(distances) else model
+
+
+def fit_moderated_model(distances: Float64, same: NDArray[np.bool_], weight: Float64) -> PairModel:
+    r"""Fit the model for prediction: its slopes are lowered by what the answers leave unknown of them.
+
+    The best model of few answers is too sure of itself. Averaged over all models that the answers allow, a probability
+    :math:`\sigma(z)` is about :math:`\sigma(\kappa z)`, :math:`\kappa = (1 + \pi v / 8)^{-1/2}`, v the variance of z
+    (MacKay 1992 [1]_). Here v is the mean over the answered pairs, so a longer pair is still never the more probable
+    one, and a is such that the mean probability of the answered pairs stays the share of must-links.
+
+    Parameters are those of :func:`fit_pair_model`.
+
+    References
+    ----------
+    .. [1] D. J. C. MacKay, "The evidence framework applied to classification networks", Neural Computation 4, 1992.
+    """
+    model = fit_pair_model(distances, same, weight)
+    if not model.slopes.any():
+        return model
+    slopes = model.slopes / np.sqrt(1 + np.pi / 8 * np.average(model.log_odds_variance(distances), weights=weight))
+    lowered, share = distances @ slopes, np.average(same, weights=weight)
+    # All probabilities are below the share at one end, and above it at the other.
+    ends = logit(share) + lowered.min() - 1, logit(share) + lowered.max() + 1
+    intercept = brentq(lambda a: np.average(expit(a - lowered), weights=weight) - share, *ends, xtol=1e-14)
+    return PairModel(float(intercept), slopes)
+
+
+def fit_with_mistakes(
+    distances: Float64, same: NDArray[np.bool_], weight: Float64, *, penalty: float = MISTAKES_PENALTY
+) -> tuple[tuple[PairModel, ...], Float64]:
+    """Fit the model of what is true for each of several shares of wrong answers, and say how probable each share is.
+
+    The prior of the share has the density :math:`11 (1 - e)^{10}` as after ten answers known to be right. The penalty
+    of the slopes is by default a tenth of that of :func:`fit_pair_model`: by several spaces together, truth is told
+    apart more sharply than answers are. Other parameters are those of :func:`fit_pair_model`.
+
+    Returns
+    -------
+    models : tuple of PairModel
+        What is true, for each share of :data:`MISTAKES`.
+    probable : array of shape (n_shares,)
+        Posterior probability of each share; their sum is 1.
+    """
+    models, log_posterior = [], np.log(np.gradient(MISTAKES)) + MISTAKES_PRIOR * np.log1p(-MISTAKES)
+    start = None
+    for number, share in enumerate(MISTAKES):
+        # Exceptions and mistakes look alike from outside.
+        odd = float(share + EXCEPTIONS - 2 * share * EXCEPTIONS)
+        model, loss, start = _fit(distances, same, weight, odd=odd, penalty=penalty, start=start)
+        models.append(PairModel(model.intercept, model.slopes, EXCEPTIONS))
+        log_posterior[number] -= loss
+    probable = np.exp(log_posterior - log_posterior.max())
+    return tuple(models), probable / probable.sum()
+
+
+def probability_wrong(together: Float64, same: NDArray[np.bool_], mistakes: float) -> Float64:
+    r"""Return how probable it is that an answer is wrong, given what was answered.
+
+    With the probability p that what was answered is true, and the share e of wrong answers,
+    :math:`e (1 - p) / (e (1 - p) + (1 - e) p)`.
+
+    Parameters
+    ----------
+    together : array of shape (n_pairs,)
+        Probability that the pair belongs together, from a model that did not see its answer.
+    same : bool array of shape (n_pairs,)
+        The answers.
+    mistakes : float in (0, 1)
+        Share of wrong answers.
+
+    Examples
+    --------
+    >>> probability_wrong(np.array([0.5, 0.01]), np.array([True, True]), 0.1).round(2)
+    array([0.1 , 0.92])
+    """
+    right = np.where(same, together, 1 - together)
+    wrong = mistakes * (1 - right)
+    return np.asarray(wrong / (wrong + (1 - mistakes) * right))
+
+
+@dataclass(frozen=True)
 class PairProbability:
-    """The model of a view.
+    """Turn distances in a view into probabilities.
 
     Attributes
     ----------
@@ -84,7 +296,7 @@ class PairProbability:
         return cls(model, np.where(total > 0, total, 1.0), float(np.average(same, weights=weight)))
 
     def __call__(self, left: Float64, right: Float64, base_rate: float | None = None) -> Float64:
-        """Probabilities of pairs of embedded rows."""
+        """Return the probabilities of pairs of embedded rows."""
         n_dims = len(self.variance)
         squared = np.cumsum((left[:, :n_dims] - right[:, :n_dims]) ** 2, axis=1) / (2 * self.variance)
         model = self.model if base_rate is None else self.model.at_base_rate(self.share, checked_rate(base_rate))
@@ -92,7 +304,7 @@ class PairProbability:
 
 
 def checked_rate(base_rate: float) -> float:
-    """The base rate; ValueError if it is none."""
+    """Return the base rate; ValueError if it is not a share."""
     if not 0 < base_rate < 1:
         raise ValueError(
             f"base_rate must be above 0 and below 1, got {base_rate}: the share of pairs that belong together among "
@@ -101,213 +313,77 @@ def checked_rate(base_rate: float) -> float:
     return float(base_rate)
 
 
-class PairProbabilities:
-    """A view that says how probable it is that two rows belong together."""
-
-    _probability: PairProbability | None = None
-    transform: Callable[[Any], Any]
-
-    def calibrate(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
-        """Learn how distances in the fitted view translate to probabilities, for :meth:`pair_proba`.
-
-        The view stays as it is. Three copies of it are fitted to two thirds of the pairs each, and measure the others;
-        over rows instead of pairs where there are more than two pairs for each row in them, because pairs then imply
-        one another. So it takes three times as long as :meth:`fit`.
-
-        Parameters
-        ----------
-        X, y, constraints
-            What :meth:`fit` was given: at least three pairs of each kind.
-
-        Returns
-        -------
-        self : object
-        """
-        check_is_fitted(self)
-        view = in_memory(self.transform(X))
-        known = combine(y, constraints, len(view))
-        if min(known.n_must_link, known.n_cannot_link) < FEWEST_OF_A_KIND:
-            raise ValueError(
-                f"calibrate needs at least {FEWEST_OF_A_KIND} must-links and {FEWEST_OF_A_KIND} cannot-links, and got "
-                f"{known.n_must_link} and {known.n_cannot_link}: what tells them apart cannot be learned from one kind."
-            )
-
-        def embed(train: Constraints) -> Float64:
-            # What is to be said about the pairs, fit said.
-            with warnings.catch_warnings(action="ignore"):
-                return in_memory(clone(self).fit(X, constraints=train).transform(X))
-
-        held_out = held_out_distances(embed, PairFolds.draw_independent(known, CALIBRATION_FOLDS, 0))
-        self._probability = PairProbability.of(held_out, view.var(axis=0))
-        return self
-
-    @property
-    def is_calibrated(self) -> bool:
-        """Whether :meth:`pair_proba` has learned from held-out pairs."""
-        return self._probability is not None
-
-    def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
-        """Probability that rows belong together, pair by pair, calibrated by held-out pairs.
-
-        Parameters
-        ----------
-        A, B : array-like or CSR matrices of shape (n_pairs, n_features)
-            Row i of A and row i of B are one pair, of rows of :meth:`fit` or new ones.
-        base_rate : float in (0, 1), optional
-            Share of pairs that belong together among those to be judged; by default that of must-links among the
-            answers.
-
-        Returns
-        -------
-        together : array of shape (n_pairs,)
-
-        See Also
-        --------
-        pairlens.judging.pair_proba : The same for a Pipeline.
-        """
-        check_is_fitted(self)
-        if self._probability is None:
-            raise ValueError(self._why_no_probability())
-        left, right = self._seen_as_new(A), self._seen_as_new(B)
-        check_paired(left, right)
-        return self._probability(left, right, base_rate)
-
-    def _seen_as_new(self, X: ArrayLike) -> Float64:
-        """Rows where the view places new ones, from which training rows may differ."""
-        return in_memory(self.transform(X))
-
-    def _why_no_probability(self) -> str:
-        return (
-            f"this {type(self).__name__} is not calibrated: call calibrate(X, constraints=...) after fit, with "
-            "must-links and cannot-links. It fits the view three times more, to measure pairs that it did not see."
-        )
+def _with_errors(model: PairModel, distances: Float64, weight: Float64) -> PairModel:
+    """Return the model with the covariance of its parameters: the inverse Hessian of the penalised loss."""
+    centre, spread = distances.mean(axis=0), distances.var(axis=0)
+    free = np.flatnonzero(np.concatenate([[True], model.slopes > 0]))
+    design = np.column_stack([np.ones(len(distances)), centre - distances])[:, free]
+    together = model(distances)
+    curvature = (design * (weight * together * (1 - together))[:, None]).T @ design
+    curvature += np.diag(np.concatenate([[0.0], spread])[free])
+    covariance = np.zeros((len(centre) + 1, len(centre) + 1))
+    covariance[np.ix_(free, free)] = np.linalg.pinv(curvature, hermitian=True)
+    return replace(model, centre=centre, covariance=covariance)
 
 
-class JudgedByHeldOutPairs(PairProbabilities):
-    """AUC, probabilities and suspicion from the pairs that are held out in fit, and the warnings that follow."""
+def _fit(
+    distances: Float64,
+    same: NDArray[np.bool_],
+    weight: Float64,
+    *,
+    odd: float,
+    penalty: float,
+    start: Float64 | None = None,
+) -> tuple[PairModel, float, Float64 | None]:
+    """Return the model, its penalised loss, and the solution as a start for a similar problem.
 
-    n_components_: int
-    _held_out: HeldOutDistances | None
-    _fewest_judged: ClassVar[int]
-    """Pairs of a kind below which none is held out."""
-
-    def suspicious_pairs(self) -> SuspiciousPairs:
-        """The pairs of :meth:`fit`, those that look most like wrong answers first.
-
-        Each pair is judged by views and by models that did not see it. Its suspicion is the probability that the
-        answer is wrong, given the answer and the share of wrong answers that all of them suggest.
-
-        Returns
-        -------
-        SuspiciousPairs
-            With the arrays ``pairs``, ``link`` (+1 or -1) and ``suspicion``, ``to_frame()``, and those that stand out,
-            ``standing_out``: more probably wrong than right.
-        """
-        check_is_fitted(self)
-        if self._held_out is None:
-            raise ValueError(
-                f"suspicious_pairs needs at least {self._fewest_judged} must-links and {self._fewest_judged} "
-                "cannot-links in fit: with fewer, none can be held out and judged by the others."
-            )
-        found = suspicious_pairs(self._held_out, self.n_components_)
-        landmarks = getattr(self, "_landmarks", None)
-        # Of a large dask array some rows are learned from: their numbers there are meant.
-        return found if landmarks is None else replace(found, pairs=landmarks[found.pairs])
-
-    def _warn_without_pairs(self, known: Constraints) -> None:
-        if known.n_pairs == 0:
-            warn_user(
-                f"{type(self).__name__}: no pairs were given, so the view shows the local structure of the rows alone. "
-                "Give must-links and cannot-links by constraints=, or labels by y.",
-                SupervisionWarning,
-            )
-
-    def _judge(self, held_out: HeldOutDistances | None, n_dims: int) -> None:
-        """Keep the AUC of held-out pairs and its standard error."""
-        self._held_out = held_out
-        self.auc_ = self.auc_error_ = float("nan")
-        if held_out is not None:
-            self.auc_ = held_out.auc(min(n_dims, held_out.must.shape[1]))
-            self.auc_error_ = held_out.standard_error(self.auc_)
-
-    def _calibrate_by_held_out(self, held_out: HeldOutDistances | None, variance: Float64) -> None:
-        """Learn probabilities from pairs that were held out; `variance` is that of each direction of the view."""
-        self._probability = None
-        if held_out is not None and min(len(held_out.must), len(held_out.cannot)) >= FEWEST_OF_A_KIND:
-            self._probability = PairProbability.of(held_out, variance)
-
-    def _why_no_probability(self) -> str:
-        fewest = max(self._fewest_judged, FEWEST_OF_A_KIND)
-        return (
-            f"pair_proba needs at least {fewest} must-links and {fewest} cannot-links in fit: without both kinds, none "
-            "can be held out to learn which distances mean the same."
-        )
-
-    def _warn_of_contradiction(self, of_rows: float) -> None:
-        """Say so if pairs are told apart worse than by chance, by more than the noise of few pairs.
-
-        Answers that are all wrong look like noise to a view that follows the answers, so the rows as they are count
-        too, unless the view tells held-out pairs apart.
-
-        Parameters
-        ----------
-        of_rows : float
-            AUC with which distance among the rows as they are tells the pairs apart.
-        """
-        if self._held_out is None:
-            return
-        noise = 2 * self._held_out.margin
-        if self.auc_ < CHANCE + noise and min(self.auc_, of_rows) < CHANCE - noise:
-            warn_user(
-                f"{type(self).__name__}: must-links are longer than cannot-links (AUC {of_rows:.2f} among the rows as "
-                f"they are, and {self.auc_:.2f} in the view for held-out pairs, where chance is 0.50). Many answers "
-                "are wrong, or must_link and cannot_link are swapped; suspicious_pairs() lists them.",
-                SupervisionWarning,
-            )
-
-
-def pair_proba(view: Any, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
-    """Probability that rows belong together, by a view or by a Pipeline that ends in one.
-
-    Parameters
-    ----------
-    view : fitted estimator or Pipeline
-        With `pair_proba`, or a Pipeline whose last step has it.
-    A, B : array-like or CSR matrices of shape (n_pairs, n_features)
-        Row i of A and row i of B are one pair.
-    base_rate : float in (0, 1), optional
-        Share of pairs that belong together among those to be judged, if it is another than the view learned.
-
-    Returns
-    -------
-    together : array of shape (n_pairs,)
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from pairlens import WBDR, Constraints
-    >>> from pairlens.judging import pair_proba
-    >>> X, y = load_wine(return_X_y=True)
-    >>> pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
-    >>> view = make_pipeline(StandardScaler(), WBDR(2)).fit(X, wbdr__constraints=pairs)
-    >>> _ = view[-1].calibrate(view[:-1].transform(X), constraints=pairs)
-    >>> pair_proba(view, X[[0, 0]], X[[1, 100]]) > 0.5
-    array([ True, False])
+    A share `odd` of the pairs is of the other kind than the model says.
     """
-    if hasattr(view, "steps"):
-        if len(view.steps) > 1:
-            A, B = view[:-1].transform(A), view[:-1].transform(B)
-        view = view.steps[-1][1]
-    if not hasattr(view, "pair_proba"):
-        raise ValueError(
-            f"{type(view).__name__} gives no probabilities of pairs: it learns from no must-links and cannot-links."
-        )
-    return np.asarray(view.pair_proba(A, B, base_rate=base_rate))
+    n_spaces = distances.shape[1]
+    if same.all() or not same.any():
+        share = (np.count_nonzero(same) + 1) / (len(same) + 2)
+        return PairModel(float(logit(share)), np.zeros(n_spaces)), 0.0, None
+    mean, deviation = distances.mean(axis=0), distances.std(axis=0)
+    # A space in which all pairs are equally long, up to rounding, is not used.
+    varies = deviation > 1e-12 * np.maximum(np.abs(mean), 1e-300)
+    unit = np.where(varies, deviation, np.inf)
+    standard = (distances - mean) / unit
+    sign = np.where(same, 1.0, -1.0)
+
+    def loss(theta: Float64) -> tuple[float, Float64]:
+        a, b = theta[0], theta[1:]
+        margin = sign * (a - standard @ b)
+        right = expit(margin)
+        likely = odd + (1 - 2 * odd) * right
+        value = -weight @ (np.log(likely) if odd else -np.logaddexp(0.0, -margin)) + penalty * (b @ b) / 2
+        slope = expit(-margin) if odd == 0 else (1 - 2 * odd) * right * expit(-margin) / likely
+        pull = -weight * slope * sign
+        return float(value), np.concatenate([[pull.sum()], -standard.T @ pull + penalty * b])
+
+    if start is None:
+        share = np.average(same, weights=weight)
+        start = np.concatenate([[logit(share)], np.zeros(n_spaces)])
+    bounds = [(None, None)] + [(0.0, None) if free else (0.0, 0.0) for free in varies]
+    options = {"maxiter": 1000, "ftol": 0.0, "gtol": TOLERANCE}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    # Without odd pairs the problem is convex, and its solution does not depend on the processor.
+    theta = found.x if odd else _polished(found.x, standard, same, weight, penalty)
+    slopes = theta[1:] / unit
+    return PairModel(float(theta[0] + slopes @ mean), slopes), float(found.fun), theta
 
 
-def in_memory(view: Any) -> Float64:
-    """An embedding as an array, whatever it came as."""
-    view = view.to_numpy() if hasattr(view, "to_numpy") else view.cpu() if hasattr(view, "cpu") else view
-    return np.asarray(view, dtype=np.float64)
+def _polished(theta: Float64, standard: Float64, same: NDArray[np.bool_], weight: Float64, penalty: float) -> Float64:
+    """Take a few Newton steps in the slopes that are not at their bound: all digits, where L-BFGS gives half."""
+    free = np.concatenate([[True], theta[1:] > 0])
+    design = np.column_stack([np.ones(len(standard)), -standard])[:, free]
+    ridge = penalty * np.diag(np.concatenate([[0.0], np.ones(free.sum() - 1)]))
+    x = theta[free]
+    for _ in range(POLISH_STEPS):
+        together = expit(design @ x)
+        gradient = design.T @ (weight * (together - same)) + ridge @ x
+        curvature = (design * (weight * together * (1 - together))[:, None]).T @ design + ridge
+        x = x - np.linalg.solve(curvature, gradient)
+    result = theta.copy()
+    # A slope that was all but zero may end below it.
+    result[free] = np.concatenate([x[:1], np.maximum(x[1:], 0.0)])
+    return result

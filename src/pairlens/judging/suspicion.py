@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens.engines import IntArray
-from pairlens.judging.calibration import MISTAKES, MISTAKES_PENALTY, fit_with_mistakes, probability_wrong
 from pairlens.judging.held_out import HeldOutDistances, distance_columns, pair_weights
+from pairlens.judging.probability import MISTAKES, MISTAKES_PENALTY, fit_with_mistakes, probability_wrong
 
 STANDS_OUT = 0.5
 """An answer stands out if it is more probably wrong than right."""
@@ -47,7 +47,7 @@ class SuspiciousPairs:
         return SuspiciousPairs(self.pairs[:count], self.link[:count], self.suspicion[:count])
 
     def to_frame(self) -> Any:
-        """As a pandas DataFrame with the columns a, b, link and suspicion."""
+        """Return a pandas DataFrame with the columns a, b, link and suspicion."""
         pandas = require("pandas", extra="io", purpose="SuspiciousPairs.to_frame")
         return pandas.DataFrame(
             {
@@ -66,7 +66,7 @@ def suspicion_of(
     fold: IntArray,
     penalty: float = MISTAKES_PENALTY,
 ) -> NDArray[np.float64]:
-    """How probable it is that each answer is wrong, by models fitted to the answers of other folds.
+    """Return how probable it is that each answer is wrong, by models fitted to the answers of other folds.
 
     Parameters
     ----------
@@ -94,14 +94,14 @@ def suspicion_of(
 
 
 def share_of_mistakes(distances: NDArray[np.float64], same: NDArray[np.bool_], weight: NDArray[np.float64]) -> float:
-    """Estimated share of wrong answers. Parameters as :func:`suspicion_of`."""
+    """Return the estimated share of wrong answers. Parameters as :func:`suspicion_of`."""
     return float(fit_with_mistakes(distances, same, weight)[1] @ MISTAKES)
 
 
 def suspicious_pairs(held_out: HeldOutDistances, n_dims: int | None = None) -> SuspiciousPairs:
     """Rank pairs by how probable it is that their answers are wrong, given distances in views that did not see them.
 
-    The models of what is true and of mistakes are those of :mod:`pairlens.judging.calibration`; each answer is judged
+    The models of what is true and of mistakes are those of :mod:`pairlens.judging.probability`; each answer is judged
     by models fitted to other answers.
 
     Parameters

@@ -1,4 +1,4 @@
-r"""Distances of pairs in a view, how well they tell must-links from cannot-links, and the metric of a linear view.
+r"""Measure pairs in a view: their distance, how well it tells must-links from cannot-links, and their probability.
 
 A linear view :math:`z = L (x - m)` measures two rows by
 
@@ -8,16 +8,14 @@ A linear view :math:`z = L (x - m)` measures two rows by
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.engines import IntArray, Rows, engine_rows, pair_squared_distances, project
+from pairlens.engines import Float64, IntArray, Rows, pair_squared_distances
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging.held_out import CHANCE
 from pairlens.supervision import Constraints
@@ -27,7 +25,7 @@ MAX_SCORED_PAIRS = 1_000_000
 
 
 def pair_distance(view: Any, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
-    """Distances of pairs of rows in a view.
+    """Return distances of pairs of rows in a view.
 
     Parameters
     ----------
@@ -58,7 +56,7 @@ def pair_distance(view: Any, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
 
 
 def check_paired(left: Any, right: Any) -> None:
-    """ValueError unless both sides of the pairs have the same number of rows."""
+    """Raise a ValueError unless both sides of the pairs have the same number of rows."""
     if left.shape[0] != right.shape[0]:
         raise ValueError(
             f"A has {left.shape[0]} rows and B {right.shape[0]}: row i of A and row i of B are one pair, so both need "
@@ -67,12 +65,12 @@ def check_paired(left: Any, right: Any) -> None:
 
 
 def _plain(view: Any) -> Any:
-    """An embedding without the names that set_output gave it."""
+    """Return an embedding without the names that set_output gave it."""
     return view.to_numpy() if hasattr(view, "to_numpy") else view
 
 
 def pair_auc(embedded: Rows, known: Constraints, sample_weight: ArrayLike | None = None) -> float:
-    """Area under the ROC curve with which distance in a view tells must-links from cannot-links.
+    """Return the area under the ROC curve with which distance in a view tells must-links from cannot-links.
 
     Without pairs of both kinds there is nothing to tell apart: 0.5, with a warning. So a fold of a cross-validation
     that happens to hold none is neutral between the candidates.
@@ -106,7 +104,7 @@ def pair_auc(embedded: Rows, known: Constraints, sample_weight: ArrayLike | None
 
 
 def _scored_pairs(known: Constraints) -> list[tuple[IntArray, NDArray[np.float64]]]:
-    """Pairs and weights of both kinds; where labels imply very many of a kind, some drawn stand for those.
+    """Return pairs and weights of both kinds; where labels imply very many of a kind, some drawn stand for those.
 
     Pairs that were given count all the same, with their weights.
     """
@@ -142,126 +140,52 @@ class Metric:
     components: NDArray[Any]
 
     def __call__(self, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
-        """Distance of two rows, or its square."""
+        """Return the distance of two rows, or its square."""
         offset = self.components @ (np.asarray(u, dtype=np.float64) - np.asarray(v, dtype=np.float64))
         found = float(offset @ offset)
         return found if squared else found**0.5
 
 
-class PairView:
-    """A view in which pairs of rows have a distance."""
+def pair_proba(view: Any, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
+    """Return the probability that rows belong together, by a view or by a Pipeline that ends in one.
 
-    def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
-        """Distances of pairs of rows in the view.
+    Parameters
+    ----------
+    view : fitted estimator or Pipeline
+        With `pair_proba`, or a Pipeline whose last step has it.
+    A, B : array-like or CSR matrices of shape (n_pairs, n_features)
+        Row i of A and row i of B are one pair.
+    base_rate : float in (0, 1), optional
+        Share of pairs that belong together among those to be judged, if it is another than the view learned.
 
-        Parameters
-        ----------
-        A, B : array-like or CSR matrices of shape (n_pairs, n_features)
-            Row i of A and row i of B are one pair.
+    Returns
+    -------
+    together : array of shape (n_pairs,)
 
-        Returns
-        -------
-        distances : array of shape (n_pairs,)
-
-        See Also
-        --------
-        pairlens.judging.pair_distance : The same for a Pipeline.
-        """
-        return pair_distance(self, A, B)
-
-
-class JudgedView(PairView):
-    """A view that must-links and cannot-links judge."""
-
-    transform: Callable[[Any], Any]
-
-    # With metadata routing enabled, pipelines and searches hand `constraints` to score unasked.
-    __metadata_request__score: ClassVar = {"constraints": True}
-
-    def score(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        constraints: Constraints | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> float:
-        """How well embedded distance tells must-links from cannot-links: the area under the ROC curve.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Labels, -1 or missing where unknown. Above a million pairs, a million drawn with a fixed seed are used.
-        constraints : Constraints, optional
-            Held-out pairs of these rows.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a pair counts by the product of the weights of its rows.
-
-        Returns
-        -------
-        auc : float
-            0.5 is chance, 1.0 means that every must-link is shorter than every cannot-link. Without pairs of both kinds
-            among the rows it is 0.5, with a warning.
-        """
-        if y is None and constraints is None:
-            raise ValueError("score needs pairs to judge by: give constraints=, or labels by y.")
-        embedded = self.transform(X)
-        rows: Rows = engine_rows(embedded, fitting=True)
-        if rows is None:
-            rows = np.asarray(embedded)
-        return pair_auc(rows, combine(y, constraints, rows.shape[0]), sample_weight)
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from pairlens import WBDR, Constraints
+    >>> from pairlens.judging import pair_proba
+    >>> X, y = load_wine(return_X_y=True)
+    >>> pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
+    >>> view = make_pipeline(StandardScaler(), WBDR(2)).fit(X, wbdr__constraints=pairs)
+    >>> _ = view[-1].calibrate(view[:-1].transform(X), constraints=pairs)
+    >>> pair_proba(view, X[[0, 0]], X[[1, 100]]) > 0.5
+    array([ True, False])
+    """
+    if hasattr(view, "steps"):
+        if len(view.steps) > 1:
+            A, B = view[:-1].transform(A), view[:-1].transform(B)
+        view = view.steps[-1][1]
+    if not hasattr(view, "pair_proba"):
+        raise ValueError(f"{type(view).__name__} gives no probabilities of pairs: it does not learn from pairs.")
+    return np.asarray(view.pair_proba(A, B, base_rate=base_rate))
 
 
-class LinearView(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """A transformer whose view is :math:`z = L (x - m)`, which is a metric of the features."""
-
-    components_: NDArray[Any]
-    mean_: NDArray[Any]
-    _read: Callable[..., Rows]
-
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Project rows, :math:`(x - m) L'` with :attr:`components_` as L and :attr:`mean_` as m.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            A torch tensor or a dask array, too, where :meth:`fit` takes one.
-
-        Returns
-        -------
-        Z : array of shape (n_samples, n_components)
-            A tensor on the device of X for a tensor, and a dask array, not computed yet, for a dask array or data
-            frame.
-        """
-        check_is_fitted(self)
-        return project(self._read(X, fitting=False), self.mean_, self.components_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
-
-    def get_mahalanobis_matrix(self) -> NDArray[Any]:
-        r"""The matrix :math:`M = L' L` of the metric.
-
-        Returns
-        -------
-        M : array of shape (n_features, n_features)
-            Of rank n_components at most: rows that differ only in what the view leaves out have distance 0.
-        """
-        check_is_fitted(self)
-        return self.components_.T @ self.components_
-
-    def get_metric(self) -> Metric:
-        """The distance in the view as a function of two rows of features, for scikit-learn's ``metric=``.
-
-        It keeps the components as they are now, whatever becomes of the estimator. Transforming the rows first and
-        taking Euclidean distances gives the same faster.
-
-        Returns
-        -------
-        metric : callable
-            ``metric(u, v)``, or ``metric(u, v, squared=True)``.
-        """
-        check_is_fitted(self)
-        return Metric(self.components_.astype(np.float64))
+def in_memory(view: Any) -> Float64:
+    """Return an embedding as an array, whatever it came as."""
+    view = view.to_numpy() if hasattr(view, "to_numpy") else view.cpu() if hasattr(view, "cpu") else view
+    return np.asarray(view, dtype=np.float64)

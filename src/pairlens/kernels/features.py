@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import Kernel, Rows, evenly_spaced, kernel_matrix, kernel_product, median_gamma, rows_in_memory
-from pairlens.spectral.eigen import range_basis
+from pairlens.spectral.rowspace import range_basis
 
 ANCHORS = 2000
 """Rows up to which kernel features are exact; of more rows, this many evenly spaced ones are the anchors."""
@@ -33,7 +33,7 @@ class KernelFeatures:
     gamma: float | None
 
     def __call__(self, X: Rows) -> Rows:
-        """Features of rows: an array, or rows on the device of a tensor."""
+        """Return features of rows: an array, or rows on the device of a tensor."""
         return kernel_product(X, self)
 
     def along(self, directions: NDArray[np.float64]) -> KernelFeatures:
@@ -51,14 +51,14 @@ def kernel_features(
     X : array or CSR matrix of shape (n_samples, n_features)
     kernel : str or callable
         A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
-    gamma : float, "median" or None
-        Its width; "median" is one over the median squared distance.
+    gamma : float, "auto" or None
+        Its width; "auto" is one over the median squared distance.
     rank : int, optional
         Number of leading features to keep; all by default.
     center : bool, default=False
         Whether the features have mean zero over the anchors: kernel principal components.
     """
-    width = median_gamma(X) if gamma == "median" else gamma
+    width = median_gamma(X) if gamma == "auto" else gamma
     assert not isinstance(width, str)
     anchors = rows_in_memory(X, evenly_spaced(X.shape[0], ANCHORS))
     K = kernel_matrix(anchors, anchors, kernel, width)

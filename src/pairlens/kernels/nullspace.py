@@ -27,7 +27,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import helmert
 
-from pairlens._deprecation import NOT_GIVEN, RenamedAttribute, former_parameter
 from pairlens._docs import complete_docstring
 from pairlens._sklearn import BaseEstimator, Interval, StrOptions, fit_context
 from pairlens._warnings import warn_user
@@ -43,7 +42,7 @@ from pairlens.engines import (
     rows_in_memory,
 )
 from pairlens.exceptions import ApproximationWarning
-from pairlens.spectral.eigen import range_basis
+from pairlens.spectral.rowspace import range_basis
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
@@ -58,28 +57,22 @@ ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
 def delta_to_gamma(delta: float) -> float:
-    r"""The gamma for which :math:`\exp(-\gamma d^2) = \exp(-d^2 / 2 \delta^2)`."""
+    r"""Return the gamma for which :math:`\exp(-\gamma d^2) = \exp(-d^2 / 2 \delta^2)`, the form of the papers."""
     return 0.5 / delta**2
 
 
 def gamma_to_delta(gamma: float) -> float:
-    """The way back from :func:`delta_to_gamma`."""
+    """Invert :func:`delta_to_gamma`."""
     return float((0.5 / gamma) ** 0.5)
 
 
-def resolved_gamma(X: Rows, gamma: float | str, delta: float | str | None = None) -> float:
-    r"""The gamma to use: the one given, or :math:`1 / 2 m^2` with the median distance m for "median".
-
-    A `delta`, the width under the name that it has in the papers, goes before.
-    """
-    asked = gamma if delta is None else delta
-    if isinstance(asked, str):
-        return delta_to_gamma(median_delta(X))
-    return float(asked) if delta is None else delta_to_gamma(float(asked))
+def resolved_gamma(X: Rows, gamma: float | str) -> float:
+    """Return the gamma to use: the one given, or that of the median distance for "auto"."""
+    return delta_to_gamma(median_distance(X)) if isinstance(gamma, str) else float(gamma)
 
 
-def median_delta(X: Rows) -> float:
-    """The median distance of up to 1,000 evenly spaced rows; 1 if most are equal."""
+def median_distance(X: Rows) -> float:
+    """Return the median distance of up to 1,000 evenly spaced rows; 1 if most are equal."""
     return float(median_gamma(X) ** -0.5)
 
 
@@ -113,7 +106,7 @@ class NullSpace:
         return int(self.combination.shape[1])
 
     def coordinates(self, X: Rows) -> NDArray[np.float64]:
-        """F, of shape (n, rank), in row blocks."""
+        """Return F, of shape (n, rank), in row blocks."""
         result = np.empty((X.shape[0], self.rank))
         if self.rank:
             for block in row_blocks(X.shape[0], 8 * self.points.shape[0]):
@@ -126,7 +119,7 @@ class NullSpace:
 
 
 def contrasted_kernel(X: Rows, Y: Rows, kernel: Kernel, gamma: float | None) -> NDArray[np.float64]:
-    r"""The kernel for use with contrasts: the Gaussian one less 1, which they do not feel, without loss of digits.
+    r"""Return the kernel for use with contrasts: the Gaussian one less 1, without loss of digits.
 
     Of a kernel much wider than the data, all entries of which are nearly 1, :math:`\mathrm{expm1}(-\gamma d^2)` keeps
     the digits that tell rows apart.
@@ -143,7 +136,7 @@ def contrasted_kernel(X: Rows, Y: Rows, kernel: Kernel, gamma: float | None) -> 
 def must_link_null_space(
     X: Rows, chunklets: IntArray, *, kernel: Kernel = "rbf", gamma: float | None, tol: float = TOLERANCE
 ) -> NullSpace:
-    """The null space of the must-links inside the given groups of rows.
+    """Return the null space of the must-links inside the given groups of rows.
 
     Parameters
     ----------
@@ -174,7 +167,7 @@ def must_link_null_space(
 
 
 def _largest_term(points: Rows, K: NDArray[np.float64], kernel: Kernel, gamma: float | None) -> float:
-    """The largest number that is added up to a difference of kernels, and whose rounding is hence left in it."""
+    """Return the largest number that is added up to a difference of kernels, and whose rounding is hence left in it."""
     if kernel != "rbf" or gamma is None:
         return float(np.abs(K).max())
     square = points.multiply(points) if sparse.issparse(points) else points.astype(np.float64) ** 2
@@ -182,7 +175,7 @@ def _largest_term(points: Rows, K: NDArray[np.float64], kernel: Kernel, gamma: f
 
 
 def feature_null_space(features: NDArray[np.float64], chunklets: IntArray) -> tuple[NDArray[np.float64], float]:
-    """The same for explicit features: an orthonormal basis Q, in columns, of what must-linked rows differ in.
+    """Return the same for explicit features: an orthonormal basis Q, in columns, of what must-linked rows differ in.
 
     ``features - (features @ Q) @ Q.T`` are then the features of the projected kernel. Also returns the bound on the
     squared distance that may be left between must-linked rows.
@@ -192,7 +185,7 @@ def feature_null_space(features: NDArray[np.float64], chunklets: IntArray) -> tu
 
 
 def linked_sample(chunklets: IntArray, at_most: int | None = None) -> NDArray[np.int64]:
-    """The rows in must-links, sorted by chunklet; of too many, an even choice with two or more of each.
+    """Return the rows in must-links, sorted by chunklet; of too many, an even choice with two or more of each.
 
     `at_most` is :data:`MAX_LINKED` by default.
     """
@@ -215,13 +208,13 @@ def linked_sample(chunklets: IntArray, at_most: int | None = None) -> NDArray[np
 
 
 def contrasts(codes: IntArray) -> sparse.csr_matrix:
-    """Orthonormal contrasts inside each group of rows sorted by group: c - 1 rows of the result for c of them."""
+    """Return orthonormal contrasts inside each group of rows sorted by group: c - 1 rows for c of them."""
     _, sizes = np.unique(codes, return_counts=True)
     return sparse.block_diag([sparse.csr_matrix(helmert(int(size))) for size in sizes], format="csr")
 
 
 def projected_kernel(X: Rows, Y: Rows, space: NullSpace, F_Y: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    r"""The projected kernel :math:`\hat K` between two sets of rows, of shape (n_X, n_Y).
+    r"""Return the projected kernel :math:`\hat K` between two sets of rows, of shape (n_X, n_Y).
 
     Parameters
     ----------
@@ -243,17 +236,15 @@ def projected_kernel(X: Rows, Y: Rows, space: NullSpace, F_Y: NDArray[np.float64
 
 
 class MustLinkKernel(BaseEstimator, ABC):
-    r"""Base of the estimators that work with a kernel in the null space of must-links.
+    r"""Learn with a kernel in the null space of must-links.
 
     Parameters
     ----------
-    gamma : float or "median", default="median"
-        Of the kernel; that of an RBF kernel is :math:`\exp(-\gamma d^2)`. "median" is :math:`1 / 2 m^2`, with m the
+    gamma : float or "auto", default="auto"
+        Of the kernel; that of an RBF kernel is :math:`\exp(-\gamma d^2)`. "auto" is :math:`1 / 2 m^2`, with m the
         median distance of up to 1,000 rows.
     kernel : str or callable, default="rbf"
         A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
-    delta : float or "median", optional
-        Former name: :math:`\gamma = 1 / 2 \delta^2`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -263,16 +254,12 @@ class MustLinkKernel(BaseEstimator, ABC):
 
     gamma: float | str
     kernel: Kernel
-    delta: float | str
 
     __metadata_request__fit: ClassVar = {"constraints": True}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "kernel": [str, callable],
-        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"}), NOT_GIVEN],
     }
-    delta_ = RenamedAttribute("gamma_", gamma_to_delta, deprecated=True)
-    gamma_: Any = RenamedAttribute("delta_", delta_to_gamma, deprecated=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -301,8 +288,7 @@ class MustLinkKernel(BaseEstimator, ABC):
         """
         rows = checked_rows(self, X, fitting=True, least=1)
         known = combine(y, constraints, rows.shape[0])
-        delta = former_parameter(self, "delta", "gamma", "gamma = 1 / (2 delta^2)")
-        self.gamma_ = resolved_gamma(rows, self.gamma, delta)
+        self.gamma_ = resolved_gamma(rows, self.gamma)
         self._learn(rows, known.chunklets())
         return self
 

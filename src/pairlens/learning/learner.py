@@ -53,8 +53,7 @@ from pairlens.judging.held_out import (
     auc_standard_error,
     gathered_distances,
 )
-from pairlens.spectral.eigen import Matrix, Pencil, symmetric
-from pairlens.spectral.rowspace import LEAST_VARIANCE
+from pairlens.spectral.rowspace import LEAST_VARIANCE, Matrix, Pencil, symmetric
 from pairlens.supervision import Constraints
 
 __all__ = [

@@ -18,9 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from pairlens.engines import Float64, IntArray, Rows, along, rows_in_memory
-from pairlens.graphs.nearest import near_graph
+from pairlens.graphs.nearest import Diffusion, diffusion, near_graph
 from pairlens.kernels.features import KernelFeatures, kernel_features
-from pairlens.learning.diffusion import Diffusion, diffusion
 from pairlens.learning.learner import CAUTIOUS, N_COLUMNS, N_NEIGHBORS, PairLearner, Prior, choose_prior, whitened
 from pairlens.spectral.rowspace import RowSpace, Standardiser, whitened_rows
 from pairlens.supervision import Constraints
@@ -235,7 +234,7 @@ class PreparedRows:
             return None
         scaled = standardiser(X)
         if features is None:
-            features = kernel_features(scaled, kernel="rbf", gamma="median", rank=KERNEL_RANK, center=True)
+            features = kernel_features(scaled, kernel="rbf", gamma="auto", rank=KERNEL_RANK, center=True)
         featured = np.asarray(features(scaled))
         linear = PairLearner.of(space.rows, values, near=True, search=search)
         kernel, basis = whitened(featured, None)

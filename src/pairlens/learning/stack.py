@@ -1,7 +1,7 @@
 r"""One metric from several spaces: held-out answers say how much each of them counts.
 
 The distances of held-out pairs in the spaces enter a logistic model whose slopes are not negative
-(:mod:`pairlens.judging.calibration`), and the shares s are its slopes per standard deviation over their sum. The spaces
+(:mod:`pairlens.judging.probability`), and the shares s are its slopes per standard deviation over their sum. The spaces
 stand side by side with the total variances
 
 .. math::
@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import Float64, IntArray
-from pairlens.judging.calibration import fit_pair_model
 from pairlens.judging.held_out import PairFolds, auc
-from pairlens.judging.probability import FEWEST_OF_A_KIND
+from pairlens.judging.probability import FEWEST_OF_A_KIND, fit_pair_model
 from pairlens.learning.learner import REPEATS
 from pairlens.learning.spaces import PreparedRows, Seen, TaughtSpaces
 from pairlens.supervision import Constraints

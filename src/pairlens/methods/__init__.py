@@ -1,1 +1,1 @@
-"""One file for a method or two from one paper: which scatters attract and repel, which eigenproblem."""
+"""Methods that learn from pairs: one file for a family, of which each method says which scatters and which problem."""

@@ -1,20 +1,23 @@
-"""The base classes of the methods, each with one job.
+"""The classes that turn rows and pairs into a view.
 
-- :class:`PairTransformer`: the contract with scikit-learn: input, supervision, routing, score;
-- :class:`SpectralPairTransformer`: two scatters and an eigenproblem, what to do where they determine too little;
-- :class:`LinearPairTransformer`: directions that are weights of the features, for rows wherever they are;
-- :class:`ScaleAware`: whether the features are scaled first.
+- :class:`PairTransformer`: what every method has: `fit`, `score`, `pair_distance`, `calibrate` and `pair_proba`;
+- :class:`LinearPairTransformer`: a linear view from two functions of a method, `_scatters` and `_solve`;
+- :class:`IncrementalPairTransformer`: the same with `partial_fit`, for scatters that are sums over pairs.
+
+Without supervision that a method can use, all of them fit PCA and warn (:meth:`PairTransformer.fit`).
 """
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from pairlens._docs import complete_docstring
 from pairlens._sklearn import (
@@ -22,63 +25,76 @@ from pairlens._sklearn import (
     ClassNamePrefixFeaturesOutMixin,
     Interval,
     TransformerMixin,
+    check_is_fitted,
     fit_context,
 )
 from pairlens._warnings import warn_fallback, warn_fewer, warn_user
 from pairlens.engines import (
+    Float64,
     IntArray,
     Placement,
     Rows,
     checked_rows,
     column_means,
+    engine_rows,
     out_of_range,
+    project,
     read_ahead,
     rows_to_learn_from,
     threads_for,
 )
 from pairlens.exceptions import ScaleWarning
-from pairlens.judging.probability import PairProbabilities
-from pairlens.judging.views import JudgedView, LinearView
-from pairlens.spectral.eigen import Matrix, Pencil, fix_signs, generalized
-from pairlens.spectral.rowspace import RowSpace, Standardiser, check_variation, looks_principal, row_space
+from pairlens.judging.held_out import PairFolds, held_out_distances
+from pairlens.judging.probability import CALIBRATION_FOLDS, FEWEST_OF_A_KIND, PairProbability
+from pairlens.judging.views import Metric, check_paired, in_memory, pair_auc, pair_distance
+from pairlens.spectral.batches import BatchSums, Space, SummedPairs, SummedSpace
+from pairlens.spectral.rowspace import (
+    Matrix,
+    Pencil,
+    RowSpace,
+    Standardiser,
+    check_variation,
+    fix_signs,
+    generalized,
+    looks_principal,
+    row_space,
+)
 from pairlens.spectral.scatters import unsupervised
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
 
-class PairTransformer(JudgedView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """The contract of all methods: what goes into `fit`, how rows are checked, what `score` means.
+class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """Learn a view of rows from must-links and cannot-links.
 
-    A method says in :meth:`_learn` what it makes of rows and pairs, and in :meth:`transform` where rows go.
+    A method learns in :meth:`_learn` and maps rows in :meth:`transform`.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of directions to keep. If the supervision determines fewer, fewer are returned with a
+        :class:`~pairlens.exceptions.SupervisionWarning`.
     """
 
-    # With metadata routing enabled, pipelines and searches hand `constraints` to fit unasked.
+    # With metadata routing enabled, pipelines and searches hand `constraints` to fit and score unasked.
     __metadata_request__fit: ClassVar = {"constraints": True}
+    __metadata_request__score: ClassVar = {"constraints": True}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+    }
     _fewest_rows: ClassVar[int] = 2
     """Rows that `fit` needs at least."""
     _rows_may_be: ClassVar[Placement] = Placement.COLLECTED
     """Where the method can deal with rows."""
+    _probability: PairProbability | None = None
+    n_components: Any
+
+    def __init__(self, n_components: int = 2) -> None:
+        self.n_components = n_components
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         complete_docstring(cls)
-
-    @abstractmethod
-    def _learn(self, rows: Rows, known: Constraints) -> None:
-        """Learn from checked rows and all that is known about them, and set the attributes."""
-
-    @abstractmethod
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
-        """Project rows, those of :meth:`fit` or new ones.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        Z : array of shape (n_samples, n_components)
-        """
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
@@ -97,43 +113,206 @@ class PairTransformer(JudgedView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         Returns
         -------
         self : object
-        """
-        return self._fit(X, lambda n_samples: combine(y, constraints, n_samples))
 
-    def _fit(self, X: Any, known_of: Callable[[int], Constraints]) -> Self:
-        """Learn from rows, and from what is known about that number of them."""
+        Notes
+        -----
+        Without supervision of the kind that the method learns from, the result is that of PCA. Methods whose objective
+        also describes the neighbourhoods of the rows minimise the rest of it. Both give a
+        :class:`~pairlens.exceptions.SupervisionWarning`.
+        """
         rows = self._read(X, fitting=True)
-        self._check_n_components(rows)
-        known = known_of(rows.shape[0])
+        return self._fit(rows, combine(y, constraints, rows.shape[0]))
+
+    def _fit(self, rows: Rows, pairs: Constraints) -> Self:
+        """Learn from checked rows and all pairs of them."""
+        self._probability = None
         with threads_for(rows.shape):
-            self._learn(rows, known)
+            self._learn(rows, pairs)
         return self
 
-    def _read(self, X: Any, *, fitting: bool, power: int = 2) -> Rows:
-        """Check what a user passed as X.
+    @abstractmethod
+    def _learn(self, rows: Rows, pairs: Constraints) -> None:
+        """Learn from checked rows and all pairs of them, and set the attributes."""
+
+    @abstractmethod
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Project rows, those of :meth:`fit` or new ones.
 
         Parameters
         ----------
-        X : any
-        fitting : bool
-            Whether to set the features; otherwise they are compared.
-        power : int
-            The highest power of the values as they are that `fit` sums; 0 if it rescales them.
-        """
-        in_memory = self._rows_may_be is Placement.COLLECTED
-        return checked_rows(self, X, fitting=fitting, least=self._fewest_rows, in_memory=in_memory, power=power)
+        X : array-like or CSR matrix of shape (n_samples, n_features)
 
-    def _within_reach(self, rows: Rows, known: Constraints) -> tuple[Rows, Constraints, IntArray | None]:
-        """The rows to learn from, what is known about them, and their numbers if they are not all."""
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+        """
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        constraints: Constraints | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Return the AUC with which distance in the view tells must-links from cannot-links.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Labels, -1 or missing where unknown. Above a million pairs, a million drawn with a fixed seed are used.
+        constraints : Constraints, optional
+            Held-out pairs of these rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; a pair counts by the product of the weights of its rows.
+
+        Returns
+        -------
+        auc : float
+            0.5 is chance, 1.0 means that every must-link is shorter than every cannot-link. Without pairs of both kinds
+            among the rows it is 0.5, with a warning.
+        """
+        if y is None and constraints is None:
+            raise ValueError("score needs pairs to judge by: give constraints=, or labels by y.")
+        embedded = self.transform(X)
+        rows: Rows = engine_rows(embedded, fitting=True)
+        if rows is None:
+            rows = np.asarray(embedded)
+        return pair_auc(rows, combine(y, constraints, rows.shape[0]), sample_weight)
+
+    def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
+        """Return distances of pairs of rows in the view.
+
+        Parameters
+        ----------
+        A, B : array-like or CSR matrices of shape (n_pairs, n_features)
+            Row i of A and row i of B are one pair.
+
+        Returns
+        -------
+        distances : array of shape (n_pairs,)
+
+        See Also
+        --------
+        pairlens.judging.pair_distance : The same for a Pipeline.
+        """
+        return pair_distance(self, A, B)
+
+    def calibrate(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
+        """Learn how distances in the fitted view translate to probabilities, for :meth:`pair_proba`.
+
+        The view stays as it is. Three copies of it are fitted to two thirds of the pairs each, and measure the others;
+        over rows instead of pairs where there are more than two pairs for each row in them, because pairs then imply
+        one another. So it takes three times as long as :meth:`fit`.
+
+        Parameters
+        ----------
+        X, y, constraints
+            What :meth:`fit` was given: at least three pairs of each kind.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        view = in_memory(self.transform(X))
+        pairs = combine(y, constraints, len(view))
+        if min(pairs.n_must_link, pairs.n_cannot_link) < FEWEST_OF_A_KIND:
+            raise ValueError(
+                f"calibrate needs at least {FEWEST_OF_A_KIND} must-links and {FEWEST_OF_A_KIND} cannot-links, and got "
+                f"{pairs.n_must_link} and {pairs.n_cannot_link}: what tells them apart cannot be learned from one kind."
+            )
+
+        def embed(train: Constraints) -> Float64:
+            # What is to be said about the pairs, fit said.
+            with warnings.catch_warnings(action="ignore"):
+                return in_memory(clone(self).fit(X, constraints=train).transform(X))
+
+        held_out = held_out_distances(embed, PairFolds.draw_independent(pairs, CALIBRATION_FOLDS, 0))
+        self._probability = PairProbability.of(held_out, view.var(axis=0))
+        return self
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether :meth:`pair_proba` has learned from held-out pairs."""
+        return self._probability is not None
+
+    def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
+        """Return the probability that rows belong together, pair by pair, calibrated by held-out pairs.
+
+        Parameters
+        ----------
+        A, B : array-like or CSR matrices of shape (n_pairs, n_features)
+            Row i of A and row i of B are one pair, of rows of :meth:`fit` or new ones.
+        base_rate : float in (0, 1), optional
+            Share of pairs that belong together among those to be judged; by default that of must-links among the
+            answers.
+
+        Returns
+        -------
+        together : array of shape (n_pairs,)
+
+        See Also
+        --------
+        pairlens.judging.pair_proba : The same for a Pipeline.
+        """
+        check_is_fitted(self)
+        if self._probability is None:
+            raise ValueError(self._why_no_probability())
+        left, right = self._seen_as_new(A), self._seen_as_new(B)
+        check_paired(left, right)
+        return self._probability(left, right, base_rate)
+
+    def _seen_as_new(self, X: ArrayLike) -> Float64:
+        """Return rows where the view places new ones, from which training rows may differ."""
+        return in_memory(self.transform(X))
+
+    def _why_no_probability(self) -> str:
+        return (
+            f"this {type(self).__name__} is not calibrated: call calibrate(X, constraints=...) after fit, with "
+            "must-links and cannot-links. It fits the view three times more, to measure pairs that it did not see."
+        )
+
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
+        """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
+        rows = checked_rows(
+            self,
+            X,
+            fitting=fitting,
+            least=self._fewest_rows,
+            in_memory=self._rows_may_be is Placement.COLLECTED,
+            # The highest power of the values that fit sums, unless it rescales them first.
+            power=0 if fitting and getattr(self, "standardize", False) else 2,
+        )
+        if fitting:
+            self._check_n_components(rows)
+        return rows
+
+    def _check_n_components(self, rows: Rows) -> None:
+        """Raise a ValueError for more directions than the rows can have."""
+        # Methods that find the number take "auto".
+        if self.n_components != "auto" and self.n_components > rows.shape[1]:
+            raise ValueError(
+                f"n_components={self.n_components} must be at most the number of features, {rows.shape[1]}."
+            )
+
+    def _within_reach(self, rows: Rows, pairs: Constraints) -> tuple[Rows, Constraints, IntArray | None]:
+        """Return the rows to learn from, the pairs of them, and their numbers if they are not all."""
         # An index of the rows, unlike an exact search, needs them in one memory.
         indexed = self._rows_may_be is Placement.ANYWHERE_SEARCHED and getattr(self, "neighbors", "auto") == "approx"
         placement = Placement.DEVICE if indexed else self._rows_may_be
-        rows, chosen = rows_to_learn_from(rows, placement, needed=known.rows, who=type(self).__name__)
-        return rows, known if chosen is None else known[chosen], chosen
+        rows, chosen = rows_to_learn_from(rows, placement, needed=pairs.rows, who=type(self).__name__)
+        return rows, pairs if chosen is None else pairs[chosen], chosen
 
-    @abstractmethod
-    def _check_n_components(self, X: Rows) -> None:
-        """Refuse more directions than the rows can have."""
+    @property
+    def _n_wanted(self) -> int:
+        """Number of directions asked for; methods that find the number themselves return it here."""
+        return int(self.n_components)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -142,130 +321,11 @@ class PairTransformer(JudgedView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return tags
 
 
-class ScaleAware(PairTransformer):
-    """A method that scales the features first.
+class LinearPairTransformer(PairTransformer):
+    r"""Compose two scatters and an eigenproblem to a linear view :math:`z = L (x - m)`.
 
-    Parameters
-    ----------
-    standardize : bool, default=True
-        Whether to divide each feature by its deviation; those in which few rows differ, such as pixels at the border of
-        pictures, count less than that. Choose False for features on one scale of their own: principal components,
-        embeddings, pixels, and the rows of a :class:`TableEncoder`.
-    """
-
-    _scale_constraints: ClassVar[dict[str, list[Any]]] = {"standardize": ["boolean"]}
-    standardize: bool
-
-    def _read(self, X: Any, *, fitting: bool, power: int = 2) -> Rows:
-        return super()._read(X, fitting=fitting, power=0 if fitting and self.standardize else power)
-
-    def _standardiser(self, rows: Rows) -> Standardiser:
-        """Scale rows as it was asked for; warn if that takes from principal components what they say."""
-        if self.standardize and looks_principal(rows):
-            warn_user(
-                f"{type(self).__name__}: the columns of X look like principal components (uncorrelated, with falling "
-                "deviations), and standardize=True makes the last of them count as much as the first. Pass "
-                "standardize=False to keep their scale.",
-                ScaleWarning,
-            )
-        return Standardiser.of(rows, standardize=self.standardize)
-
-
-class SpectralPairTransformer(PairProbabilities, PairTransformer):
-    """Methods made of two scatters and an eigenproblem.
-
-    A method adds which scatters attract and repel (:meth:`_scatters`), and which eigenproblem turns them into
+    A method says which scatters attract and repel (:meth:`_scatters`), and which eigenproblem turns them into
     directions (:meth:`_solve`).
-
-    Parameters
-    ----------
-    n_components : int, default=2
-        Number of directions to keep. If the supervision determines fewer, fewer are returned with a
-        :class:`~pairlens.exceptions.SupervisionWarning`.
-    """
-
-    components_: NDArray[Any]
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(self, n_components: int = 2) -> None:
-        self.n_components = n_components
-
-    @abstractmethod
-    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        """What should become small and what should become large, as matrices in the coordinates of `space`."""
-
-    @abstractmethod
-    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
-        """Eigenvalues, and the directions in columns, best first."""
-
-    @abstractmethod
-    def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
-        """The coordinates to solve in, and what is known about the rows in them."""
-
-    @abstractmethod
-    def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
-        """Store what :meth:`transform` needs."""
-
-    def _learn(self, rows: Rows, known: Constraints) -> None:
-        """Learn, in float64 where squares leave the range of float32."""
-        self._probability = None
-        try:
-            self._learn_in_dtype(rows, known)
-        except FloatingPointError:
-            if rows.dtype == np.float64:
-                raise out_of_range() from None
-            # Squares leave the range of float32 long before the values do.
-            self._learn_in_dtype(rows.astype(np.float64), known)
-            self._store_as(rows.dtype)
-
-    def _learn_in_dtype(self, rows: Rows, known: Constraints) -> None:
-        """Find and store the directions; FloatingPointError if squares overflow or vanish in the dtype of the rows."""
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            space, local = self._fit_coordinates(rows, known)
-            values, directions = self._solve_in(space, local)
-            if directions.shape[1] == 0:
-                space, _ = self._fit_coordinates(rows, Constraints(n_samples=rows.shape[0]))
-                check_variation(space.dim)
-                identity, covariance = unsupervised(space)
-                values, directions = generalized(finite(covariance), identity, self._n_wanted)
-                if directions.shape[1] == 0:
-                    raise FloatingPointError
-                warn_fallback(self, "the given pairs single out no direction")
-        if directions.shape[1] < self._n_wanted:
-            warn_fewer(self, directions.shape[1], self._n_wanted, "the rows and pairs given determine no more")
-        self.eigenvalues_ = values
-        self._keep(space, directions, rows)
-
-    def _solve_in(self, space: RowSpace, known: Constraints) -> Pencil:
-        if space.dim == 0:
-            return np.empty(0), np.empty((0, 0))
-        attract, repel = self._scatters(space, known)
-        return self._solve(finite(attract), finite(repel))
-
-    def _store_as(self, dtype: np.dtype[Any]) -> None:
-        """Convert what was learned to the dtype of the rows."""
-        self.components_ = self.components_.astype(dtype)
-
-    @property
-    def _n_wanted(self) -> int:
-        """How many directions are asked for; methods that find the number themselves say it here."""
-        return self.n_components
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
-
-    def _check_n_components(self, X: Rows) -> None:
-        # Methods that find the number take "auto".
-        if self.n_components != "auto" and self.n_components > X.shape[1]:
-            raise ValueError(f"n_components={self.n_components} must be at most the number of features, {X.shape[1]}.")
-
-
-class LinearPairTransformer(LinearView, SpectralPairTransformer):
-    """Base of the methods whose directions are weights of the features.
 
     Attributes
     ----------
@@ -278,40 +338,270 @@ class LinearPairTransformer(LinearView, SpectralPairTransformer):
     """
 
     _rows_may_be: ClassVar = Placement.MEMORY
+    _needs: ClassVar[str] = "pairs"
+    """The supervision without which there is only PCA: "pairs", "must-links", "cannot-links", or "" for none."""
+    components_: NDArray[Any]
+    mean_: NDArray[Any]
 
-    def _learn(self, rows: Rows, known: Constraints) -> None:
-        reached, known, self._landmarks = self._within_reach(rows, known)
-        super()._learn(reached, known)
-        if reached is not rows:
-            self.mean_ = column_means(rows).astype(rows.dtype)
+    @abstractmethod
+    def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
+        """Return what should become small and what should become large, as matrices in the coordinates of `space`."""
 
-    def _rows_used(self, known: Constraints) -> IntArray | None:
-        """The rows that decide the solution, if not all do."""
+    @abstractmethod
+    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
+        """Return the eigenvalues of the k best directions, and these in columns, best first."""
+
+    def _rows_used(self, pairs: Constraints) -> IntArray | None:
+        """Return the rows that decide the solution, or None if all do."""
         return None
 
-    def _fit_coordinates(self, X: Rows, known: Constraints) -> tuple[RowSpace, Constraints]:
-        used = self._rows_used(known)
-        anchors = known.rows if used is None else used
-        read_ahead(X, anchors, scatter=used is None)
-        mean = column_means(X)
-        self.mean_ = mean.astype(X.dtype)
-        if used is None:
-            return row_space(X, mean, anchors=anchors), known
-        return row_space(X, mean, used=used), known[used]
+    def _lacking(self, pairs: Constraints) -> str:
+        """Return what keeps the method from more than PCA; empty if nothing does."""
+        return lacking_supervision(self._needs, pairs)
 
-    def _keep(self, space: RowSpace, directions: NDArray[np.float64], X: Rows) -> None:
+    def _learn(self, rows: Rows, pairs: Constraints) -> None:
+        reached, pairs, self._landmarks = self._within_reach(rows, pairs)
+        in_range_of_numbers(lambda some: self._learn_directions(some, pairs, reached.dtype), reached)
+        self.mean_ = (self.mean_ if reached is rows else column_means(rows)).astype(rows.dtype)
+
+    def _learn_directions(self, rows: Rows, pairs: Constraints, dtype: np.dtype[Any]) -> None:
+        def coordinates(supervised: bool) -> tuple[RowSpace, Constraints]:
+            return self._coordinates(rows, pairs if supervised else Constraints(n_samples=len(pairs)))
+
+        space, self.eigenvalues_, directions = solved(self, self._lacking(pairs), coordinates, self._directions)
+        self._keep(space, directions, dtype)
+
+    def _coordinates(self, rows: Rows, pairs: Constraints) -> tuple[RowSpace, Constraints]:
+        """Return the coordinates to solve in, and the pairs of the rows there; set the mean."""
+        used = self._rows_used(pairs) if pairs.n_pairs else None
+        anchors = pairs.rows if used is None else used
+        read_ahead(rows, anchors, scatter=used is None)
+        self.mean_ = column_means(rows)
+        if used is None:
+            return row_space(rows, self.mean_, anchors=anchors), pairs
+        return row_space(rows, self.mean_, used=used), pairs[used]
+
+    def _directions(self, space: RowSpace, pairs: Constraints) -> Pencil:
+        """Solve the problem of the method."""
+        attract, repel = self._scatters(space, pairs)
+        return self._solve(finite(attract), finite(repel), self._n_wanted)
+
+    def _keep(self, space: Space, directions: Matrix, dtype: np.dtype[Any]) -> None:
         with np.errstate(over="ignore"):
-            self.components_ = fix_signs(space.lift(directions)).astype(X.dtype)
+            self.components_ = fix_signs(space.lift(directions)).astype(dtype)
         if not np.isfinite(self.components_).all():
             raise out_of_range()
 
-    def _store_as(self, dtype: np.dtype[Any]) -> None:
-        super()._store_as(dtype)
-        self.mean_ = self.mean_.astype(dtype)
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Project rows, :math:`(x - m) L'` with :attr:`components_` as L and :attr:`mean_` as m.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            A torch tensor or a dask array, too, where :meth:`fit` takes one.
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+            A tensor on the device of X for a tensor, and a dask array, not computed yet, for a dask array or data
+            frame.
+        """
+        check_is_fitted(self)
+        return project(self._read(X, fitting=False), self.mean_, self.components_)
+
+    def get_mahalanobis_matrix(self) -> NDArray[Any]:
+        r"""Return the matrix :math:`M = L' L` of the metric :math:`d^2(u, v) = (u - v)' M (u - v)`.
+
+        Returns
+        -------
+        M : array of shape (n_features, n_features)
+            Of rank n_components at most: rows that differ only in what the view leaves out have distance 0.
+        """
+        check_is_fitted(self)
+        return self.components_.T @ self.components_
+
+    def get_metric(self) -> Metric:
+        """Return the distance in the view as a function of two rows of features, for scikit-learn's ``metric=``.
+
+        It keeps the components as they are now, whatever becomes of the estimator. Transforming the rows first and
+        taking Euclidean distances gives the same faster.
+
+        Returns
+        -------
+        metric : callable
+            ``metric(u, v)``, or ``metric(u, v, squared=True)``.
+        """
+        check_is_fitted(self)
+        return Metric(self.components_.astype(np.float64))
+
+
+class IncrementalPairTransformer(LinearPairTransformer):
+    """A linear method that can learn from batches of rows which are gone afterwards.
+
+    Attributes
+    ----------
+    n_samples_seen_ : int
+        Number of rows seen by :meth:`fit`, or by :meth:`partial_fit` in all batches.
+    """
+
+    __metadata_request__partial_fit: ClassVar = {"constraints": True}
+    _rows_may_be: ClassVar = Placement.ANYWHERE
+    _sums: ClassVar[tuple[str, ...]] = ("must_link", "cannot_link")
+    """Names of the scatters, in :data:`pairlens.spectral.batches.SUMS`, that the method is made of."""
+    _batches: BatchSums | None = None
+
+    @abstractmethod
+    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+        """Return what should become small and what should become large, from rows and pairs or from their sums."""
+
+    def _learn(self, rows: Rows, pairs: Constraints) -> None:
+        super()._learn(rows, pairs)
+        self.n_samples_seen_ = int(rows.shape[0])
+        self._batches = None
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
+        """Learn from one more batch of rows, with the pairs among them.
+
+        After the last batch the directions are those that :meth:`fit` finds for all rows and pairs at once, in
+        whatever order the batches came. Kept are the mean and a few matrices of n_features x n_features. It goes on
+        from other batches, not from :meth:`fit`, which keeps no sums.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The rows of this batch. The first one needs two different rows.
+        y : array-like of shape (n_samples,), optional
+            Labels, -1 or missing where unknown. All pairs of labelled rows of this batch become constraints; rows of
+            different batches are in no pair, whatever their labels.
+        constraints : Constraints, optional
+            Pairs of rows of this batch, numbered from 0 in it. Adds to what `y` says.
+
+        Returns
+        -------
+        self : object
+        """
+        if self._batches is None and hasattr(self, "components_"):
+            warn_user(
+                f"this {type(self).__name__} was fitted by fit, which keeps no sums to go on from: partial_fit begins "
+                "anew with this batch.",
+                UserWarning,
+            )
+        rows = self._read(X, fitting=self._batches is None)
+        self._check_n_components(rows)
+        batches = BatchSums.of(rows, combine(y, constraints, rows.shape[0]), self._sums)
+        if self._batches is not None:
+            batches = self._batches.merge(batches)
+        self._learn_sums(batches)
+        self._batches, self._probability = batches, None
+        return self
+
+    def _learn_sums(self, batches: BatchSums) -> None:
+        def solve(space: Space, pairs: SummedPairs) -> Pencil:
+            attract, repel = self._scatters(space, pairs)
+            return self._solve(finite(attract), finite(repel), self._n_wanted)
+
+        try:
+            lacking = lacking_supervision(self._needs, batches.pairs)
+            space, self.eigenvalues_, directions = solved(self, lacking, lambda _: batches.in_coordinates(), solve)
+        except FloatingPointError:
+            raise out_of_range() from None
+        self._keep(space, directions, batches.dtype)
+        self.mean_ = batches.moments.mean.astype(batches.dtype)
+        self.n_samples_seen_ = batches.moments.n
+
+
+AnySpace = TypeVar("AnySpace", RowSpace, SummedSpace)
+AnyPairs = TypeVar("AnyPairs", Constraints, SummedPairs)
+
+
+def solved(
+    method: PairTransformer,
+    lacking: str,
+    coordinates: Callable[[bool], tuple[AnySpace, AnyPairs]],
+    solve: Callable[[AnySpace, AnyPairs], Pencil],
+) -> tuple[AnySpace, Float64, Matrix]:
+    """Solve the problem of a method; without supervision, or where it leaves no direction, that of PCA.
+
+    FloatingPointError if squares overflow or vanish in the dtype of the rows.
+
+    Parameters
+    ----------
+    method : PairTransformer
+        Named in the warnings.
+    lacking : str
+        Supervision that is missing; empty if none is.
+    coordinates : callable
+        ``coordinates(supervised)`` returns the coordinates to solve in and the pairs there; those of PCA if not
+        supervised.
+    solve : callable
+        ``solve(space, pairs)`` returns eigenvalues, and directions in columns.
+
+    Returns
+    -------
+    space : RowSpace or SummedSpace
+    eigenvalues : array of shape (n_directions,)
+    directions : array of shape (dim, n_directions)
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if not lacking:
+            space, pairs = coordinates(True)
+            values, directions = solve(space, pairs) if space.dim else (np.empty(0), np.empty((0, 0)))
+            lacking = "" if directions.shape[1] else "the given pairs single out no direction"
+        if lacking:
+            space, _ = coordinates(False)
+            check_variation(space.dim)
+            identity, covariance = unsupervised(space)
+            values, directions = generalized(finite(covariance), identity, method._n_wanted)
+            if directions.shape[1] == 0:
+                raise FloatingPointError
+            warn_fallback(method, lacking)
+    if directions.shape[1] < method._n_wanted:
+        warn_fewer(method, directions.shape[1], method._n_wanted, "the rows and pairs given determine no more")
+    return space, values, directions
+
+
+def in_range_of_numbers(learn: Callable[[Rows], None], rows: Rows) -> None:
+    """Learn from rows, in float64 where squares leave the range of float32."""
+    try:
+        learn(rows)
+    except FloatingPointError:
+        if rows.dtype == np.float64:
+            raise out_of_range() from None
+        # Squares leave the range of float32 long before the values do.
+        learn(rows.astype(np.float64))
+
+
+def lacking_supervision(needs: str, pairs: Constraints | SummedPairs) -> str:
+    """Return the supervision that is needed and missing, as a warning says it; empty if none is."""
+    given = {"pairs": pairs.n_pairs, "must-links": pairs.n_must_link, "cannot-links": pairs.n_cannot_link, "": 1}
+    return "" if given[needs] else f"no {needs} were given"
+
+
+def warn_without_pairs(method: PairTransformer, pairs: Constraints) -> None:
+    """Warn if there are no pairs, of a method whose objective describes the neighbourhoods of the rows too."""
+    if pairs.n_pairs == 0:
+        warn_fallback(method, "no pairs were given", "the view shows the local structure of the rows alone")
 
 
 def finite(scatter: Matrix) -> Matrix:
-    """The scatter, or FloatingPointError if squares overflowed."""
+    """Return the scatter; FloatingPointError if squares overflowed."""
     if not np.isfinite(scatter).all():
         raise FloatingPointError
     return scatter
+
+
+def checked_standardiser(method: PairTransformer, rows: Rows) -> Standardiser:
+    """Return the scaling that the parameter `standardize` of a method asks for.
+
+    Warn if it takes the meaning from principal components.
+    """
+    standardize = bool(method.get_params(deep=False)["standardize"])
+    if standardize and looks_principal(rows):
+        warn_user(
+            f"{type(method).__name__}: the columns of X look like principal components (uncorrelated, with falling "
+            "deviations), and standardize=True makes the last of them count as much as the first. Pass "
+            "standardize=False to keep their scale.",
+            ScaleWarning,
+        )
+    return Standardiser.of(rows, standardize=standardize)

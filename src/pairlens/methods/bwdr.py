@@ -2,30 +2,27 @@ r"""BWDR and WBDR: make one kind of difference equal in all directions, then ran
 
 Both start from the scatters of the pairs, :math:`S_W` over the must-links and :math:`S_B` over the cannot-links
 (eqs. 1 and 2 of the paper), shrunk where pairs are few (:func:`shrunk_scatters`). :func:`stretch_between` is
-Algorithm 1, BWDR; :func:`compress_within` Algorithm 2, WBDR. :mod:`pairlens.methods.kernel_bwdr` solves the same in
+Algorithm 1, BWDR; :func:`compress_within` Algorithm 2, WBDR. :mod:`pairlens.methods.kernel` solves the same in
 kernel principal components.
 """
 
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._sklearn import Interval, StrOptions
-from pairlens._warnings import warn_fallback, warn_user
-from pairlens.engines import IntArray, Placement
+from pairlens._warnings import warn_user
+from pairlens.engines import IntArray
 from pairlens.exceptions import SupervisionWarning
-from pairlens.methods.incremental import IncrementalPairTransformer
-from pairlens.spectral.eigen import Matrix, Pencil, range_basis, symmetric
-from pairlens.spectral.rowspace import RowSpace
-from pairlens.spectral.scatters import cannot_link_scatter, must_link_scatter
+from pairlens.methods.base import IncrementalPairTransformer, PairTransformer
+from pairlens.spectral.batches import Space
+from pairlens.spectral.rowspace import Matrix, Pencil, range_basis, symmetric
+from pairlens.spectral.scatters import SummedPairs, cannot_link_scatter, must_link_scatter
 from pairlens.supervision import Constraints
-
-if TYPE_CHECKING:
-    from pairlens.methods.kernel_bwdr import KernelBWDR
 
 SPECTRUM_FLOOR = 1e-8
 """Smallest within-scatter eigenvalue, relative to the largest: with zeros the printed algorithm divides 0 by 0."""
@@ -35,18 +32,18 @@ SHRINKAGE_PARAMETERS: dict[str, list[Any]] = {
     "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
     "shrinkage_factor": [Interval(Real, 0, None, closed="neither")],
 }
-"""What the parameters of the linear and the kernel forms may be."""
+"""Allowed values of the parameters that the linear and the kernel forms share."""
 
 
 def shrunk_scatters(
-    space: RowSpace, known: Constraints, shrinkage: float | str, shrinkage_factor: float
+    space: Space, pairs: Constraints | SummedPairs, shrinkage: float | str, shrinkage_factor: float
 ) -> tuple[Matrix, Matrix]:
-    r"""S_W of the must-links and S_B of the cannot-links, shrunk towards the identity and the total scatter.
+    r"""Return S_W of the must-links and S_B of the cannot-links, shrunk towards the identity and the total scatter.
 
     A scatter of pairs of total weight m in p coordinates moves by :math:`\rho = c p / (c p + m)` with the factor c if
     `shrinkage` is "auto", by `shrinkage` itself otherwise, and all the way where the pairs join equal rows only.
     """
-    S_W, S_B = must_link_scatter(space, known), cannot_link_scatter(space, known)
+    S_W, S_B = must_link_scatter(space, pairs), cannot_link_scatter(space, pairs)
 
     def weight(scatter: Matrix, total: float) -> float:
         if not np.trace(scatter) > 0:
@@ -54,12 +51,18 @@ def shrunk_scatters(
         prior = shrinkage_factor * len(scatter)
         return prior / (prior + total) if shrinkage == "auto" else float(shrinkage)
 
-    weight_W, weight_B = weight(S_W, known.must_link_total), weight(S_B, known.cannot_link_total)
+    weight_W, weight_B = weight(S_W, pairs.must_link_total), weight(S_B, pairs.cannot_link_total)
     if weight_W > 0:
         S_W = shrink(S_W, np.eye(space.dim), weight_W)
     if weight_B > 0:
         S_B = shrink(S_B, space.total_scatter(), weight_B)
     return S_W, S_B
+
+
+def rows_in_pairs(pairs: Constraints, shrinkage: float | str) -> IntArray | None:
+    """Return the rows in pairs if they decide the solution; None if all do, which the targets of shrinkage need."""
+    pairs_suffice = shrinkage == 0 and pairs.n_must_link > 0 and pairs.n_cannot_link > 0
+    return pairs.rows if pairs_suffice else None
 
 
 def shrink(S: Matrix, target: Matrix, weight: float) -> Matrix:
@@ -71,7 +74,7 @@ def shrink(S: Matrix, target: Matrix, weight: float) -> Matrix:
 
 
 def threshold_index(values: NDArray[np.float64], threshold: float, at_least: int) -> int:
-    r"""How many leading eigenvalues to treat.
+    r"""Return how many leading eigenvalues to treat.
 
     The largest i with :math:`\sum_{j \le i} \lambda_j / \sum_j \lambda_j \le t_0`, but at least `at_least` and at
     most all.
@@ -109,13 +112,13 @@ def compress_within(S_W: Matrix, S_B: Matrix, k: int, threshold: float) -> Penci
     return between[:k], compressed @ rotation[:, :k]
 
 
-def warn_without_influence(method: BWDR | KernelBWDR, stretched: int, repel: Matrix) -> None:
+def warn_without_influence(method: PairTransformer, k: int, threshold: float, stretched: int, repel: Matrix) -> None:
     """Warn if no more directions are stretched than are asked for: S_W then only rotates them."""
-    if stretched <= method.n_components < np.linalg.matrix_rank(repel):
+    if stretched <= k < np.linalg.matrix_rank(repel):
         warn_user(
-            f"{type(method).__name__}: {method.n_components} directions already hold more than "
-            f"threshold={method.threshold} of the between-class difference, so the must-links have no influence. "
-            "Standardise the features, or raise threshold.",
+            f"{type(method).__name__}: {k} directions already hold more than threshold={threshold} of the "
+            "between-class difference, so the must-links have no influence. Standardise the features, or raise "
+            "threshold.",
             SupervisionWarning,
         )
 
@@ -159,8 +162,7 @@ class BWDR(IncrementalPairTransformer):
 
     Notes
     -----
-    Without must-links :math:`S_W` is the identity, without cannot-links :math:`S_B` is the total scatter; without any
-    pairs the directions are those of PCA.
+    Without must-links :math:`S_W` is the identity, without cannot-links :math:`S_B` is the total scatter.
 
     References
     ----------
@@ -178,7 +180,6 @@ class BWDR(IncrementalPairTransformer):
     (178, 2)
     """
 
-    _rows_may_be: ClassVar = Placement.ANYWHERE
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **IncrementalPairTransformer._parameter_constraints,
         **SHRINKAGE_PARAMETERS,
@@ -197,23 +198,19 @@ class BWDR(IncrementalPairTransformer):
         self.shrinkage = shrinkage
         self.shrinkage_factor = shrinkage_factor
 
-    def _rows_used(self, known: Constraints) -> IntArray | None:
-        # The targets of the shrinkage need all rows.
-        pairs_suffice = self.shrinkage == 0 and known.n_must_link > 0 and known.n_cannot_link > 0
-        return known.rows if pairs_suffice else None
+    def _rows_used(self, pairs: Constraints) -> IntArray | None:
+        return rows_in_pairs(pairs, self.shrinkage)
 
-    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        if known.n_must_link == known.n_cannot_link == 0:
-            warn_fallback(self, "no pairs were given")
-        return shrunk_scatters(space, known, self.shrinkage, self.shrinkage_factor)
+    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
 
-    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
-        solution, stretched = stretch_between(attract, repel, self.n_components, self.threshold)
-        warn_without_influence(self, stretched, repel)
+    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
+        solution, stretched = stretch_between(attract, repel, k, self.threshold)
+        warn_without_influence(self, k, self.threshold, stretched, repel)
         return solution
 
 
-class WBDR(BWDR):
+class WBDR(IncrementalPairTransformer):
     r"""Dimensionality reduction by compression of within-class differences.
 
     With :math:`S_W = \sum_{M} (x_i - x_j)(x_i - x_j)'` over the must-links and :math:`S_B` likewise over the
@@ -233,6 +230,8 @@ class WBDR(BWDR):
     shrinkage : float in [0, 1] or "auto", default="auto"
         How far :math:`S_W` moves towards the identity and :math:`S_B` towards the total scatter of all rows; see
         :class:`BWDR`. 0.0 is the method of the paper, for which only the rows in pairs count.
+    shrinkage_factor : float, default=1.0
+        Factor c of p in "auto". 1 to 3 suits clean pairs, 10 and more noisy ones.
 
     Attributes
     ----------
@@ -248,8 +247,7 @@ class WBDR(BWDR):
     Notes
     -----
     Eigenvalues of :math:`S_W` below 1e-8 of the largest are raised to that: with zeros the printed algorithm is
-    undefined. Without must-links :math:`S_W` is the identity, without cannot-links :math:`S_B` is the total scatter;
-    without any pairs the directions are those of PCA.
+    undefined. Without must-links :math:`S_W` is the identity, without cannot-links :math:`S_B` is the total scatter.
 
     References
     ----------
@@ -267,6 +265,11 @@ class WBDR(BWDR):
     (178, 2)
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **IncrementalPairTransformer._parameter_constraints,
+        **SHRINKAGE_PARAMETERS,
+    }
+
     def __init__(
         self,
         n_components: int = 2,
@@ -275,7 +278,16 @@ class WBDR(BWDR):
         shrinkage: float | str = "auto",
         shrinkage_factor: float = 1.0,
     ) -> None:
-        super().__init__(n_components, threshold=threshold, shrinkage=shrinkage, shrinkage_factor=shrinkage_factor)
+        super().__init__(n_components)
+        self.threshold = threshold
+        self.shrinkage = shrinkage
+        self.shrinkage_factor = shrinkage_factor
 
-    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
-        return compress_within(attract, repel, self.n_components, self.threshold)
+    def _rows_used(self, pairs: Constraints) -> IntArray | None:
+        return rows_in_pairs(pairs, self.shrinkage)
+
+    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
+
+    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
+        return compress_within(attract, repel, k, self.threshold)

@@ -1,4 +1,4 @@
-"""Constrained Fisher discriminant and relevant component analysis: all variance over the variance inside chunklets."""
+"""RCA, CFLD and DCA: methods of the chunklets, the groups of rows that chains of must-links join."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from pairlens._warnings import warn_fallback
-from pairlens.engines import Placement
-from pairlens.methods.incremental import IncrementalPairTransformer
-from pairlens.spectral.eigen import Matrix, Pencil, generalized
-from pairlens.spectral.rowspace import RowSpace
-from pairlens.spectral.scatters import chunklet_covariance, unsupervised
+from pairlens.engines import IntArray
+from pairlens.methods.base import IncrementalPairTransformer
+from pairlens.spectral.batches import Space
+from pairlens.spectral.rowspace import Matrix, Pencil, attract_whitened, generalized
+from pairlens.spectral.scatters import SummedPairs, between_chunklets, chunklet_covariance
 from pairlens.supervision import Constraints
 
 
@@ -39,7 +38,7 @@ class RCA(IncrementalPairTransformer):
     Notes
     -----
     Cannot-links are not used. Directions in which no chunklet varies are dropped, so few must-links give few
-    directions. Without must-links the result is that of PCA, with a warning.
+    directions.
 
     References
     ----------
@@ -55,20 +54,17 @@ class RCA(IncrementalPairTransformer):
     (150, 2)
     """
 
-    _rows_may_be: ClassVar = Placement.ANYWHERE
+    _needs: ClassVar = "must-links"
     _sums: ClassVar = ("chunklets",)
 
-    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        if known.n_must_link == 0:
-            warn_fallback(self, "no must-links were given")
-            return unsupervised(space)
-        return chunklet_covariance(space, known.chunklets()), space.covariance()
+    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+        return chunklet_covariance(space, pairs), space.covariance()
 
-    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
-        return generalized(repel, attract, self.n_components)
+    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
+        return generalized(repel, attract, k)
 
 
-class CFLD(RCA):
+class CFLD(IncrementalPairTransformer):
     r"""Constrained Fisher linear discriminant.
 
     Directions of unit length that maximise :math:`w' \mathrm{cov}(X) w / w' C_w w`, where :math:`C_w` is the covariance
@@ -80,6 +76,8 @@ class CFLD(RCA):
     ----------
     components_ : array of shape (n_components, n_features)
         Directions of unit length, not orthogonal in general.
+    eigenvalues_ : array of shape (n_components,)
+        Ratio of all variance to the variance inside chunklets, largest first.
 
     See Also
     --------
@@ -88,7 +86,7 @@ class CFLD(RCA):
     Notes
     -----
     Cannot-links are not used. Directions in which no chunklet varies are dropped, so few must-links give few
-    directions. Without must-links the result is that of PCA, with a warning.
+    directions.
 
     References
     ----------
@@ -104,6 +102,63 @@ class CFLD(RCA):
     (150, 2)
     """
 
-    def _solve(self, attract: Matrix, repel: Matrix) -> Pencil:
-        values, directions = super()._solve(attract, repel)
+    _needs: ClassVar = "must-links"
+    _sums: ClassVar = ("chunklets",)
+
+    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+        return chunklet_covariance(space, pairs), space.covariance()
+
+    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
+        values, directions = generalized(repel, attract, k)
         return values, directions / np.linalg.norm(directions, axis=0)
+
+
+class DCA(IncrementalPairTransformer):
+    r"""Discriminative component analysis.
+
+    Chunklets are the groups of rows that chains of must-links join; a cannot-linked row in no must-link is a chunklet
+    of one. :math:`C_b` is the mean of :math:`(m_i - m_j)(m_i - m_j)'` over the pairs of chunklets that a cannot-link
+    joins, :math:`C_w` the covariance of the rows about the means of their chunklets. The null space of :math:`C_b` is
+    dropped, :math:`C_b` is whitened, and the directions of smallest :math:`C_w` are kept and scaled so that
+    :math:`W C_w W' = I`.
+
+    Choose it for chunklets with many cannot-links between them. It gives at most as many directions as the joined
+    chunklets differ in, and a single wrong must-link can merge two classes.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Directions that whiten the chunklets.
+    eigenvalues_ : array of shape (n_components,)
+        Variance inside chunklets relative to that between them, smallest first.
+
+    Notes
+    -----
+    Variances inside chunklets below 1e-12 of the largest are raised to that before dividing; without must-links there
+    are none, and :math:`C_b` is whitened instead.
+
+    References
+    ----------
+    .. [1] S. Hoi, W. Liu, M. Lyu, W.-Y. Ma, "Learning distance metrics with contextual constraints for image
+       retrieval", CVPR 2006.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pairlens import DCA, Constraints
+    >>> X, y = load_iris(return_X_y=True)
+    >>> DCA().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=60, random_state=0)).shape
+    (150, 2)
+    """
+
+    _needs: ClassVar = "cannot-links"
+    _sums: ClassVar = ("chunklets", "between_chunklets")
+
+    def _rows_used(self, pairs: Constraints) -> IntArray | None:
+        return pairs.rows
+
+    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+        return chunklet_covariance(space, pairs), between_chunklets(space, pairs)
+
+    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
+        return attract_whitened(attract, repel, k)

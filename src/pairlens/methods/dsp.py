@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens._deprecation import DEPRECATED, NOT_GIVEN, RenamedAttribute, former_parameter
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
 from pairlens.cluster.skkmeans import SKKMeans
@@ -28,14 +27,13 @@ from pairlens.engines import (
 )
 from pairlens.exceptions import ApproximationWarning, SupervisionWarning
 from pairlens.graphs.edges import projected_far_graph, projected_near_graph, projected_neighbors
-from pairlens.kernels.nullspace import delta_to_gamma, gamma_to_delta, median_delta, must_link_null_space
+from pairlens.kernels.nullspace import median_distance, must_link_null_space, resolved_gamma
 from pairlens.methods.base import LinearPairTransformer, finite
-from pairlens.spectral.eigen import WHITEN_FLOOR, Matrix, Pencil, symmetric
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import WHITEN_FLOOR, Matrix, Pencil, RowSpace, symmetric
 from pairlens.supervision import Constraints
 
-DELTA_GRID = np.array([0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
-"""The widths delta that gamma="search" tries, in units of the median distance; gamma = 1 / (2 delta^2)."""
+WIDTHS = np.array([0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
+"""Widths of the kernel, the paper's delta, that gamma="search" tries, in units of the median distance."""
 
 SEARCH_ROWS = 5000
 """Rows that gamma="search" clusters, besides those in pairs."""
@@ -67,8 +65,8 @@ class DSP(LinearPairTransformer):
     ----------
     n_neighbors : int, default=5
         Nearest and farthest rows of each row; all rows if there are fewer.
-    gamma : float, "median" or "search", default="median"
-        The kernel is :math:`\exp(-\gamma d^2)`; the paper's width is :math:`\delta = (2 \gamma)^{-1/2}`. "median" takes
+    gamma : float, "auto" or "search", default="auto"
+        The kernel is :math:`\exp(-\gamma d^2)`; the paper's width is :math:`\delta = (2 \gamma)^{-1/2}`. "auto" takes
         the median distance of up to 1,000 rows for :math:`\delta`. "search" tries 0.1 to 3 times that: it clusters by
         :class:`~pairlens.SKKMeans` (5,000 rows at most, besides those in pairs) and takes the first width that
         separates most cannot-links. Too large a gamma does more harm than too small a one.
@@ -82,15 +80,13 @@ class DSP(LinearPairTransformer):
         How neighbours are found. "approx" takes time that grows nearly as n and needs ``pairlens[ann]``; "auto" uses it
         above 100,000 rows. Rows in a torch tensor are always searched exactly, on their device. Those of a dask
         array are fetched, or landmarks of them (docs/scaling.md).
-    n_clusters : int, optional
-        Clusters for ``gamma="search"``. By default the number of classes of the labels in `y` if there are some,
+    n_clusters : int or "auto", default="auto"
+        Clusters for ``gamma="search"``. "auto" is the number of classes of the labels in `y` if there are some,
         else 8.
     random_state : int, RandomState, Generator or None, default=None
         For the clusterings of ``gamma="search"`` and for the index of ``neighbors="approx"``.
     verbose : int, default=0
         1 shows the progress of ``gamma="search"`` on standard error.
-    delta : float, "median" or "search", optional
-        Former name: :math:`\gamma = 1 / 2 \delta^2`. It still works, with a FutureWarning.
 
     Attributes
     ----------
@@ -99,10 +95,9 @@ class DSP(LinearPairTransformer):
     eigenvalues_ : array of shape (n_components,)
         :math:`w' A w / w' B w` of each direction, smallest first.
     gamma_ : float
-        The value used.
+        The value used; missing if there were no pairs.
     gamma_scores_ : dict of arrays
-        "gamma", its "delta", and "separated", the share of cannot-links that the clustering separates; only after a
-        search.
+        "gamma", and "separated", the share of cannot-links that the clustering separates; only after a search.
 
     See Also
     --------
@@ -146,32 +141,27 @@ class DSP(LinearPairTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "search"})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "search"})],
         "scaling": [StrOptions({"A", "unit", "B"})],
         "tol": [Interval(Real, 0, 1, closed="left")],
         "neighbors": [StrOptions({"auto", "exact", "approx"})],
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["verbose"],
-        "delta": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "search"}), NOT_GIVEN],
     }
-    delta_ = RenamedAttribute("gamma_", gamma_to_delta, deprecated=True)
-    delta_scores_ = RenamedAttribute("gamma_scores_", dict, deprecated=True)
-    gamma_: Any = RenamedAttribute("delta_", delta_to_gamma, deprecated=False)
 
     def __init__(
         self,
         n_components: int = 2,
         *,
         n_neighbors: int = 5,
-        gamma: float | str = "median",
+        gamma: float | str = "auto",
         scaling: str = "A",
         tol: float = 1e-9,
         neighbors: str = "auto",
-        n_clusters: int | None = None,
+        n_clusters: int | str = "auto",
         random_state: Any = None,
         verbose: int = 0,
-        delta: float | str = DEPRECATED,
     ) -> None:
         super().__init__(n_components)
         self.n_neighbors = n_neighbors
@@ -182,17 +172,11 @@ class DSP(LinearPairTransformer):
         self.n_clusters = n_clusters
         self.random_state = random_state
         self.verbose = verbose
-        self.delta = delta
 
-    def _scatters(self, space: RowSpace, known: Constraints) -> tuple[Matrix, Matrix]:
-        """A and B, equation 17 of [2]_."""
-        if known.n_pairs == 0:
-            raise ValueError(
-                "DSP needs at least one must-link or cannot-link. Give pairs by constraints=, or labels by y; without "
-                "either, LPP finds directions along which neighbours stay neighbours."
-            )
-        rows, chunklets = space.near_rows, known.chunklets()
-        self.gamma_ = self._find_gamma(rows, known)
+    def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
+        """Return A and B, equation 17 of [2]_."""
+        rows, chunklets = space.near_rows, pairs.chunklets()
+        self.gamma_ = self._find_gamma(rows, pairs)
         # The projected kernel, equation 6, and its distance, equation 10.
         null_space = must_link_null_space(rows, chunklets, gamma=self.gamma_)
         projected = projected_rows(rows, null_space, chunklets)
@@ -204,55 +188,46 @@ class DSP(LinearPairTransformer):
             random_state=self.random_state,
         )
         S = projected_near_graph(projected, found)  # equation 9
-        R = projected_far_graph(projected, found, *cannot_links(known))  # equation 14
+        R = projected_far_graph(projected, found, *cannot_links(pairs))  # equation 14
         return graph_scatter(space.rows, S), graph_scatter(space.rows, R)
 
-    def _solve_in(self, space: RowSpace, known: Constraints) -> Pencil:
-        if space.dim == 0:
-            return super()._solve_in(space, known)
-        A, B = (finite(scatter) for scatter in self._scatters(space, known))
-        return self._solve(A, B, partial(symmetric_eigen, space.rows))
+    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
+        return dual_diagonalisation(attract, repel, k, scaling=self.scaling, tol=self.tol)
 
-    def _solve(self, attract: Matrix, repel: Matrix, eigh: Callable[[Matrix], Pencil] = symmetric) -> Pencil:
-        return dual_diagonalisation(attract, repel, self.n_components, scaling=self.scaling, tol=self.tol, eigh=eigh)
+    def _directions(self, space: RowSpace, pairs: Constraints) -> Pencil:
+        """Solve the eigenproblems where the rows are."""
+        A, B = (finite(scatter) for scatter in self._scatters(space, pairs))
+        eigh = partial(symmetric_eigen, space.rows)
+        return dual_diagonalisation(A, B, self._n_wanted, scaling=self.scaling, tol=self.tol, eigh=eigh)
 
-    def _find_gamma(self, rows: Rows, known: Constraints) -> float:
+    def _find_gamma(self, rows: Rows, pairs: Constraints) -> float:
         self.__dict__.pop("gamma_scores_", None)
-        asked, former = self.gamma, self.delta != DEPRECATED
-        if former:
-            asked = former_parameter(self, "delta", "gamma", "gamma = 1 / (2 delta^2)")
-        if not isinstance(asked, str):
-            return delta_to_gamma(float(asked)) if former else float(asked)
-        median = median_delta(rows)
-        if asked == "median":
-            return delta_to_gamma(median)
-        if known.n_cannot_link == 0:
-            raise ValueError('gamma="search" needs cannot-links to choose by. Give some, or gamma="median".')
-        deltas = median * DELTA_GRID
+        if self.gamma != "search":
+            return resolved_gamma(rows, self.gamma)
+        if pairs.n_cannot_link == 0:
+            raise ValueError('gamma="search" needs cannot-links to choose by. Give some, or gamma="auto".')
+        gammas = 0.5 / (median_distance(rows) * WIDTHS) ** 2
         used = np.union1d(
-            known.rows[evenly_spaced(len(known.rows), SEARCH_ROWS)], evenly_spaced(len(known), SEARCH_ROWS)
+            pairs.rows[evenly_spaced(len(pairs.rows), SEARCH_ROWS)], evenly_spaced(len(pairs), SEARCH_ROWS)
         )
-        separated = self._separated(rows_in_memory(rows, used), known[used], deltas)
-        self.gamma_scores_ = {"gamma": 0.5 / deltas**2, "delta": deltas, "separated": separated}
-        return delta_to_gamma(float(deltas[np.argmax(separated)]))
+        separated = self._separated(rows_in_memory(rows, used), pairs[used], gammas)
+        self.gamma_scores_ = {"gamma": gammas, "separated": separated}
+        return float(gammas[np.argmax(separated)])
 
-    def _separated(self, rows: Rows, known: Constraints, deltas: NDArray[np.float64]) -> NDArray[np.float64]:
-        """For each width the share of cannot-links that SKK-means puts into two clusters."""
-        n_clusters = self.n_clusters
-        if n_clusters is None:
-            n_clusters = 8 if known.labels is None else int(known.labels.max()) + 1
-        n_clusters = min(n_clusters, rows.shape[0])
-        pairs, weight = cannot_links(known)
-        shares = np.zeros(len(deltas))
-        for i, delta in enumerate(deltas):
-            model = SKKMeans(n_clusters, gamma=delta_to_gamma(float(delta)), random_state=self.random_state)
+    def _separated(self, rows: Rows, pairs: Constraints, gammas: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return, for each gamma, the share of cannot-links that SKK-means puts into two clusters."""
+        classes = 8 if pairs.labels is None else int(pairs.labels.max()) + 1
+        n_clusters = min(classes if isinstance(self.n_clusters, str) else self.n_clusters, rows.shape[0])
+        apart, weight = cannot_links(pairs)
+        shares = np.zeros(len(gammas))
+        for i, gamma in enumerate(gammas):
+            model = SKKMeans(n_clusters, gamma=float(gamma), random_state=self.random_state)
             with warnings.catch_warnings(action="ignore", category=SupervisionWarning):
-                labels = model.fit(rows, constraints=known).labels_
-            shares[i] = np.average(labels[pairs[:, 0]] != labels[pairs[:, 1]], weights=weight)
+                labels = model.fit(rows, constraints=pairs).labels_
+            shares[i] = np.average(labels[apart[:, 0]] != labels[apart[:, 1]], weights=weight)
             if self.verbose:
                 print(
-                    f"DSP: gamma {i + 1} of {len(deltas)}, {0.5 / delta**2:.4g}, separates {shares[i]:.1%} of the "
-                    "cannot-links",
+                    f"DSP: gamma {i + 1} of {len(gammas)}, {gamma:.4g}, separates {shares[i]:.1%} of the cannot-links",
                     file=sys.stderr,
                     flush=True,
                 )
@@ -275,7 +250,7 @@ class DSP(LinearPairTransformer):
 
 
 def cannot_links(known: Constraints) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The cannot-links with a factor each: 1, or where labels imply too many, how many each one drawn represents."""
+    """Return the cannot-links with a factor each: 1, or the number that each stands for where labels imply too many."""
     given = known.explicit.cannot_link
     implied = known.n_cannot_link - len(given)
     if known.labels is None or implied <= MAX_IMPLIED:
@@ -299,7 +274,7 @@ def dual_diagonalisation(
     tol: float = 1e-9,
     eigh: Callable[[Matrix], Pencil] = symmetric,
 ) -> Pencil:
-    r"""Directions of smallest :math:`w' A w / w' B w`, smallest first, without the null space of B.
+    r"""Return directions of smallest :math:`w' A w / w' B w`, smallest first, without the null space of B.
 
     The eigenproblem :math:`A w = \lambda B w`, equations 20 and 21 of Yan et al. (2012), by simultaneous
     diagonalisation: B is diagonalised, its null space dropped, B whitened, and A diagonalised there.

@@ -13,12 +13,12 @@ from pairlens.engines import is_tensor
 
 
 def namespace(array: Any) -> ModuleType:
-    """NumPy, or torch for a tensor."""
+    """Return NumPy, or torch for a tensor."""
     return import_module("torch") if is_tensor(array) else np
 
 
 def like(rows: Any, values: NDArray[Any]) -> Any:
-    """Values as an array of the kind of `rows`, on its device."""
+    """Return values as an array of the kind of `rows`, on its device."""
     if not is_tensor(rows):
         return values
     array = np.ascontiguousarray(values)
@@ -27,5 +27,5 @@ def like(rows: Any, values: NDArray[Any]) -> Any:
 
 
 def as_numpy(array: Any) -> NDArray[Any]:
-    """The array in the memory of this process."""
+    """Return the array in the memory of this process."""
     return array.cpu().numpy() if is_tensor(array) else np.asarray(array)

@@ -20,20 +20,18 @@ from pairlens._sklearn import (
     check_is_fitted,
     fit_context,
 )
-from pairlens._warnings import warn_fewer, warn_user
+from pairlens._warnings import warn_fallback, warn_fewer
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means
-from pairlens.exceptions import SupervisionWarning
-from pairlens.judging.views import PairView
+from pairlens.judging.views import pair_distance
 from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference.objective import Objective, draw_shifts
 from pairlens.preference.pairs import Pairs, largest_differences
-from pairlens.spectral.eigen import fix_signs
-from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, principal_directions, row_space
+from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, fix_signs, principal_directions, row_space
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences, pair_shares
 
 C_PATH = (0.001, 0.01, 0.1, 1.0)
-"""Values of C that C="cv" tries, in this order: each starts from the solution before it."""
+"""Values of C that C="auto" tries, in this order: each starts from the solution before it."""
 
 MAX_SCORED_PAIRS = 1_000_000
 
@@ -129,7 +127,7 @@ class PreferenceEstimator(BaseEstimator, ABC):
         groups: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Share of the preferences whose better row gets the higher score; ties count half.
+        """Return the share of the preferences whose better row gets the higher score; ties count half.
 
         Parameters
         ----------
@@ -164,7 +162,7 @@ class PreferenceEstimator(BaseEstimator, ABC):
         return pairwise_accuracy(scores, known)
 
 
-class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMixin, PreferenceEstimator):
+class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PreferenceEstimator):
     r"""A low-dimensional view that minimises the large-margin objective, and a linear ranking in it.
 
     Parameters
@@ -231,7 +229,7 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
             raise ValueError(f'angle_loss="squared" needs gamma2 >= 1, got gamma2={self.gamma2}.')
 
     def _start(self, X: Rows, known: Preferences) -> tuple[RowSpace, Float64]:
-        """The coordinates to work in, and the leading principal directions in them (in rows)."""
+        """Return the coordinates to work in, and the leading principal directions in them (in rows)."""
         mean = column_means(X)
         self.mean_ = mean.astype(X.dtype)
         # Only where both are many, rows in preferences must be in the span of those chosen; finding them takes a sort.
@@ -242,25 +240,21 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return space, directions
 
     def _keep_principal(self, space: RowSpace, directions: Float64, rows: Rows) -> None:
-        """Without preferences: the view of PCA, which ranks nothing."""
+        """Keep the view of PCA, which ranks nothing, where there are no preferences."""
         self.__dict__.pop("ranking_", None)
         self.components_ = fix_signs(space.lift(directions.T)).astype(rows.dtype)
         self.loss_curve_: list[float] = []
-        warn_user(
-            f"{type(self).__name__}: no preferences were given, so the result is that of PCA. Give pairs by "
-            "preferences=, or ordinal scores by y.",
-            SupervisionWarning,
-        )
+        warn_fallback(self, "no preferences were given")
 
     def _objective(self, X: Rows, known: Preferences, C: float, rng: np.random.Generator) -> tuple[Objective, IntArray]:
-        """The objective for an embedding of the rows that occur in preferences, and which rows these are."""
+        """Return the objective for an embedding of the rows that occur in preferences, and which rows these are."""
         used = known.rows
         pairs = Pairs.of(np.searchsorted(used, known.pairs), len(used), known.weight)
         shifts = self._shifts(pairs.count, rng)
         return self._objective_of(pairs, largest_differences(X, known.pairs), C, shifts), used
 
     def _objective_of(self, pairs: Any, largest: Any, C: float, shifts: Any) -> Objective:
-        """The objective of pairs whose largest differences are known, on arrays or on tensors."""
+        """Return the objective of pairs whose largest differences are known, on arrays or on tensors."""
         return Objective(
             pairs,
             self.sigma * largest,
@@ -285,6 +279,20 @@ class MarginTransformer(PairView, ClassNamePrefixFeaturesOutMixin, TransformerMi
     @abstractmethod
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Map rows to the view."""
+
+    def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
+        """Return distances of pairs of rows in the view.
+
+        Parameters
+        ----------
+        A, B : array-like of shape (n_pairs, n_features)
+            Row i of A and row i of B are one pair.
+
+        Returns
+        -------
+        distances : array of shape (n_pairs,)
+        """
+        return pair_distance(self, A, B)
 
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         """Score of each row, higher is better: a linear ranking of the view, learnt from the same preferences.

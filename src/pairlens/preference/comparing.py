@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -22,14 +22,14 @@ __all__ = ["ComparisonLearner", "comparison_accuracy"]
 
 
 def comparison_accuracy(Z: Float64, known: Comparisons) -> float:
-    """Share of the weight of comparisons whose closer pair is the closer one in Z; ties count half."""
+    """Return the share of the weight of comparisons whose closer pair is the closer one in Z; ties count half."""
     near, far = (squared_lengths(Z[pairs[:, 0]] - Z[pairs[:, 1]]) for pairs in (known.closer, known.farther))
     right = np.where(near < far, 1.0, np.where(near == far, 0.5, 0.0))
     return float(known.weight @ right / known.total)
 
 
-class ComparisonLearner(MetricLearner):
-    """A metric learner that comparisons of pairs teach and judge.
+class ComparisonLearner(MetricLearner, ABC):
+    """Learn a metric from comparisons of pairs, and judge it by them.
 
     Parameters
     ----------
@@ -77,10 +77,11 @@ class ComparisonLearner(MetricLearner):
         """
         rows = self._read(X, fitting=True)
         rng = as_generator(self.random_state)
-        return self._learn(rows, self._known(y, quadruplets, triplets, rows.shape[0], rng), rng)
+        self._learn(rows, self._known(y, quadruplets, triplets, rows.shape[0], rng), rng)
+        return self
 
     @abstractmethod
-    def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> Self:
+    def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> None:
         """Learn from checked rows and all that is known about them."""
 
     def _known(
@@ -91,7 +92,7 @@ class ComparisonLearner(MetricLearner):
         n_samples: int,
         rng: np.random.Generator,
     ) -> Quadruplets:
-        """All that is said, as quadruplets over `n_samples` rows."""
+        """Return all that is said, as quadruplets over `n_samples` rows."""
         known = Quadruplets(n_samples=n_samples)
         if quadruplets is not None:
             known = over_rows(quadruplets, Quadruplets, n_samples)
@@ -104,7 +105,7 @@ class ComparisonLearner(MetricLearner):
         return known
 
     def _triplets_of_classes(self, y: ArrayLike, n_samples: int, rng: np.random.Generator) -> Triplets:
-        """Triplets that classes imply, at most `max_comparisons` of them."""
+        """Return triplets that classes imply, at most `max_comparisons` of them."""
         codes = encode_labels(y)
         if len(codes) != n_samples:
             raise ValueError(f"y has {len(codes)} entries but X has {n_samples} rows; there must be one for each.")
@@ -120,7 +121,7 @@ class ComparisonLearner(MetricLearner):
         quadruplets: Quadruplets | None = None,
         triplets: Triplets | None = None,
     ) -> float:
-        """Share of the comparisons whose closer pair has the smaller embedded distance; ties count half.
+        """Return the share of the comparisons whose closer pair has the smaller embedded distance; ties count half.
 
         Parameters
         ----------

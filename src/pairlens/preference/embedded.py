@@ -19,7 +19,7 @@ BLOCK_BYTES = 1 << 24
 
 
 def squared_lengths(Q: Float64) -> Float64:
-    """The squared length of each row."""
+    """Return the squared length of each row."""
     return np.asarray(np.einsum("ij,ij->i", Q, Q))
 
 
@@ -36,7 +36,7 @@ class ComparisonMargin:
     sigma: float
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Value, and gradient of the shape of Z."""
+        """Return value, and gradient of the shape of Z."""
         weight = self.closer.weight
         near, far = self.closer.differences(Z), self.farther.differences(Z)
         lengths = squared_lengths(near)
@@ -54,7 +54,7 @@ class ComparisonResidual:
     farther: Pairs
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Value, and gradient of the shape of Z."""
+        """Return value, and gradient of the shape of Z."""
         near, far = self.closer.differences(Z), self.farther.differences(Z)
         short, long = np.sqrt(squared_lengths(near)), np.sqrt(squared_lengths(far))
         residual = np.maximum(short - long, 0.0)
@@ -81,7 +81,7 @@ class BoundedPairs:
     gamma: float
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Value, and gradient of the shape of Z."""
+        """Return value, and gradient of the shape of Z."""
         Q = self.pairs.differences(Z)
         ratio = np.maximum(squared_lengths(Q) / self.bound, np.finfo(np.float64).tiny)
         violated = self.gamma * self.weight * (self.sign * (ratio - 1) > 0)
@@ -102,7 +102,7 @@ class KernelRegression:
     y: Float64
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Value, and gradient of the shape of Z."""
+        """Return value, and gradient of the shape of Z."""
         n = len(Z)
         norms = squared_lengths(Z)
         value, gradient = 0.0, np.zeros_like(Z)
@@ -140,7 +140,7 @@ class LargeMarginNeighbours:
     sigma: float
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Value, and gradient of the shape of Z."""
+        """Return value, and gradient of the shape of Z."""
         pairs = Pairs.of(self.targets, len(Z))
         Q = pairs.differences(Z)
         near = squared_lengths(Q)

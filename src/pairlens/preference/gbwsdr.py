@@ -21,8 +21,7 @@ from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Pairs
 from pairlens.preference.ranking import accuracy, embedded_ranking, folds
 from pairlens.preference.trees import SklearnTrees, TreeOptions, Trees, XGBoostTrees
-from pairlens.spectral.eigen import fix_signs
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import RowSpace, fix_signs
 from pairlens.supervision import Preferences
 
 XGBOOST_ROWS = 10_000
@@ -42,12 +41,12 @@ class GBWSDR(MarginTransformer):
 
     Choose it when what is better depends on thresholds and combinations of features, and there are enough preferences
     to afford it. It fits the given preferences ever more closely, so the number of trees decides: leave it to
-    ``n_estimators="early"``. On the paper's data it ranks better than the linear methods on one set of three only.
+    ``n_estimators="auto"``. On the paper's data it ranks better than the linear methods on one set of three only.
 
     Parameters
     ----------
-    n_estimators : int or "early", default="early"
-        Number of trees. "early" grows trees while the pairwise accuracy on held-out preferences improves, as the mean
+    n_estimators : int or "auto", default="auto"
+        Number of trees. "auto" grows trees while the pairwise accuracy on held-out preferences improves, as the mean
         of `cv` folds in which rows are held out, and then fits the best number to all; none at all may be best, and
         then the view is the linear one.
     max_depth : int, default=4
@@ -65,11 +64,11 @@ class GBWSDR(MarginTransformer):
         Whose trees. "auto" takes XGBoost (``pip install 'pairlens[boost]'``) from 10,000 rows in preferences on, if it
         is installed.
     max_trees : int, default=200
-        Most trees that "early" tries.
+        Most trees that "auto" tries.
     n_iter_no_change : int, default=15
-        "early" stops after this many trees without a better accuracy.
+        "auto" stops after this many trees without a better accuracy.
     cv : int, default=3
-        Number of folds of "early".
+        Number of folds of "auto".
     n_jobs : int or None, default=None
         Threads of XGBoost; its own choice if None.
     random_state : int, RandomState, Generator or None, default=None
@@ -88,7 +87,7 @@ class GBWSDR(MarginTransformer):
     loss_curve_ : list of float
         The objective at the start and after each tree.
     validation_curve_ : list of float
-        Mean held-out pairwise accuracy after 0, 1, 2, ... trees; for "early" only.
+        Mean held-out pairwise accuracy after 0, 1, 2, ... trees; for "auto" only.
 
     See Also
     --------
@@ -121,7 +120,7 @@ class GBWSDR(MarginTransformer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MarginTransformer._parameter_constraints,
-        "n_estimators": [Interval(Integral, 0, None, closed="left"), StrOptions({"early"})],
+        "n_estimators": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "max_depth": [Interval(Integral, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
@@ -136,7 +135,7 @@ class GBWSDR(MarginTransformer):
         self,
         n_components: int = 2,
         *,
-        n_estimators: int | str = "early",
+        n_estimators: int | str = "auto",
         max_depth: int = 4,
         learning_rate: float = 0.1,
         min_samples_leaf: int = 5,
@@ -185,7 +184,7 @@ class GBWSDR(MarginTransformer):
             return
         objective, boosting = self._prepare(rows, known, space, directions, rng)
         with fitting_threads(len(known.rows) * rows.shape[1] * len(directions)):
-            count = self._search(objective, boosting, rng) if self.n_estimators == "early" else int(self.n_estimators)
+            count = self._search(objective, boosting, rng) if self.n_estimators == "auto" else int(self.n_estimators)
             final = boosting(objective)
             self.loss_curve_ = [*final.grow(count), objective(final.Z)[0]]
             self.ranking_ = embedded_ranking(final.Z, objective.pairs)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from pairlens._sklearn import Interval, as_generator
+from pairlens._sklearn import Interval, StrOptions, as_generator
 from pairlens.engines import Rows, pair_squared_distances
+from pairlens.methods.base import PairTransformer
 from pairlens.preference.embedded import BoundedPairs
-from pairlens.preference.metric import MetricLearner, PairScored, log_det_penalty
+from pairlens.preference.metric import MetricLearner, log_det_penalty
 from pairlens.preference.pairs import Pairs
 from pairlens.supervision import Constraints
 
@@ -21,7 +22,7 @@ RANDOM_PAIRS = 10_000
 SHORT, LONG = 0.05, 0.95
 
 
-class ITML(PairScored):
+class ITML(MetricLearner, PairTransformer):
     r"""Information-theoretic metric learning.
 
     A metric :math:`d(x, x') = \|L (x - x')\|^2` that minimises, with :math:`M = L'L` and
@@ -42,8 +43,8 @@ class ITML(PairScored):
     ----------
     gamma : float, default=1.0
         Weight :math:`\gamma` of the pairs.
-    bounds : tuple of two floats or None, default=None
-        Squared distances (u, l). None takes the 5th and 95th percentile of those of random pairs of rows.
+    bounds : tuple of two floats or "auto", default="auto"
+        Squared distances (u, l). "auto" takes the 5th and 95th percentile of those of random pairs of rows.
     max_pairs : int, default=20000
         Of more pairs this many are drawn.
     random_state : int, RandomState, Generator or None, default=None
@@ -82,7 +83,7 @@ class ITML(PairScored):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MetricLearner._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
-        "bounds": [tuple, None],
+        "bounds": [tuple, StrOptions({"auto"})],
         "max_pairs": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
     }
@@ -92,21 +93,19 @@ class ITML(PairScored):
         n_components: int | None = 2,
         *,
         gamma: float = 1.0,
-        bounds: tuple[float, float] | None = None,
+        bounds: tuple[float, float] | str = "auto",
         max_pairs: int = 20_000,
         max_iter: int = 100,
         tol: float = 1e-6,
         random_state: Any = None,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(n_components, max_iter=max_iter, tol=tol)
         self.gamma = gamma
         self.bounds = bounds
         self.max_pairs = max_pairs
-        self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
 
-    def _learn(self, rows: Rows, known: Constraints) -> Self:
+    def _learn(self, rows: Rows, known: Constraints) -> None:
         rng = as_generator(self.random_state)
         if known.n_pairs > self.max_pairs or known.labels is not None:
             known = known.sample(min(known.n_pairs, self.max_pairs), rng)
@@ -127,10 +126,10 @@ class ITML(PairScored):
                 float(self.gamma),
             )
         lacking = "no pairs of different rows are known"
-        return self._fit_map(rows, used, objective, whole=True, penalty=log_det_penalty, lacking=lacking)
+        self._fit_map(rows, used, objective, whole=True, penalty=log_det_penalty, lacking=lacking)
 
     def _bounds(self, rows: Rows, rng: np.random.Generator) -> tuple[float, float]:
-        if self.bounds is not None:
+        if not isinstance(self.bounds, str):
             if len(self.bounds) != 2 or not 0 < self.bounds[0] <= self.bounds[1] < np.inf:
                 raise ValueError(f"bounds must be two positive numbers, the smaller first, got {self.bounds!r}.")
             return float(self.bounds[0]), float(self.bounds[1])

@@ -36,15 +36,15 @@ class LinearProblem:
     reg: float
 
     def __call__(self, L: Float64) -> tuple[float, Float64]:
-        """Both terms and the ridge."""
+        """Return both terms and the ridge."""
         return self._ridge(L, *self.objective(self._embed(L)))
 
     def distance(self, L: Float64) -> tuple[float, Float64]:
-        """The distance term and the ridge."""
+        """Return the distance term and the ridge."""
         return self._ridge(L, *self.objective.terms(self._embed(L), angle=False))
 
     def angle(self, L: Float64) -> tuple[float, Float64]:
-        """The angle term alone."""
+        """Return the angle term alone."""
         value, gradient = self.objective.terms(self._embed(L), distance=False)
         return value, self._pull(gradient)
 
@@ -52,7 +52,7 @@ class LinearProblem:
         return self.rows @ like(self.rows, L).T
 
     def _pull(self, gradient: Float64) -> Float64:
-        """The gradient with respect to L from that with respect to the embedding."""
+        """Return the gradient with respect to L from that with respect to the embedding."""
         return as_numpy(self.rows.T @ gradient).T
 
     def _ridge(self, L: Float64, value: float, gradient: Float64) -> tuple[float, Float64]:
@@ -74,7 +74,7 @@ class Solution:
 
 
 def starting_map(directions: Float64, rows: Rows, problem: Objective) -> Float64:
-    """Principal directions, scaled so that pairs are on average half of the distance margin apart."""
+    """Return principal directions, scaled so that pairs are on average half of the distance margin apart."""
     xp = namespace(rows)
     differences = problem.pairs.differences(rows @ like(rows, directions).T)
     mean = float(problem.pairs.weight @ xp.sqrt(xp.einsum("ij,ij->i", differences, differences)))
@@ -82,7 +82,7 @@ def starting_map(directions: Float64, rows: Rows, problem: Objective) -> Float64
 
 
 def minimize(function: Function, start: Float64, max_iter: int, tol: float, *, lowest: float | None = None) -> Solution:
-    """Limited-memory BFGS for a function of a matrix, whose entries may have a lower bound."""
+    """Minimise a function of a matrix by limited-memory BFGS, whose entries may have a lower bound."""
     from scipy import optimize
 
     def flat(x: Float64) -> tuple[float, Float64]:
@@ -107,13 +107,13 @@ def minimize(function: Function, start: Float64, max_iter: int, tol: float, *, l
 
 
 def solve_lbfgs(problem: LinearProblem, start: Float64, max_iter: int, tol: float) -> Solution:
-    """Both terms together."""
+    """Minimise both terms together."""
     found = minimize(problem, start, max_iter, tol)
     return Solution(found.L, [problem(start)[0], *found.curve])
 
 
 def solve_admm(problem: LinearProblem, start: Float64, max_iter: int, tol: float, mu: float) -> Solution:
-    r"""Alternating directions: L for the distance term, K for the angle term, :math:`\beta = \lambda / \mu`.
+    r"""Solve by alternating directions: L for the distance term, K for the angle term, :math:`\beta = \lambda / \mu`.
 
     The penalty :math:`\mu` is doubled while the copies are further apart than they move, and halved in the opposite
     case. Ends when the copies agree, and the angle copy stands still, to within the square root of `tol`, relative to
@@ -140,7 +140,7 @@ def solve_admm(problem: LinearProblem, start: Float64, max_iter: int, tol: float
 
 
 def _near(term: Function, centre: Float64, mu: float) -> Function:
-    """A term plus ``mu / 2 |A - centre|^2``."""
+    """Return a term plus ``mu / 2 |A - centre|^2``."""
 
     def function(A: Float64) -> tuple[float, Float64]:
         value, gradient = term(A)

@@ -10,14 +10,15 @@ from numpy.typing import ArrayLike
 
 from pairlens._sklearn import Interval, fit_context
 from pairlens.engines import IntArray, Rows, neighbors
+from pairlens.methods.base import PairTransformer
 from pairlens.preference.embedded import ComparisonMargin, LargeMarginNeighbours
-from pairlens.preference.metric import Embedded, MetricLearner, PairScored, comparison_pairs, summed
+from pairlens.preference.metric import Embedded, MetricLearner, comparison_pairs, summed
 from pairlens.supervision import Constraints, Triplets
 from pairlens.supervision.combined import class_codes, combine, over_rows
 
 
 def target_neighbours(X: Rows, codes: IntArray, n_neighbors: int) -> IntArray:
-    """Pairs of every row with its nearest rows of the same class, of shape (n_pairs, 2), grouped by the first row."""
+    """Return pairs of every row with its nearest rows of the same class, grouped by the first row."""
     found = []
     for code in np.unique(codes[codes >= 0]):
         members = np.flatnonzero(codes == code)
@@ -31,7 +32,7 @@ def target_neighbours(X: Rows, codes: IntArray, n_neighbors: int) -> IntArray:
     return pairs[np.argsort(pairs[:, 0], kind="stable")]
 
 
-class LMCA(PairScored):
+class LMCA(MetricLearner, PairTransformer):
     r"""Large margin component analysis.
 
     A linear map :math:`z = L x` that minimises, per pair of a row i and one of its target neighbours j (its
@@ -65,11 +66,6 @@ class LMCA(PairScored):
     --------
     LMNN : The same objective for the whole metric.
     WSDR : For preferences and ordered classes.
-
-    Notes
-    -----
-    Where fewer than two classes are known, or none has two rows, and there are no triplets, the result is that of PCA,
-    with a warning.
 
     References
     ----------
@@ -105,12 +101,10 @@ class LMCA(PairScored):
         max_iter: int = 100,
         tol: float = 1e-6,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(n_components, max_iter=max_iter, tol=tol)
         self.n_neighbors = n_neighbors
         self.c = c
         self.sigma = sigma
-        self.max_iter = max_iter
-        self.tol = tol
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -138,9 +132,11 @@ class LMCA(PairScored):
         self : object
         """
         rows = self._read(X, fitting=True)
-        return self._learn(rows, combine(y, constraints, rows.shape[0]), triplets)
+        self._probability = None
+        self._learn(rows, combine(y, constraints, rows.shape[0]), triplets)
+        return self
 
-    def _learn(self, rows: Rows, known: Constraints, triplets: Triplets | None = None) -> Self:
+    def _learn(self, rows: Rows, known: Constraints, triplets: Triplets | None = None) -> None:
         parts: list[Embedded] = []
         codes = class_codes(known)
         labelled = np.flatnonzero(codes >= 0)
@@ -153,4 +149,4 @@ class LMCA(PairScored):
                 pairs = comparison_pairs(compared)
                 parts.append((compared.rows, ComparisonMargin(*pairs, float(self.c), float(self.sigma))))
         lacking = "no two classes with a row to spare are known, and no triplets are given"
-        return self._fit_map(rows, *summed(parts), whole=False, lacking=lacking)
+        self._fit_map(rows, *summed(parts), whole=False, lacking=lacking)

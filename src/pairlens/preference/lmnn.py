@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pairlens._sklearn import Interval
 from pairlens.engines import Rows, evenly_spaced
+from pairlens.methods.base import PairTransformer
 from pairlens.preference.embedded import LargeMarginNeighbours
 from pairlens.preference.lmca import target_neighbours
-from pairlens.preference.metric import MetricLearner, PairScored
+from pairlens.preference.metric import MetricLearner
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import class_codes
 
 __all__ = ["LMNN"]
 
 
-class LMNN(PairScored):
+class LMNN(MetricLearner, PairTransformer):
     r"""Large margin nearest neighbours.
 
     A metric :math:`d(x, x') = \|L (x - x')\|^2` that minimises
@@ -89,15 +90,13 @@ class LMNN(PairScored):
         max_iter: int = 100,
         tol: float = 1e-4,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(n_components, max_iter=max_iter, tol=tol)
         self.n_neighbors = n_neighbors
         self.push = push
         self.sigma = sigma
         self.max_samples = max_samples
-        self.max_iter = max_iter
-        self.tol = tol
 
-    def _learn(self, rows: Rows, known: Constraints) -> Self:
+    def _learn(self, rows: Rows, known: Constraints) -> None:
         codes = class_codes(known)
         used = np.flatnonzero(codes >= 0)
         used = used[evenly_spaced(len(used), self.max_samples)]
@@ -105,4 +104,4 @@ class LMNN(PairScored):
         objective = None
         if len(np.unique(codes[used])) >= 2 and len(targets):
             objective = LargeMarginNeighbours(targets, codes[used], self.push / (1 - self.push), float(self.sigma))
-        return self._fit_map(rows, used, objective, whole=True, lacking="no two classes with a row to spare are known")
+        self._fit_map(rows, used, objective, whole=True, lacking="no two classes with a row to spare are known")

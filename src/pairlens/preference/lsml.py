@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -64,13 +64,11 @@ class LSML(ComparisonLearner):
         tol: float = 1e-6,
         random_state: Any = None,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(n_components, max_iter=max_iter, tol=tol)
         self.max_comparisons = max_comparisons
-        self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
 
-    def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> Self:
+    def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> None:
         objective = ComparisonResidual(*comparison_pairs(known)) if known.n_quadruplets else None
         lacking = "no comparisons are known"
-        return self._fit_map(rows, known.rows, objective, whole=True, penalty=log_det_penalty, lacking=lacking)
+        self._fit_map(rows, known.rows, objective, whole=True, penalty=log_det_penalty, lacking=lacking)

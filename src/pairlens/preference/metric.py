@@ -5,29 +5,40 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._docs import complete_docstring
-from pairlens._sklearn import BaseEstimator, Interval, fit_context
+from pairlens._sklearn import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    Interval,
+    TransformerMixin,
+    check_is_fitted,
+)
 from pairlens._warnings import warn_fallback
-from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means, fitting_threads, out_of_range
-from pairlens.judging.probability import PairProbabilities
-from pairlens.judging.views import JudgedView, LinearView
+from pairlens.engines import (
+    Float64,
+    IntArray,
+    Rows,
+    checked_rows,
+    column_means,
+    fitting_threads,
+    out_of_range,
+    project,
+)
+from pairlens.judging.views import Metric, pair_distance
 from pairlens.preference.linear import minimize
 from pairlens.preference.pairs import Pairs
-from pairlens.spectral.eigen import fix_signs, symmetric
-from pairlens.spectral.rowspace import RowSpace, principal_directions, row_space
-from pairlens.supervision import Constraints
-from pairlens.supervision.combined import combine
+from pairlens.spectral.rowspace import RowSpace, fix_signs, principal_directions, row_space, symmetric
 from pairlens.supervision.comparisons import Comparisons
 
 __all__ = [
     "Embedded",
+    "LinearView",
     "MetricLearner",
-    "PairScored",
     "ValueAndGradient",
     "comparison_pairs",
     "log_det_penalty",
@@ -42,7 +53,7 @@ Embedded = tuple[IntArray, ValueAndGradient]
 
 
 def summed(parts: Sequence[Embedded]) -> tuple[IntArray, ValueAndGradient | None]:
-    """The rows of several functions of embedded rows, and the sum of the functions; None of none."""
+    """Return the rows of several functions of embedded rows, and the sum of the functions; None of none."""
     if not parts:
         return np.empty(0, dtype=np.int64), None
     rows = np.unique(np.concatenate([used for used, _ in parts]))
@@ -60,14 +71,14 @@ def summed(parts: Sequence[Embedded]) -> tuple[IntArray, ValueAndGradient | None
 
 
 def comparison_pairs(known: Comparisons) -> tuple[Pairs, Pairs]:
-    """The closer and the farther pairs of comparisons, among the rows that occur in them."""
+    """Return the closer and the farther pairs of comparisons, among the rows that occur in them."""
     rows, weight = known.rows, np.array(known.weight)
     closer, farther = (np.searchsorted(rows, pairs) for pairs in (known.closer, known.farther))
     return Pairs.of(closer, len(rows), weight), Pairs.of(farther, len(rows), weight)
 
 
 def log_det_penalty(L: Float64) -> tuple[float, Float64]:
-    r"""LogDet divergence of :math:`M = L'L` from the identity, :math:`\mathrm{tr} M - \log\det M - d`, and gradient."""
+    r"""Return the LogDet divergence :math:`\mathrm{tr} M - \log\det M - d` of :math:`M = L'L`, and its gradient."""
     with np.errstate(invalid="ignore"):
         # A step too far may leave the range of numbers: it is refused, as one to a singular L.
         _, log_det = np.linalg.slogdet(L)
@@ -85,8 +96,70 @@ class Coordinates(NamedTuple):
     wanted: int
 
 
+class LinearView(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """A view :math:`z = L (x - m)`, which is a metric of the features."""
+
+    components_: NDArray[Any]
+    mean_: NDArray[Any]
+    _read: Callable[..., Rows]
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Project rows, :math:`(x - m) L'` with :attr:`components_` as L and :attr:`mean_` as m.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Z : array of shape (n_samples, n_components)
+            A tensor on the device of X for a tensor.
+        """
+        check_is_fitted(self)
+        return project(self._read(X, fitting=False), self.mean_, self.components_)
+
+    def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
+        """Return distances of pairs of rows in the view.
+
+        Parameters
+        ----------
+        A, B : array-like or CSR matrices of shape (n_pairs, n_features)
+            Row i of A and row i of B are one pair.
+
+        Returns
+        -------
+        distances : array of shape (n_pairs,)
+        """
+        return pair_distance(self, A, B)
+
+    def get_mahalanobis_matrix(self) -> NDArray[Any]:
+        r"""Return the matrix :math:`M = L' L` of the metric.
+
+        Returns
+        -------
+        M : array of shape (n_features, n_features)
+        """
+        check_is_fitted(self)
+        return self.components_.T @ self.components_
+
+    def get_metric(self) -> Metric:
+        """Return the distance in the view as a function of two rows of features, for scikit-learn's ``metric=``.
+
+        Returns
+        -------
+        metric : callable
+            ``metric(u, v)``, or ``metric(u, v, squared=True)``.
+        """
+        check_is_fitted(self)
+        return Metric(self.components_.astype(np.float64))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+
 class MetricLearner(LinearView, BaseEstimator, ABC):
-    """A linear map :math:`z = L x`, that is the metric :math:`M = L'L`, learnt by limited-memory BFGS.
+    """Learn a linear map :math:`z = L x`, that is the metric :math:`M = L'L`, by limited-memory BFGS.
 
     Parameters
     ----------
@@ -109,8 +182,7 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
         Number of iterations.
     """
 
-    components_: NDArray[Any]
-    n_components: int | None
+    n_components: Any
     max_iter: int
     tol: float
 
@@ -120,13 +192,15 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
+    @abstractmethod
+    def __init__(self, n_components: int | None, *, max_iter: int, tol: float) -> None:
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.tol = tol
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         complete_docstring(cls)
-
-    @abstractmethod
-    def fit(self, X: ArrayLike, y: Any = None, *args: Any, **kwargs: Any) -> Self:
-        """Learn the map."""
 
     def _read(self, X: ArrayLike, *, fitting: bool) -> Rows:
         rows = checked_rows(self, X, fitting=fitting)
@@ -145,7 +219,7 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
         whole: bool,
         penalty: ValueAndGradient | None = None,
         lacking: str = "",
-    ) -> Self:
+    ) -> None:
         """Minimise the objective, a function of the embedded `used` rows, plus a penalty on L.
 
         Parameters
@@ -188,17 +262,17 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
             L = found.L
             if not (np.isfinite(L).all() and np.isfinite(self.loss_curve_).all()):
                 raise out_of_range()
-        return self._keep(place, L, rows.dtype)
+        self._keep(place, L, rows.dtype)
 
     def _coordinates(self, rows: Rows, used: IntArray) -> Coordinates:
-        """Where the map is learnt: the span of the rows."""
+        """Return where the map is learnt: the span of the rows."""
         mean = column_means(rows)
         self.mean_ = mean.astype(rows.dtype)
         space = row_space(rows, mean, anchors=used)
         wanted = space.dim if self.n_components is None else self.n_components
         return Coordinates(space, *principal_directions(space, wanted), wanted)
 
-    def _keep(self, place: Coordinates, L: Float64, dtype: np.dtype[Any]) -> Self:
+    def _keep(self, place: Coordinates, L: Float64, dtype: np.dtype[Any]) -> None:
         """Turn the map so that its components are uncorrelated, and keep those of most variance."""
         if not L.any():
             warn_fallback(self, "what is known contradicts itself so far that no direction is left")
@@ -206,45 +280,9 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
         _, turn = symmetric(L @ place.covariance @ L.T, min(place.wanted, len(L)))
         self.n_iter_ = max(0, len(self.loss_curve_) - 1)
         self.components_ = fix_signs(place.space.lift((turn.T @ L).T)).astype(dtype)
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-class PairScored(PairProbabilities, JudgedView, MetricLearner):
-    """A metric learner that classes or pairs teach and judge."""
-
-    __metadata_request__fit: ClassVar = {"constraints": True}
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
-        """Learn the metric.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Classes, -1 or missing where unknown. Where a method learns from pairs, those of labelled rows become
-            constraints.
-        constraints : Constraints, optional
-            Pairs of rows that belong together or do not, which add to what `y` says. Where a method learns from
-            classes, rows that must-links put together count as one if there are no others.
-
-        Returns
-        -------
-        self : object
-        """
-        rows = self._read(X, fitting=True)
-        return self._learn(rows, combine(y, constraints, rows.shape[0]))
-
-    @abstractmethod
-    def _learn(self, rows: Rows, known: Constraints) -> Self:
-        """Learn from checked rows and all that is known about them."""
-
-    def _keep(self, place: Coordinates, L: Float64, dtype: np.dtype[Any]) -> Self:
-        self._probability = None
-        return super()._keep(place, L, dtype)

@@ -77,10 +77,8 @@ class MLKR(MetricLearner):
         tol: float = 1e-6,
         random_state: Any = None,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(n_components, max_iter=max_iter, tol=tol)
         self.max_samples = max_samples
-        self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -112,4 +110,5 @@ class MLKR(MetricLearner):
             if spread > 0:
                 objective = KernelRegression((target[used] - target[used].mean()) / (spread * np.sqrt(len(used))))
         lacking = "y has no two different numbers"
-        return self._fit_map(rows, used, objective, whole=self.n_components is None, lacking=lacking)
+        self._fit_map(rows, used, objective, whole=self.n_components is None, lacking=lacking)
+        return self

@@ -46,7 +46,7 @@ Term = tuple[float, Float64]
 
 
 def smoothed_hinge(t: Float64, width: Float64 | float) -> tuple[Float64, Float64]:
-    r"""The hinge with a rounded corner, and its slope.
+    r"""Return the hinge with a rounded corner, and its slope.
 
     0 for :math:`t \le 0`, :math:`t^2 / 2w` up to the width w, and :math:`t - w / 2` beyond. Width 0 is the plain hinge.
     """
@@ -58,7 +58,7 @@ def smoothed_hinge(t: Float64, width: Float64 | float) -> tuple[Float64, Float64
 
 
 def angle_squared(P: Float64, weight: Float64, gamma2: float) -> Term:
-    """The angle term with the squared hinge for gamma2 >= 1: it needs only the sums of p and of p p'."""
+    """Return the angle term with the squared hinge for gamma2 >= 1: it needs only the sums of p and of p p'."""
     total = weight @ P
     second = (P * weight[:, None]).T @ P
     value = gamma2**2 - 2 * gamma2 * float(total @ total) + float((second * second).sum())
@@ -66,7 +66,7 @@ def angle_squared(P: Float64, weight: Float64, gamma2: float) -> Term:
 
 
 def angle_tiled(P: Float64, weight: Float64, gamma2: float, sigma: float, tile: int = TILE) -> Term:
-    """The angle term for any gamma2, over tiles of the upper triangle of all combinations."""
+    """Return the angle term for any gamma2, over tiles of the upper triangle of all combinations."""
     value, gradient = 0.0, namespace(P).zeros_like(P)
     for start in range(0, len(P), tile):
         left, left_weight = P[start : start + tile], weight[start : start + tile]
@@ -83,7 +83,7 @@ def angle_tiled(P: Float64, weight: Float64, gamma2: float, sigma: float, tile: 
 
 
 def draw_shifts(n_pairs: int, n_combinations: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """A random order of the pairs and distinct steps in it, for :func:`angle_sampled`.
+    """Return a random order of the pairs and distinct steps in it, for :func:`angle_sampled`.
 
     Step k combines every pair with the one k further on; steps k and n - k give the same combinations, so they go
     from 1 to n / 2.
@@ -95,7 +95,7 @@ def draw_shifts(n_pairs: int, n_combinations: int, rng: np.random.Generator) -> 
 
 
 def angle_sampled(P: Float64, weight: Float64, gamma2: float, sigma: float, shifts: tuple[IntArray, IntArray]) -> Term:
-    """An unbiased estimate of the angle term from the combinations that `shifts` names."""
+    """Return an unbiased estimate of the angle term from the combinations that `shifts` names."""
     xp = namespace(P)
     order, steps = shifts
     vectors, share = P[order], weight[order]
@@ -149,15 +149,15 @@ class Objective:
     shifts: tuple[IntArray, IntArray] | None = None
 
     def __call__(self, Z: Float64) -> Term:
-        """Both terms at the embedding Z of shape (n_rows, d)."""
+        """Return both terms at the embedding Z of shape (n_rows, d)."""
         return self.terms(Z)
 
     def select(self, chosen: NDArray[np.bool_], shifts: tuple[IntArray, IntArray] | None) -> Objective:
-        """The objective of some of the pairs, with combinations of their own."""
+        """Return the objective of some of the pairs, with combinations of their own."""
         return replace(self, pairs=self.pairs.select(chosen), width=self.width[chosen], shifts=shifts)
 
     def terms(self, Z: Float64, *, distance: bool = True, angle: bool = True) -> Term:
-        """One of the terms, or both."""
+        """Return one of the terms, or both."""
         xp = namespace(Z)
         weight = self.pairs.weight
         Q = self.pairs.differences(Z)

@@ -35,7 +35,7 @@ class Pairs:
 
     @classmethod
     def of(cls, rows: IntArray, n_rows: int, weight: Float64 | None = None) -> Self:
-        """Pairs from an array of shape (n_pairs, 2) of row numbers, better first."""
+        """Return pairs from an array of shape (n_pairs, 2) of row numbers, better first."""
         count = len(rows)
         share = np.full(count, 1.0 / max(count, 1)) if weight is None else weight / weight.sum()
         index: DTypeLike = np.int32 if 2 * count < np.iinfo(np.int32).max else np.int64
@@ -48,15 +48,15 @@ class Pairs:
         return len(self.rows)
 
     def select(self, chosen: NDArray[np.bool_]) -> Pairs:
-        """Some of the pairs, of the same rows; weights again sum to 1."""
+        """Return some of the pairs, of the same rows; weights again sum to 1."""
         return Pairs.of(self.rows[chosen], self.n_rows, self.weight[chosen])
 
     def differences(self, Z: Float64) -> Float64:
-        """``Z[better] - Z[worse]`` for values of the rows, of shape (n_rows,) or (n_rows, d)."""
+        """Return ``Z[better] - Z[worse]`` for values of the rows, of shape (n_rows,) or (n_rows, d)."""
         return np.asarray(self._incidence(np.ones(self.count)) @ Z)
 
     def gather(self, values: Float64, coefficient: Float64 | None = None) -> Float64:
-        """For each row, `values` times `coefficient` summed over its pairs: minus where it is the worse one."""
+        """Return, for each row, `values` times `coefficient` summed over its pairs: minus where it is the worse one."""
         scale = np.ones(self.count) if coefficient is None else coefficient
         return np.asarray(self._incidence(scale).T @ values)
 
@@ -68,7 +68,7 @@ class Pairs:
 
 
 def largest_differences(X: Rows, rows: IntArray) -> Float64:
-    r"""Largest coordinate :math:`\|x_i - x_j\|_\infty` of the difference of each pair of rows."""
+    r"""Return the largest coordinate :math:`\|x_i - x_j\|_\infty` of the difference of each pair of rows."""
     result = np.empty(len(rows))
     for block in row_blocks(len(rows), 8 * X.shape[1]):
         difference = abs(X[rows[block, 0]] - X[rows[block, 1]])
@@ -93,7 +93,7 @@ class TorchPairs:
 
     @classmethod
     def of(cls, rows: Tensor, n_rows: int, weight: Tensor) -> TorchPairs:
-        """Pairs from a tensor of shape (n_pairs, 2) of row numbers, better first."""
+        """Return pairs from a tensor of shape (n_pairs, 2) of row numbers, better first."""
         return cls(rows, weight / weight.sum(), n_rows, rows[:, 0].contiguous(), rows[:, 1].contiguous())
 
     @property
@@ -102,16 +102,16 @@ class TorchPairs:
         return len(self.rows)
 
     def select(self, chosen: NDArray[np.bool_]) -> TorchPairs:
-        """Some of the pairs, of the same rows; weights again sum to 1."""
+        """Return some of the pairs, of the same rows; weights again sum to 1."""
         kept = torch.from_numpy(np.flatnonzero(chosen)).to(self.rows.device)
         return TorchPairs.of(self.rows[kept], self.n_rows, self.weight[kept])
 
     def differences(self, Z: Tensor) -> Tensor:
-        """``Z[better] - Z[worse]`` for values of the rows, of shape (n_rows,) or (n_rows, d)."""
+        """Return ``Z[better] - Z[worse]`` for values of the rows, of shape (n_rows,) or (n_rows, d)."""
         return Z.index_select(0, self.better) - Z.index_select(0, self.worse)
 
     def gather(self, values: Tensor, coefficient: Tensor | None = None) -> Tensor:
-        """For each row, `values` times `coefficient` summed over its pairs: minus where it is the worse one."""
+        """Return, for each row, `values` times `coefficient` summed over its pairs: minus where it is the worse one."""
         if coefficient is not None:
             values = values * (coefficient if values.ndim == 1 else coefficient[:, None])
         total = values.new_zeros((self.n_rows, *values.shape[1:]))
@@ -119,7 +119,7 @@ class TorchPairs:
 
 
 def largest_differences_on_device(X: Tensor, rows: Tensor) -> Tensor:
-    r"""Largest coordinate :math:`\|x_i - x_j\|_\infty` of the difference of each pair of rows, in float64."""
+    r"""Return the largest coordinate :math:`\|x_i - x_j\|_\infty` of each difference of rows, in float64."""
     result = torch.empty(len(rows), dtype=torch.float64, device=X.device)
     for part in chunks(len(rows), row_step(X, X.shape[1])):
         difference = X[rows[part, 0]]

@@ -37,7 +37,7 @@ Path = Callable[[Mask], Iterator[Callable[[Rows], Float64]]]
 def rank_svm(
     rows: Rows, pairs: Pairs, C: float, *, start: Float64 | None = None, tol: float = 1e-6, max_iter: int = 100
 ) -> tuple[Float64, int]:
-    """The weights w, and the number of Newton steps.
+    """Return the weights w, and the number of Newton steps.
 
     Stops where the gradient is below `tol` times its size at w = 0.
     """
@@ -60,7 +60,7 @@ def rank_svm(
 
 
 def _newton_direction(rows: Rows, pairs: Pairs, curvature: Float64, gradient: Float64) -> Float64:
-    """Conjugate gradients for ``(I + D' diag(curvature) D) v = -gradient``, D the differences of the rows."""
+    """Solve ``(I + D' diag(curvature) D) v = -gradient`` by conjugate gradients, D the differences of the rows."""
     v = namespace(gradient).zeros_like(gradient)
     residual = -gradient
     search = -gradient
@@ -80,7 +80,7 @@ def _newton_direction(rows: Rows, pairs: Pairs, curvature: Float64, gradient: Fl
 
 
 def _exact_step(w: Float64, direction: Float64, margin: Float64, change: Float64, weight: Float64) -> float:
-    """The best length along a direction: the objective there is convex and piecewise quadratic in one number."""
+    """Return the best length along a direction: the objective there is convex and piecewise quadratic in one number."""
     xp = namespace(w)
     length, low, high = 1.0, 0.0, np.inf
     linear, square = float(w @ direction), float(direction @ direction)
@@ -102,7 +102,7 @@ def _exact_step(w: Float64, direction: Float64, margin: Float64, change: Float64
 
 
 def embedded_ranking(Z: Float64, pairs: Pairs, start: Float64 | None = None) -> Float64:
-    """Weights that rank an embedding. One factor for all coordinates makes their mean variance 1 beforehand."""
+    """Return weights that rank an embedding. One factor for all coordinates makes their mean variance 1 beforehand."""
     scale = float(((Z - Z.mean(axis=0)) ** 2).mean()) ** 0.5
     if scale == 0:
         return like(Z, np.zeros(Z.shape[1]))
@@ -111,13 +111,13 @@ def embedded_ranking(Z: Float64, pairs: Pairs, start: Float64 | None = None) -> 
 
 
 def accuracy(scores: Float64, pairs: Pairs) -> float:
-    """Share of the pairs in which the better row scores higher; ties count half."""
+    """Return the share of the pairs in which the better row scores higher; ties count half."""
     gap = pairs.differences(scores)
     return float(pairs.weight @ (0.5 + 0.5 * namespace(gap).sign(gap)))
 
 
 def folds(pairs: Pairs, n_splits: int, rng: np.random.Generator) -> list[tuple[Mask, Mask]]:
-    """Which pairs each fold trains on, and which it scores.
+    """Return which pairs each fold trains on, and which it scores.
 
     Rows are held out, not pairs: from (a, b) and (b, c) the pair (a, c) would be no surprise. Pairs of two held-out
     rows are scored. Pairs of a held-out row with a training row are neither trained on nor scored, because a ranking

@@ -35,12 +35,12 @@ class RankSVM(PreferenceEstimator):
 
     Parameters
     ----------
-    C : float or "cv", default=1.0
-        Weight of the errors, taken as a mean, so that it does not depend on the number of preferences. "cv" takes the
+    C : float or "auto", default=1.0
+        Weight of the errors, taken as a mean, so that it does not depend on the number of preferences. "auto" takes the
         best of 0.001, 0.01, ..., 100 by cross-validation in which rows, with their preferences, are held out; each
         value starts from the solution of the one before.
     cv : int, default=5
-        Number of folds for ``C="cv"``.
+        Number of folds for ``C="auto"``.
     max_pairs : int, default=200000
         If `y` implies more preferences, this many are drawn.
     tol : float, default=1e-6
@@ -57,7 +57,7 @@ class RankSVM(PreferenceEstimator):
     C_ : float
         The C used.
     cv_scores_ : dict
-        Mean held-out pairwise accuracy by C; for ``C="cv"`` only.
+        Mean held-out pairwise accuracy by C; for ``C="auto"`` only.
     n_iter_ : int
         Newton steps of the last fit.
 
@@ -88,7 +88,7 @@ class RankSVM(PreferenceEstimator):
 
     _power: ClassVar = 4
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
+        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "max_pairs": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -128,7 +128,7 @@ class RankSVM(PreferenceEstimator):
         inside = rows[used].astype(np.float64)
         weights, self.n_iter_ = None, 0
         with fitting_threads(inside.shape[0] * inside.shape[1]):
-            values = [float(self.C)] if self.C != "cv" else self._search(inside, pairs, rng)
+            values = [float(self.C)] if self.C != "auto" else self._search(inside, pairs, rng)
             for C in values:
                 weights, self.n_iter_ = rank_svm(inside, pairs, C, start=weights, tol=self.tol, max_iter=self.max_iter)
         assert weights is not None
@@ -141,7 +141,7 @@ class RankSVM(PreferenceEstimator):
         self.coef_ = weights.astype(rows.dtype)
 
     def _search(self, rows: Rows, pairs: Pairs, rng: np.random.Generator) -> list[float]:
-        """The values of C up to the best one."""
+        """Return the values of C up to the best one."""
 
         def path(train: NDArray[np.bool_]) -> Iterator[Callable[[Rows], Float64]]:
             part, weights = pairs.select(train), None
@@ -159,11 +159,11 @@ class RankSVM(PreferenceEstimator):
         return np.asarray(rows @ self.coef_)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Scores that order rows, higher is better; the same as :meth:`decision_function`."""
+        """Return scores that order rows, higher is better; the same as :meth:`decision_function`."""
         return self.decision_function(X)
 
     def rank(self, X: ArrayLike) -> IntArray:
-        """Numbers of the rows, best first.
+        """Return numbers of the rows, best first.
 
         Parameters
         ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from pairlens.preference.comparing import ComparisonLearner
 from pairlens.preference.linear import minimize
 from pairlens.preference.metric import comparison_pairs
 from pairlens.preference.objective import smoothed_hinge
-from pairlens.spectral.eigen import generalized, symmetric
+from pairlens.spectral.rowspace import generalized, symmetric
 from pairlens.supervision import Quadruplets
 
 __all__ = ["SCML", "local_directions"]
@@ -26,7 +26,7 @@ RIDGE = 1e-3
 def local_directions(
     near: Float64, far: Float64, places: Float64, weight: Float64, n_regions: int, n_directions: int, seed: int
 ) -> Float64:
-    """Directions in which the far pairs of a region are long and the close ones short, in rows of length 1.
+    """Return directions in which the far pairs of a region are long and the close ones short, in rows of length 1.
 
     Parameters
     ----------
@@ -135,22 +135,21 @@ class SCML(ComparisonLearner):
         tol: float = 1e-6,
         random_state: Any = None,
     ) -> None:
-        self.n_components = n_components
+        super().__init__(n_components, max_iter=max_iter, tol=tol)
         self.n_regions = n_regions
         self.n_directions = n_directions
         self.beta = beta
         self.sigma = sigma
         self.max_comparisons = max_comparisons
-        self.max_iter = max_iter
-        self.tol = tol
         self.random_state = random_state
 
-    def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> Self:
+    def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> None:
         place = self._coordinates(rows, known.rows)
         self.loss_curve_, self.weights_ = [], np.empty(0)
         if known.n_quadruplets == 0:
             warn_fallback(self, "no comparisons are known")
-            return self._keep(place, place.directions, rows.dtype)
+            self._keep(place, place.directions, rows.dtype)
+            return
         closer, farther = comparison_pairs(known)
         inside = place.space.rows[known.rows]
         inside = np.asarray(inside.todense() if hasattr(inside, "todense") else inside, dtype=np.float64)
@@ -176,4 +175,4 @@ class SCML(ComparisonLearner):
         self.loss_curve_ = [function(start)[0], *found.curve]
         self.weights_ = found.L
         values, vectors = symmetric((directions * found.L[:, None]).T @ directions)
-        return self._keep(place, (vectors * np.sqrt(np.maximum(values, 0.0))).T, rows.dtype)
+        self._keep(place, (vectors * np.sqrt(np.maximum(values, 0.0))).T, rows.dtype)

@@ -16,15 +16,14 @@ from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
 from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, is_tensor
 from pairlens.engines.torch import TensorRows
-from pairlens.judging.views import LinearView
 from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference._base import C_PATH, MarginTransformer
 from pairlens.preference.linear import LinearProblem, Solution, solve_admm, solve_lbfgs, starting_map
+from pairlens.preference.metric import LinearView
 from pairlens.preference.objective import Objective
 from pairlens.preference.pairs import Pairs, TorchPairs, largest_differences_on_device
 from pairlens.preference.ranking import embedded_ranking, folds, select
-from pairlens.spectral.eigen import fix_signs, symmetric
-from pairlens.spectral.rowspace import RowSpace
+from pairlens.spectral.rowspace import RowSpace, fix_signs, symmetric
 from pairlens.supervision import Preferences
 
 CONSENSUS = 1e-2
@@ -46,13 +45,13 @@ class WSDR(LinearView, MarginTransformer):
     the rows of a preference move apart, and all preferences turn into one direction.
 
     Choose it when you want to *look* at data of which you know what is better than what: the first component points to
-    the better rows. Use ``C="cv"`` unless you know C; it matters more than everything else. For a ranking alone,
+    the better rows. Use ``C="auto"`` unless you know C; it matters more than everything else. For a ranking alone,
     :class:`RankSVM` on all features was as good on all data that we measured. Standardise the features first.
 
     Parameters
     ----------
-    C : float or "cv", default=1.0
-        Weight of the angles. Small values tend to PCA, large ones to a single ranking direction. "cv" takes the best
+    C : float or "auto", default=1.0
+        Weight of the angles. Small values tend to PCA, large ones to a single ranking direction. "auto" takes the best
         of 0.001, 0.01, 0.1 and 1 by cross-validation in which rows, with their preferences, are held out; each value
         starts from the solution of the one before.
     reg : float, default=0.1
@@ -63,11 +62,11 @@ class WSDR(LinearView, MarginTransformer):
     mu : float, default=100.0
         Largest weight of the agreement of the two copies of L, for ``solver="admm"``.
     max_iter : int, default=40
-        Iterations, for ``C="cv"`` of each value. More iterations need not rank better.
+        Iterations, for ``C="auto"`` of each value. More iterations need not rank better.
     tol : float, default=1e-8
         Stop when the objective improves by less than this share.
     cv : int, default=5
-        Number of folds for ``C="cv"``.
+        Number of folds for ``C="auto"``.
     random_state : int, RandomState, Generator or None, default=None
         For the draws and the folds.
 
@@ -81,7 +80,7 @@ class WSDR(LinearView, MarginTransformer):
     C_ : float
         The C used.
     cv_scores_ : dict
-        Mean held-out pairwise accuracy by C; for ``C="cv"`` only.
+        Mean held-out pairwise accuracy by C; for ``C="auto"`` only.
     n_iter_ : int
         Number of iterations of the last fit.
     disagreement_ : float
@@ -125,7 +124,7 @@ class WSDR(LinearView, MarginTransformer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **MarginTransformer._parameter_constraints,
-        "C": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
+        "C": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "reg": [Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions({"lbfgs", "admm"})],
         "mu": [Interval(Real, 0, None, closed="neither")],
@@ -177,7 +176,7 @@ class WSDR(LinearView, MarginTransformer):
         inside, objective = self._problem(rows, space, known, rng)
         start = starting_map(directions, inside, objective)
         with fitting_threads(inside.shape[0] * inside.shape[1] * len(start)):
-            values = self._search(inside, objective, start, rng) if self.C == "cv" else [float(self.C)]
+            values = self._search(inside, objective, start, rng) if self.C == "auto" else [float(self.C)]
             solution = Solution(start, [])
             for C in values:
                 solution = self._solve(LinearProblem(inside, replace(objective, C=C), self.reg), solution.L)
@@ -201,7 +200,7 @@ class WSDR(LinearView, MarginTransformer):
     def _problem(
         self, rows: Rows, space: RowSpace, known: Preferences, rng: np.random.Generator
     ) -> tuple[Rows, Objective]:
-        """The rows that occur in preferences, in the coordinates of the problem, and the objective."""
+        """Return the rows that occur in preferences, in the coordinates of the problem, and the objective."""
         objective, used = self._objective(rows, known, 1.0, rng)
         return space.rows[used].astype(np.float64), objective
 
@@ -209,7 +208,7 @@ class WSDR(LinearView, MarginTransformer):
     def _problem_on_device(
         self, rows: TensorRows, space: RowSpace, known: Preferences, rng: np.random.Generator
     ) -> tuple[Rows, Objective]:
-        """The same on the device of a tensor."""
+        """Return the same on the device of a tensor."""
         X = rows.tensor
         ends = like(X, known.pairs)
         used, local = ends.unique(return_inverse=True)
@@ -230,7 +229,7 @@ class WSDR(LinearView, MarginTransformer):
         return solve_lbfgs(problem, start, self.max_iter, self.tol)
 
     def _search(self, rows: Rows, objective: Objective, start: Float64, rng: np.random.Generator) -> Sequence[float]:
-        """The values of C up to the best one."""
+        """Return the values of C up to the best one."""
 
         def path(train: NDArray[np.bool_]) -> Iterator[Callable[[Rows], Float64]]:
             part, L = objective.select(train, self._shifts(int(train.sum()), rng)), start
@@ -250,7 +249,7 @@ class WSDR(LinearView, MarginTransformer):
 
 
 def _canonical(L: Float64, space: RowSpace, rows: Rows, pairs: Pairs) -> Float64:
-    """L turned to uncorrelated components, largest variance first, with the better rows at the higher end.
+    """Return L turned to uncorrelated components, largest variance first, with the better rows at the higher end.
 
     The objective does not see a rotation of the view, so without this the result would depend on the start.
     """

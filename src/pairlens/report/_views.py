@@ -14,7 +14,7 @@ from sklearn.utils import check_array
 from pairlens._sklearn import check_is_fitted
 from pairlens.engines import Rows, canonical, column_means, evenly_spaced, row_blocks, take_rows
 from pairlens.methods.pairmap.estimator import PairMap
-from pairlens.methods.pairmap.plain import plain_map
+from pairlens.methods.pairmap.placement import plain_map
 
 MAX_AXES = 10
 CHECKED_ROWS = 50

@@ -6,105 +6,69 @@ scatter are merged without loss of digits (:mod:`pairlens.engines.local.moments`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pairlens.engines import FloatArray, Moments
-from pairlens.spectral.eigen import Matrix, range_basis
-from pairlens.spectral.rowspace import EXACT_LIMIT, GRAM_TOLERANCE, Basis, RowSpace, columns_basis
-
-
-@dataclass(frozen=True)
-class ScatterSum:
-    """A scatter over pairs or groups of rows, and how many entered it."""
-
-    scatter: Matrix
-    count: int
-
-    def __add__(self, other: ScatterSum) -> ScatterSum:
-        return ScatterSum(self.scatter + other.scatter, self.count + other.count)
-
-
-@dataclass(frozen=True)
-class PairCounts:
-    """How many pairs there were: as much of :class:`pairlens.Constraints` as sums of scatters need."""
-
-    n_must_link: int = 0
-    n_cannot_link: int = 0
-    must_link_total: float = 0.0
-    cannot_link_total: float = 0.0
-
-    @classmethod
-    def of(cls, known: Any) -> Self:
-        return cls(known.n_must_link, known.n_cannot_link, known.must_link_total, known.cannot_link_total)
-
-    def __add__(self, other: PairCounts) -> PairCounts:
-        return PairCounts(
-            self.n_must_link + other.n_must_link,
-            self.n_cannot_link + other.n_cannot_link,
-            self.must_link_total + other.must_link_total,
-            self.cannot_link_total + other.cannot_link_total,
-        )
-
-    @property
-    def n_pairs(self) -> int:
-        return self.n_must_link + self.n_cannot_link
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        """None: the rows are gone."""
-        return np.empty(0, dtype=np.int64)
-
-    def chunklets(self) -> NDArray[np.int64]:
-        """None: what their groups add up to is in the sums."""
-        return np.empty(0, dtype=np.int64)
+from pairlens.engines import Moments, Rows
+from pairlens.spectral.rowspace import EXACT_LIMIT, GRAM_TOLERANCE, Basis, Matrix, RowSpace, columns_basis, range_basis
+from pairlens.spectral.scatters import SUMS, SummedPairs
+from pairlens.supervision import Constraints
 
 
 @dataclass(frozen=True)
 class BatchSums:
-    """All that is kept of the rows and pairs of some batches.
+    """Keep what partial fits need of the rows and pairs of some batches.
 
     Attributes
     ----------
     moments : Moments
         Count, mean and scatter of the rows.
-    pairs : PairCounts
-        Numbers and weights of the pairs.
-    sums : dict of ScatterSum
-        Scatters by name, in the features.
+    pairs : SummedPairs
+        Numbers, weights and scatters of the pairs, in the features.
     dtype : numpy.dtype
         Of the rows; float64 as soon as one batch was.
     """
 
     moments: Moments
-    pairs: PairCounts
-    sums: dict[str, ScatterSum]
+    pairs: SummedPairs
     dtype: np.dtype[Any]
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows in all batches, and of features."""
-        return self.moments.n, len(self.moments.mean)
+    @classmethod
+    def of(cls, rows: Rows, pairs: Constraints, names: Sequence[str]) -> BatchSums:
+        """Sum up one batch.
 
-    def astype(self, _dtype: Any) -> BatchSums:
-        """Itself: it is in float64."""
-        return self
+        Parameters
+        ----------
+        rows : array or CSR matrix of shape (n_samples, n_features)
+        pairs : Constraints
+            Pairs of these rows.
+        names : sequence of str
+            The scatters, of :data:`~pairlens.spectral.scatters.SUMS`, that are wanted.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            moments = Moments.of(rows)
+            # Squares that overflow float32 could not be recovered in later batches.
+            if rows.dtype != np.float64 and not np.isfinite(moments.about(moments.mean)).all():
+                return cls.of(rows.astype(np.float64), pairs, names)
+            space = RowSpace(rows, moments.mean)
+            sums = {name: SUMS[name](space, pairs) for name in names}
+        counts = pairs.n_must_link, pairs.n_cannot_link, pairs.must_link_total, pairs.cannot_link_total
+        return cls(moments, SummedPairs(*counts, sums), rows.dtype)
 
     def merge(self, other: BatchSums) -> BatchSums:
-        """What is kept of all batches."""
-        return BatchSums(
-            self.moments.merge(other.moments),
-            self.pairs + other.pairs,
-            {name: self.sums[name] + other.sums[name] for name in self.sums},
-            np.promote_types(self.dtype, other.dtype),
-        )
+        """Return the sums of all batches."""
+        dtype = np.promote_types(self.dtype, other.dtype)
+        return BatchSums(self.moments.merge(other.moments), self.pairs + other.pairs, dtype)
 
-    def space(self) -> SummedSpace:
-        """The coordinates that :func:`~pairlens.spectral.rowspace.row_space` would choose for all rows at once."""
-        n, f = self.shape
+    def in_coordinates(self) -> tuple[SummedSpace, SummedPairs]:
+        """Return the coordinates that :func:`~pairlens.spectral.rowspace.row_space` would choose for all rows at once.
+
+        With them, the scatters of the pairs there.
+        """
+        n, f = self.moments.n, len(self.moments.mean)
         scatter = self.moments.about(self.moments.mean)
         if f > EXACT_LIMIT:
             raise ValueError(
@@ -120,14 +84,7 @@ class BatchSums:
                 raise FloatingPointError
             _, basis = range_basis(scatter, GRAM_TOLERANCE)
             way_back = _Directions(basis)
-        return SummedSpace(
-            rows=None,
-            n_summed=n,
-            offset=np.zeros(basis.shape[1]),
-            _basis=way_back,
-            total=basis.T @ scatter @ basis,
-            sums={name: ScatterSum(basis.T @ part.scatter @ basis, part.count) for name, part in self.sums.items()},
-        )
+        return SummedSpace(n, basis.T @ scatter @ basis, way_back), self.pairs.along(basis)
 
 
 @dataclass(frozen=True)
@@ -141,27 +98,37 @@ class _Directions:
 
 
 @dataclass(frozen=True)
-class SummedSpace(RowSpace):
-    """Coordinates without the rows: their scatters were summed up before."""
+class SummedSpace:
+    """The coordinates of rows that are gone, with the sums of a :class:`~pairlens.spectral.rowspace.RowSpace`.
 
-    n_summed: int = 0
-    total: Matrix | None = None
-    sums: dict[str, ScatterSum] | None = None
+    Attributes
+    ----------
+    n_rows : int
+    total : array of shape (dim, dim)
+        Scatter of the rows about their mean.
+    """
 
-    @property
-    def n_rows(self) -> int:
-        return self.n_summed
+    n_rows: int
+    total: Matrix
+    _basis: Basis
 
     @property
     def dim(self) -> int:
-        return len(self.offset)
+        """Number of coordinates."""
+        return len(self.total)
 
-    def total_scatter(self, weight: FloatArray | None = None) -> Matrix:
-        assert weight is None
-        assert self.total is not None
+    def total_scatter(self) -> Matrix:
+        """Return the scatter of the rows about their mean."""
         return self.total
 
-    def sum(self, name: str) -> ScatterSum:
-        """One of the scatters."""
-        assert self.sums is not None
-        return self.sums[name]
+    def covariance(self) -> Matrix:
+        """Return the total scatter divided by the number of rows."""
+        return self.total / self.n_rows
+
+    def lift(self, directions: Matrix) -> Matrix:
+        """Return directions in these coordinates (in columns) as components in the features (in rows)."""
+        return self._basis.lift(directions)
+
+
+Space = RowSpace | SummedSpace
+"""What scatters of sums over pairs can be computed in."""

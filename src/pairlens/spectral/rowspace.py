@@ -1,4 +1,4 @@
-r"""The coordinates in which a linear method is solved, and the way back to features.
+r"""The coordinates in which a linear method is solved, the eigenproblems there, and the way back to features.
 
 The directions a method can find lie in the span of the rows it looks at. So there are three ways to set up the same
 problem, and a method does not see which one was taken:
@@ -12,6 +12,10 @@ problem, and a method does not see which one was taken:
 
 The pair learner is solved in whitened principal components (:func:`whitened_rows`), where the unit of a feature and its
 correlation with others do not matter.
+
+The eigenproblems take symmetric float64 matrices of the size of the coordinates and return ``(values, vectors)`` with
+the vectors in columns, best first, at most as many as were asked for. Directions in which nothing varies are cut by one
+relative tolerance, so rank-deficient problems give fewer columns, never NaN.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from pairlens._warnings import warn_user
 from pairlens.engines import (
@@ -41,7 +46,18 @@ from pairlens.engines import (
     weighted_scatter,
 )
 from pairlens.exceptions import ApproximationWarning
-from pairlens.spectral.eigen import generalized, range_basis, symmetric
+
+RELATIVE_TOLERANCE = 1e-9
+"""Eigenvalues up to this share of the largest one count as zero."""
+
+NEGLIGIBLE = 1e-28
+"""A denominator up to this share of the numerator is rounding: the square of what double precision resolves."""
+
+WHITEN_FLOOR = 1e-12
+"""Smallest eigenvalue that a direction is divided by, relative to the largest."""
+
+Matrix = NDArray[np.float64]
+Pencil = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 EXACT_LIMIT = 5000
 """Largest eigenproblem that is solved exactly: f x f or rows x rows, whichever is smaller."""
@@ -66,11 +82,84 @@ LEAST_STEADINESS = 0.5
 """Ratio of the mean absolute to the standard deviation of a column, below which few rows differ in it."""
 
 
+def symmetric(A: Matrix, at_most: int | None = None) -> Pencil:
+    """Return eigenvalues, largest first, with orthonormal eigenvectors: all, or the leading ones."""
+    n = len(A)
+    if n == 0:
+        return np.empty(0), np.empty((0, 0))
+    leading = None if at_most is None or at_most >= n else (n - at_most, n - 1)
+    values, vectors = linalg.eigh(A, check_finite=False, subset_by_index=leading)
+    return values[::-1], vectors[:, ::-1]
+
+
+def range_basis(
+    A: Matrix, tol: float = RELATIVE_TOLERANCE, *, at_most: int | None = None, rounding: float = 0.0
+) -> Pencil:
+    """Return eigenvalues and eigenvectors of a positive semi-definite matrix without its null space, largest first.
+
+    `rounding` is the size of the errors that A was computed with, where it may be nothing but these.
+    """
+    values, vectors = symmetric(A, at_most)
+    keep = values > max(tol * values.max(initial=0.0), rounding)
+    return values[keep], vectors[:, keep]
+
+
+def difference(attract: Matrix, repel: Matrix, k: int) -> Pencil:
+    """Return orthonormal leading eigenvectors of ``repel - attract`` among the directions in which anything varies.
+
+    The difference has negative eigenvalues, above which the zeros of the null space would rank: without the cut a
+    constant feature would win.
+    """
+    _, basis = range_basis(attract + repel)
+    values, vectors = symmetric(basis.T @ (repel - attract) @ basis)
+    return values[:k], basis @ vectors[:, :k]
+
+
+def generalized(A: Matrix, B: Matrix, k: int, *, largest: bool = True) -> Pencil:
+    r"""Return extreme generalised eigenvectors of :math:`A w = \lambda B w` with :math:`w' B w = 1`.
+
+    Simultaneous diagonalisation: B's null space is dropped, B is whitened, and A is diagonalised there. Where the
+    largest are asked for, directions with a zero or negative eigenvalue are dropped: they carry nothing of A.
+    """
+    scale, basis = range_basis(B)
+    # An identity, as in PCA, is not a sum of squares of the rows: it is exact, whatever their unit.
+    if scale.max(initial=0.0) <= NEGLIGIBLE * np.trace(A) and not np.array_equal(B, np.eye(len(B))):
+        return np.empty(0), np.empty((len(A), 0))
+    whiten = basis / np.sqrt(scale)
+    values, vectors = symmetric(whiten.T @ A @ whiten)
+    if largest:
+        keep = values > RELATIVE_TOLERANCE * values.max(initial=0.0)
+        values, vectors = values[keep], vectors[:, keep]
+    else:
+        values, vectors = values[::-1], vectors[:, ::-1]
+    return values[:k], whiten @ vectors[:, :k]
+
+
+def attract_whitened(attract: Matrix, repel: Matrix, k: int) -> Pencil:
+    r"""Return directions of smallest :math:`w' A w / w' B w`, scaled so that :math:`w' A w = 1`.
+
+    Eigenvalues below :data:`WHITEN_FLOOR` of the largest are raised to that before dividing; if A is zero, B is
+    whitened instead.
+    """
+    values, directions = generalized(attract, repel, len(repel), largest=False)
+    largest = values.max(initial=0.0)
+    if largest > 0:
+        directions = directions / np.sqrt(np.maximum(values, WHITEN_FLOOR * largest))
+    return values[:k], directions[:, :k]
+
+
+def fix_signs(components: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return rows with their largest entry positive; of entries that tie within rounding, the first decides."""
+    size = np.abs(components)
+    decisive = np.argmax(size >= (1 - 1e-6) * size.max(axis=1, keepdims=True), axis=1)
+    return components * np.where(components[np.arange(len(components)), decisive] < 0, -1.0, 1.0)[:, None]
+
+
 class Basis(Protocol):
     """The way from coordinates back to features."""
 
     def lift(self, directions: NDArray[np.float64], /) -> NDArray[np.float64]:
-        """Directions in the coordinates (in columns) as components in the features (in rows)."""
+        """Return directions in the coordinates (in columns) as components in the features (in rows)."""
 
 
 @dataclass(frozen=True)
@@ -111,15 +200,15 @@ class RowSpace:
         return int(self.rows.shape[1])
 
     def total_scatter(self, weight: FloatArray | None = None) -> NDArray[np.float64]:
-        """Scatter of the rows about the mean of the data, each with its weight."""
+        """Return the scatter of the rows about the mean of the data, each with its weight."""
         return weighted_scatter(self.rows, weight=weight, offset=self.offset, is_mean=self.all_rows)
 
     def covariance(self) -> NDArray[np.float64]:
-        """Total scatter divided by the number of rows."""
+        """Return the total scatter divided by the number of rows."""
         return self.total_scatter() / self.n_rows
 
     def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Directions in these coordinates (in columns) as components in the features (in rows)."""
+        """Return directions in these coordinates (in columns) as components in the features (in rows)."""
         return directions.T if self._basis is None else self._basis.lift(directions)
 
 
@@ -137,7 +226,7 @@ class _Columns:
 
 
 def columns_basis(chosen: IntArray, n_features: int) -> Basis:
-    """The way back from some of the features to all."""
+    """Return the way back from some of the features to all."""
     return _Columns(chosen, n_features)
 
 
@@ -189,13 +278,13 @@ def row_space(
 
 
 def check_variation(n_directions: int) -> None:
-    """ValueError if there is no direction in which rows differ."""
+    """Raise a ValueError if there is no direction in which rows differ."""
     if n_directions == 0:
         raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
 
 
 def principal_directions(space: RowSpace, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The covariance of the rows, and its leading directions (in rows); ValueError if there are none."""
+    """Return the covariance of the rows, and its leading directions (in rows); ValueError if there are none."""
     with np.errstate(over="ignore", invalid="ignore"):
         covariance = space.covariance()
     if not np.isfinite(covariance).all():

@@ -11,7 +11,7 @@ from pairlens.exceptions import ApproximationWarning
 
 da = pytest.importorskip("dask.array", reason="dask arrays need pairlens[dask]")
 
-METHODS = [PairLens(2, random_state=0), PairLens(3, random_state=0), PairMap(2, n_iter=100, random_state=0)]
+METHODS = [PairLens(2, random_state=0), PairLens(3, random_state=0), PairMap(2, max_iter=100, random_state=0)]
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from pairlens.engines import (
     varying_columns,
     weighted_scatter,
 )
-from pairlens.engines.local import scatter as module
+from pairlens.engines.local import rows as module
 
 
 def loop_scatter(X, pairs, weight):

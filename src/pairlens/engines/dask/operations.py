@@ -19,10 +19,8 @@ from pairlens.engines.config import settings
 from pairlens.engines.dask.neighbors import CHUNK_ROWS
 from pairlens.engines.dask.rows import Block, DaskRows, check_finite, compute, take_chunk, task, tree
 from pairlens.engines.local import rows as local_rows
-from pairlens.engines.local import scatter
-from pairlens.engines.local.rows import evenly_spaced, row_blocks
-from pairlens.engines.local.scatter import rebuilding_graph, solve_local
-from pairlens.engines.local.walks import near_walk
+from pairlens.engines.local.neighbors import near_walk
+from pairlens.engines.local.rows import evenly_spaced, rebuilding_graph, row_blocks, solve_local
 from pairlens.engines.types import Float64, FloatArray, Graph, IntArray, KernelMap, Placement, Rows
 from pairlens.exceptions import ApproximationWarning
 
@@ -182,14 +180,14 @@ def weighted_scatter(
 
 def weighted_chunk(block: Block, weight: FloatArray, offset: FloatArray) -> Float64:
     with np.errstate(over="ignore", invalid="ignore"):
-        return scatter.weighted_scatter(block, weight=weight, offset=offset)
+        return local_rows.weighted_scatter(block, weight=weight, offset=offset)
 
 
 @interface.group_means.register(DaskRows)
 def group_means(X: DaskRows, codes: IntArray) -> Float64:
     member = np.flatnonzero(codes >= 0)
     if _few(X, member):
-        return scatter.group_means(X.gather(member), codes[member])
+        return local_rows.group_means(X.gather(member), codes[member])
     size = np.bincount(codes[member])
     _check_groups(X, len(size))
     parts = [task(sum_chunk, chunk, codes[start:stop], len(size)) for start, stop, chunk in X.chunks()]
@@ -201,7 +199,7 @@ def sum_chunk(block: Block, codes: IntArray, n_groups: int) -> Float64:
     sums = np.zeros((n_groups, block.shape[1]))
     if present:
         size = np.bincount(codes[codes >= 0])
-        sums[:present] = scatter.group_means(block, codes) * size[:, None]
+        sums[:present] = local_rows.group_means(block, codes) * size[:, None]
     return sums
 
 
@@ -211,7 +209,7 @@ def group_scatter(X: DaskRows, codes: IntArray, *, weight: FloatArray | None = N
     if len(member) == 0:
         return np.zeros((X.shape[1], X.shape[1]))
     if _few(X, member):
-        return scatter.group_scatter(X.gather(member), codes[member], weight=weight)
+        return local_rows.group_scatter(X.gather(member), codes[member], weight=weight)
     means = group_means(X, codes)
     per_group = np.ones(len(means)) if weight is None else np.asarray(weight, dtype=np.float64)
     parts = [task(group_chunk, chunk, codes[start:stop], means, per_group) for start, stop, chunk in X.chunks()]
@@ -223,7 +221,7 @@ def group_chunk(block: Block, codes: IntArray, means: Float64, weight: Float64) 
     code = codes[rows]
     centred = block[rows] - means.astype(block.dtype)[code]
     with np.errstate(over="ignore", invalid="ignore"):
-        return scatter.weighted_scatter(centred, weight=weight[code], offset=np.zeros(block.shape[1]))
+        return local_rows.weighted_scatter(centred, weight=weight[code], offset=np.zeros(block.shape[1]))
 
 
 @interface.pair_scatter.register(DaskRows)
@@ -248,8 +246,8 @@ def scatter_meeting(left: Block, right: Block, pairs: IntArray, weight: Float64)
 
 def signed_scatter(X: Block, pairs: IntArray, weight: Float64) -> Float64:
     positive = weight >= 0
-    total = scatter.pair_scatter(X, pairs[positive], weight[positive])
-    return total if positive.all() else total - scatter.pair_scatter(X, pairs[~positive], -weight[~positive])
+    total = local_rows.pair_scatter(X, pairs[positive], weight[positive])
+    return total if positive.all() else total - local_rows.pair_scatter(X, pairs[~positive], -weight[~positive])
 
 
 @interface.graph_scatter.register(DaskRows)

@@ -3,8 +3,9 @@
 Importing this package registers its implementations of the operations of :mod:`pairlens.engines.interface`.
 """
 
-from pairlens.engines.local import neighbors, scatter
+from pairlens.engines.local import neighbors
 from pairlens.engines.local.moments import Moments, merge_moments
+from pairlens.engines.local.neighbors import EXACT_SPREAD, ROUGH_SPREAD, listed_pairs, spread_over
 from pairlens.engines.local.projected import LocalProjectedRows, ProjectedScreen
 from pairlens.engines.local.rows import (
     blas_threads,
@@ -15,7 +16,6 @@ from pairlens.engines.local.rows import (
     row_blocks,
     threads_for,
 )
-from pairlens.engines.local.walks import EXACT_SPREAD, ROUGH_SPREAD, listed_pairs, spread_over
 
 __all__ = [
     "EXACT_SPREAD",
@@ -32,7 +32,6 @@ __all__ = [
     "neighbors",
     "one_blas_thread",
     "row_blocks",
-    "scatter",
     "spread_over",
     "threads_for",
 ]

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens.engines import interface
+from pairlens.engines.local.rows import PORTION_BYTES, rebuilding_graph, row_blocks
 from pairlens.engines.local.rows import median_gamma as local_median_gamma
-from pairlens.engines.local.rows import row_blocks
 from pairlens.engines.local.rows import symmetric_eigen as local_eigen
-from pairlens.engines.local.scatter import PORTION_BYTES, rebuilding_graph
 from pairlens.engines.torch.device import product_precision, torch, working_bytes
 from pairlens.engines.torch.neighbors import torch_neighbors
 from pairlens.engines.torch.rows import TensorGraph, TensorRows

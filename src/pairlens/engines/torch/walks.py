@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pairlens.engines import interface
-from pairlens.engines.local.walks import NEGLIGIBLE, spread_over
+from pairlens.engines.local.neighbors import NEGLIGIBLE, spread_over
 from pairlens.engines.torch.device import torch
 from pairlens.engines.torch.neighbors import row_step, torch_neighbors
 from pairlens.engines.torch.rows import TensorGraph, TensorRows

@@ -1,5 +1,5 @@
 """PairMap: a neighbour map that answers improve, from its parts.
 
-Spaces (rules 1 and 3) → evidence (2) → probabilities (4) → affinities (5) → layout (6) → placement of new rows (7). The
-numbers are those of the rules in docs/maps.md.
+Spaces (rules 1 and 3 of docs/maps.md) and evidence, probabilities and affinities (2, 4 and 5, in `attraction`) → layout
+(6) → placement of new rows (7).
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,6 @@ from scipy import sparse
 
 from pairlens._optional import require
 from pairlens._sklearn import Interval, StrOptions, as_generator, check_is_fitted
-from pairlens._warnings import warn_user
 from pairlens.engines import (
     ROUGH_SPREAD,
     Float64,
@@ -25,38 +24,37 @@ from pairlens.engines import (
     map_rows,
     rows_in_memory,
 )
-from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES, near_graph, nearest_rows
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.judging.probability import FEWEST_OF_A_KIND, checked_rate
 from pairlens.judging.views import check_paired
 from pairlens.learning.spaces import LANDMARKS, PreparedRows, RawSpace, TaughtSpaces, chosen_landmarks
 from pairlens.learning.stack import SPACES, Stack, pair_lengths, side_by_side
-from pairlens.methods.base import PairTransformer, ScaleAware
-from pairlens.methods.pairmap.affinities import attracted, joined, long_range, random_partners, tsne_affinities
-from pairlens.methods.pairmap.evidence import Evidence, evidence_of
+from pairlens.methods.base import PairTransformer, checked_standardiser, warn_without_pairs
+from pairlens.methods.pairmap.attraction import (
+    Evidence,
+    Judgement,
+    attracted,
+    evidence_of,
+    joined,
+    judged,
+    long_range,
+    random_partners,
+    tsne_affinities,
+    with_evidence,
+)
 from pairlens.methods.pairmap.layout import (
     EARLY_ITER,
+    MAX_ITER,
     MOMENTUM,
-    N_ITER,
     align,
     lay_out,
     parted,
     phases_of,
     principal_start,
 )
-from pairlens.methods.pairmap.placement import (
-    local_scale,
-    nearest_known,
-    place,
-    ready_to_place,
-    with_placed,
-)
-from pairlens.methods.pairmap.probability import Judgement, judged, with_evidence
+from pairlens.methods.pairmap.placement import local_scale, nearest_known, place, ready_to_place, with_placed
 from pairlens.supervision import Constraints
-
-__all__ = ["PairMap"]
-
 
 N_NEIGHBORS = 10
 WIDEST = 1e7
@@ -92,7 +90,7 @@ class MapSpaces:
         return side_by_side(self(X), self.shares)
 
 
-class PairMap(ScaleAware):
+class PairMap(PairTransformer):
     r"""A neighbour map in two dimensions whose notion of "same" is that of the answers.
 
     A t-SNE of the rows in a metric that is stacked from four spaces: the rows as they are, and the three that answers
@@ -115,13 +113,13 @@ class PairMap(ScaleAware):
         Dimensions of the map.
     perplexity : float, default=30
         Neighbours that a row attracts, about; at most (n_samples - 1) / 3 - 1.
-    n_iter : int, default=500
+    max_iter : int, default=500
         Iterations after the early exaggeration.
     early_exaggeration_iter : int, default=250
         Iterations before, in which attraction is 12 times as strong and groups form.
     init : array of shape (n_samples, n_components), PairMap or None, default=None
         A former map to start from: the rows stay near where they were, without early exaggeration and with a tenth of
-        `n_iter`. Of a fitted PairMap, the places that it gives to the rows; if it was fitted to the same rows, what
+        `max_iter`. Of a fitted PairMap, the places that it gives to the rows; if it was fitted to the same rows, what
         depends on them alone is not computed again. One that is not fitted, as :func:`sklearn.base.clone` leaves it,
         is not used.
     n_landmarks : int, default=10000
@@ -182,12 +180,12 @@ class PairMap(ScaleAware):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, 2, closed="both")],
         "perplexity": [Interval(Real, 1, None, closed="left")],
-        "n_iter": [Interval(Integral, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
         "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
         "init": ["array-like", PairTransformer, None],
         "n_landmarks": [Interval(Integral, 3, None, closed="left")],
         "neighbors": [StrOptions(set(SEARCHES))],
-        **ScaleAware._scale_constraints,
+        "standardize": ["boolean"],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
@@ -201,7 +199,7 @@ class PairMap(ScaleAware):
         n_components: int = 2,
         *,
         perplexity: float = 30,
-        n_iter: int = N_ITER,
+        max_iter: int = MAX_ITER,
         early_exaggeration_iter: int = EARLY_ITER,
         init: Any = None,
         n_landmarks: int = LANDMARKS,
@@ -213,7 +211,7 @@ class PairMap(ScaleAware):
     ) -> None:
         self.n_components = n_components
         self.perplexity = perplexity
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.early_exaggeration_iter = early_exaggeration_iter
         self.init = init
         self.n_landmarks = n_landmarks
@@ -223,8 +221,8 @@ class PairMap(ScaleAware):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _check_n_components(self, X: Rows) -> None:
-        """Any rows have a map."""
+    def _check_n_components(self, rows: Rows) -> None:
+        """Accept any rows: a map has one or two dimensions, however few features there are."""
 
     def _learn(self, rows: Rows, known: Constraints) -> None:
         require("openTSNE", extra="map", purpose="PairMap")
@@ -232,12 +230,7 @@ class PairMap(ScaleAware):
         same_rows = self._same_rows(rows)
         former = self._former(rows, same_rows)
         rng = as_generator(self.random_state)
-        if known.n_pairs == 0:
-            warn_user(
-                "PairMap: no pairs were given, so the map shows the rows alone. Give must-links and cannot-links by "
-                "constraints=, or labels by y.",
-                SupervisionWarning,
-            )
+        warn_without_pairs(self, known)
         landmarks = self._landmarks = chosen_landmarks(rows.shape[0], known.rows, rng, self.n_landmarks)
         if landmarks is None:
             self._map = self._draw(*self._understand(rows, known, same_rows, rng), former, rng)
@@ -257,7 +250,7 @@ class PairMap(ScaleAware):
         self.embedding_ = self._map.astype(rows.dtype)
 
     def _former(self, rows: Rows, same_rows: bool) -> Float64 | None:
-        """The former map's place for each row."""
+        """Return the place of each row in the former map."""
         if self.init is None or (isinstance(self.init, PairTransformer) and not hasattr(self.init, "embedding_")):
             return None
         if same_rows:
@@ -279,7 +272,7 @@ class PairMap(ScaleAware):
         return start
 
     def _same_rows(self, rows: Rows) -> bool:
-        """Whether the map to start from is one of these very rows."""
+        """Return whether the map to start from is one of these very rows."""
         model = self.init
         if not isinstance(model, PairMap) or not hasattr(model, "embedding_"):
             return False
@@ -294,11 +287,11 @@ class PairMap(ScaleAware):
     ) -> tuple[Float64, sparse.csr_matrix]:
         """Learn the spaces and the probability that two rows belong together.
 
-        Gives the rows in the local metric, and the affinities between them.
+        Return the rows in the local metric, and the affinities between them.
         """
         self._report("learning spaces")
         X = rows.astype(np.float64)
-        standardiser = self._standardiser(X)
+        standardiser = checked_standardiser(self, X)
         raw = RawSpace.of(X, standardiser)
         plain = raw(X)
         former = self.init._spaces.taught if same_rows else None
@@ -359,13 +352,13 @@ class PairMap(ScaleAware):
     def _draw(
         self, V: Float64, affinities: sparse.csr_matrix, former: Float64 | None, rng: np.random.Generator
     ) -> Float64:
-        """The layout of rows in the local metric."""
+        """Lay out rows in the local metric."""
         if former is None:
             start = principal_start(V, self.n_components, rng)
-            phases = phases_of(self.early_exaggeration_iter, self.n_iter)
+            phases = phases_of(self.early_exaggeration_iter, self.max_iter)
         else:
             start = parted(former, former.std() or 1.0, rng)
-            phases = [(round(WARM_SHARE * self.n_iter), 1.0, MOMENTUM)]
+            phases = [(round(WARM_SHARE * self.max_iter), 1.0, MOMENTUM)]
         self.n_iter_ = sum(count for count, _, _ in phases)
         progress = self._progress if self.verbose else None
         return lay_out(affinities, start, phases, n_jobs=self.n_jobs, progress=progress)
@@ -380,7 +373,7 @@ class PairMap(ScaleAware):
     def fit_transform(
         self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None
     ) -> NDArray[Any]:
-        """Draw the map and give the places of the rows.
+        """Draw the map and return the places of the rows.
 
         Parameters
         ----------
@@ -417,7 +410,7 @@ class PairMap(ScaleAware):
         return place(found, weights, self._map, self._scale)
 
     def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
-        """Probability that rows belong together, pair by pair.
+        """Return the probability that rows belong together, pair by pair.
 
         Parameters
         ----------
@@ -442,20 +435,35 @@ class PairMap(ScaleAware):
         distances = with_evidence(pair_lengths(near[0], far[0]), self._evidence(near[1], far[1]))
         return self._judgement.pair_proba(distances, None if base_rate is None else checked_rate(base_rate))
 
+    def calibrate(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
+        """Return the map as it is: :meth:`fit` has calibrated it, if there were at least three pairs of each kind.
+
+        Parameters
+        ----------
+        X, y, constraints
+            Not used.
+
+        Returns
+        -------
+        self : object
+        """
+        check_is_fitted(self)
+        return self
+
     @property
     def is_calibrated(self) -> bool:
         """Whether :meth:`pair_proba` has learned from held-out pairs, of which there were enough."""
         return self._judgement is not None
 
     def _reached(self, rows: Rows) -> tuple[tuple[Float64, ...], Float64]:
-        """Rows in the spaces, and what answers say about them."""
+        """Return rows in the spaces, and what answers say about them."""
         seen = self._spaces(rows)
         known = self._rows if self._landmarks is None else self._rows[self._landmarks]
         found, weights = nearest_known(side_by_side(seen, self._spaces.shares), known, search=self.neighbors)
         return seen, np.einsum("ij,ijk->ik", weights, self._evidence.reach[found])
 
     def suspicious_pairs(self) -> SuspiciousPairs:
-        """The pairs of :meth:`fit`, those that look most like wrong answers first.
+        """Return the pairs of :meth:`fit`, those that look most like wrong answers first.
 
         Each pair is judged by spaces and probabilities that did not see it. Its suspicion is the probability that the
         answer is wrong, given the answer and the share of wrong answers that all of them suggest (:attr:`mistakes_`).

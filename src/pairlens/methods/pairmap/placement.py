@@ -10,28 +10,23 @@ h the median distance to the 10th neighbour in the map. So a row between two isl
 neighbours are on, and not in the water. A row that coincides with a training row takes its place.
 
 A finished map stays as it is. Of many rows, landmarks are laid out, all others placed among them, and the whole
-polished (:func:`with_placed`).
+polished (:func:`with_placed`). :func:`plain_map` is the map of the rows alone, to see what answers add to it.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
-from pairlens.engines import Float64, IntArray, row_blocks
-from pairlens.graphs.nearest import nearest_among, prepare_search
-from pairlens.learning.diffusion import SAME_ROW
-from pairlens.methods.pairmap.affinities import perplexity_weights
-from pairlens.methods.pairmap.layout import Phase, lay_out
-
-__all__ = [
-    "local_scale",
-    "nearest_known",
-    "place",
-    "ready_to_place",
-    "with_placed",
-]
-
+from pairlens._sklearn import as_generator
+from pairlens.engines import Float64, IntArray, Rows, row_blocks
+from pairlens.graphs.nearest import SAME_ROW, nearest_among, prepare_search
+from pairlens.learning.spaces import RawSpace, chosen_landmarks
+from pairlens.methods.pairmap.attraction import perplexity_weights, tsne_affinities
+from pairlens.methods.pairmap.layout import EARLY_ITER, MAX_ITER, Phase, lay_out, phases_of, principal_start
+from pairlens.spectral.rowspace import Standardiser
 
 NEIGHBORS = 15
 PERPLEXITY = 3.0
@@ -43,7 +38,7 @@ POLISH: Phase = (10, 1.0, 0.5)
 
 
 def local_scale(embedding: Float64) -> float:
-    """h: the median distance to the 10th neighbour in the map."""
+    """Return h, the median distance to the 10th neighbour in the map."""
     from scipy.spatial import cKDTree
 
     k = min(SCALE_NEIGHBOR, len(embedding) - 1)
@@ -54,7 +49,7 @@ def local_scale(embedding: Float64) -> float:
 def nearest_known(
     V: Float64, known: Float64, *, search: str = "auto", n_queries: int | None = None
 ) -> tuple[IntArray, Float64]:
-    """The 15 nearest training rows of each new row, nearest first, and weights of perplexity 3.
+    """Return the 15 nearest training rows of each new row, nearest first, and weights of perplexity 3.
 
     The weight of a training row that coincides with the new one is 1, and that of all others 0.
 
@@ -80,7 +75,7 @@ def ready_to_place(known: Float64, *, search: str = "auto") -> None:
 
 
 def place(found: IntArray, weights: Float64, embedding: Float64, scale: float) -> Float64:
-    """Places of new rows from their nearest training rows.
+    """Return places of new rows from their nearest training rows.
 
     Parameters
     ----------
@@ -107,7 +102,7 @@ def place(found: IntArray, weights: Float64, embedding: Float64, scale: float) -
 
 
 def _closeness(near: Float64, place: Float64, steep: float) -> Float64:
-    """c = 1 / (1 + steep d²) of places, whose axes are columns, neighbours and rows, to one place a row."""
+    """Return c = 1 / (1 + steep d²) of places, whose axes are columns, neighbours and rows, to one place a row."""
     squared = np.ones(near.shape[1:])
     for column, centre in zip(near, place):
         offset = column - centre
@@ -126,7 +121,7 @@ def with_placed(
     n_jobs: int | None,
     search: str = "auto",
 ) -> Float64:
-    """The map of all rows: each takes a place among the landmarks, and then all move a little.
+    """Return the map of all rows: each takes a place among the landmarks, and then all move a little.
 
     In the polish, a placed row attracts its nearest landmarks, and these attract each other as before. All rows repel
     each other.
@@ -160,3 +155,39 @@ def with_placed(
     between = sparse.csr_matrix((inner.data * (m / n), (landmarks[inner.row], landmarks[inner.col])), shape=(n, n))
     everyone = (between + (toward + toward.T) / 2).tocsr()
     return lay_out(everyone, start, [POLISH], n_jobs=n_jobs)
+
+
+def plain_map(
+    X: Rows,
+    n_components: int = 2,
+    *,
+    perplexity: float = 30.0,
+    standardize: bool = True,
+    n_jobs: int | None = 1,
+    random_state: Any = 0,
+) -> Float64:
+    """Draw a t-SNE of the rows alone, scaled and laid out as by PairMap; constant columns do not count.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n_samples, n_features)
+        At least three rows.
+    n_components : {1, 2}
+    perplexity, standardize, n_jobs, random_state
+        As for :class:`~pairlens.PairMap`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> plain_map(load_iris().data).shape
+    (150, 2)
+    """
+    rng = as_generator(random_state)
+    rows = X.astype(np.float64)
+    V = RawSpace.of(rows, Standardiser.of(rows, standardize=standardize))(rows)
+    landmarks = chosen_landmarks(len(V), np.empty(0, dtype=np.int64), rng)
+    laid = V if landmarks is None else V[landmarks]
+    affinities = tsne_affinities(laid, perplexity)
+    start = principal_start(laid, n_components, rng)
+    drawn = lay_out(affinities, start, phases_of(EARLY_ITER, MAX_ITER), n_jobs=n_jobs)
+    return drawn if landmarks is None else with_placed(V, landmarks, drawn, affinities, n_jobs=n_jobs)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pairlens.graphs.nearest import near_graph
-from pairlens.learning import diffusion as module
-from pairlens.learning.diffusion import diffusion
+from pairlens.graphs import nearest as module
+from pairlens.graphs.nearest import diffusion, near_graph
 from tests.learning.cases import assert_same_geometry
 from tests.oracles import learning as oracle
 

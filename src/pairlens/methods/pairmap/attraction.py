@@ -1,0 +1,412 @@
+r"""Who attracts whom in the map: what answers say about any two rows, how probable it is that they belong together, and
+the affinities that follow.
+
+**Evidence.** Must-links and cannot-links are carried to all rows by a random walk. With the walk P of a neighbour
+graph, :math:`A = 0.1 (I - 0.9 P)^{-1}` restricted to the columns of the rows R that occur in pairs, :math:`S_+` the
+must-links between them plus the identity and :math:`S_-` the cannot-links,
+
+.. math::
+    e_+ = A S_+ A', \quad e_- = A S_- A', \quad
+    s_{ij} = \frac{e_+ - e_-}{e_+ + e_- + 0.1\, \mathrm{mean}(e_+ + e_-)}.
+
+For complete groups this is label spreading. Weights of pairs count by their ratio to the mean of their kind: pairs that
+follow from others weigh little where every pair is counted, but here evidence is relative. Nothing of size n x n is
+formed: the mean over all pairs of rows is that of sums of columns, and :math:`s_{ij}` is found for the pairs that are
+asked for. Pairs that labels imply stay implied: :math:`A` is then summed over the rows of each label.
+
+**Probability.** Distances in the spaces and evidence are calibrated by held-out pairs, in three folds over the pairs;
+over the *rows* if there are more than two pairs for each constrained row, for then pairs imply one another. A fold over
+rows trains on the pairs that touch none of its rows and holds out all others, so a pair may be held out twice. Spaces
+and evidence are learned again for each fold (:class:`~pairlens.learning.stack.Stack`). The layout measures training
+rows in all spaces. Probabilities of any pairs (:meth:`PairMap.pair_proba`) are those of a model of its own, without the
+diffusion space: new rows are means of training rows there, and so nearer to each other.
+
+**Affinities.** :math:`Q` are those of t-SNE: each row's neighbours with Gaussian weights of a given perplexity,
+symmetric, with sum 1. The long-range term is :math:`L_{ij} = \max(0, 2 P_{ij} - 1)` on about 40 random partners a row,
+P the probability that i and j belong together, lowered by its standard error. Together
+
+.. math::
+    \frac{Q + \lambda L / \sum L}{1 + \lambda}, \qquad \lambda = 3 \min(1, \mathrm{mean}(L) / \pi),
+
+:math:`\pi` the base rate: the share of pairs that belong together among random ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pairlens.engines import EXACT_SPREAD, Float64, IntArray, row_blocks, spread_over
+from pairlens.graphs.nearest import nearest_rows
+from pairlens.judging.probability import PairModel, base_rate, fit_moderated_model, fit_pair_model
+from pairlens.judging.suspicion import share_of_mistakes, suspicion_of
+from pairlens.learning.stack import Fold, effective_answers
+from pairlens.supervision import Constraints
+
+WALK_ON = 0.9
+SMOOTHING = 0.1
+MOST_ROWS = 2000
+"""Rows in listed pairs, each a column of A, up to which all pairs count; of more rows, 1,000 pairs are drawn."""
+OF_NEW_ROWS = [0, 1, 2, 4]
+"""Columns of the distances that new rows have as training rows do: not those in the diffusion space."""
+PARTNERS = 40
+STRENGTH = 3.0
+STEPS = 100
+ACCURACY = 1e-13
+"""Difference of the logarithm of the perplexity at which the search for the width ends."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known about the rows, carried to all of them.
+
+    Attributes
+    ----------
+    reach : array of shape (n_rows, n_constrained + n_labels)
+        A: the columns of the rows in pairs, then their sums over the rows of each label.
+    must, cannot : CSR matrices of shape (n_constrained + n_labels,) * 2
+        What the columns say of each other.
+    level : float
+        Mean of all evidence, times 0.1.
+    """
+
+    reach: Float64
+    must: sparse.csr_matrix
+    cannot: sparse.csr_matrix
+    level: float
+
+    def __call__(self, left: Float64, right: Float64) -> Float64:
+        """Return s of pairs of rows, given by their rows of A."""
+        result = np.zeros(len(left))
+        if self.level == 0:
+            return result
+        for block in row_blocks(len(left), 32 * max(1, self.reach.shape[1])):
+            near, far = left[block], right[block]
+            for_it = np.einsum("ij,ij->i", near @ self.must, far)
+            against = np.einsum("ij,ij->i", near @ self.cannot, far)
+            result[block] = (for_it - against) / (for_it + against + self.level)
+        return result
+
+    def of_pairs(self, pairs: IntArray) -> Float64:
+        """Return s of pairs of training rows, given by their numbers."""
+        result = np.empty(len(pairs))
+        for block in row_blocks(len(pairs), 64 * max(1, self.reach.shape[1])):
+            result[block] = self(self.reach[pairs[block, 0]], self.reach[pairs[block, 1]])
+        return result
+
+
+def evidence_of(walk: sparse.csr_matrix, known: Constraints, *, accuracy: float = EXACT_SPREAD) -> Evidence:
+    """Carry pairs along a random walk.
+
+    Parameters
+    ----------
+    walk : CSR matrix of shape (n_rows, n_rows)
+        Rows sum to 1.
+    known : Constraints
+    accuracy : float
+        Relative accuracy to which the walk is followed.
+    """
+    n = walk.shape[0]
+    explicit = known.explicit
+    if len(explicit.rows) > MOST_ROWS:
+        explicit = explicit.sample(MOST_ROWS // 2, random_state=0)
+    rows = explicit.rows
+    start = sparse.csc_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(n, len(rows)))
+    labels = np.full(n, -1) if known.labels is None else known.labels
+    labelled = np.flatnonzero(labels >= 0)
+    n_labels = int(labels.max(initial=-1)) + 1
+    groups = sparse.csc_matrix((np.ones(len(labelled)), (labelled, labels[labelled])), shape=(n, n_labels))
+    reach = spread_over(walk, sparse.hstack([start, groups]).toarray(), WALK_ON, accuracy=accuracy)
+    # A labelled row is in its label's group, and counts as its own friend there.
+    alone = sparse.diags((labels[rows] < 0).astype(np.float64), shape=(len(rows), len(rows)))
+    must = _between(rows, explicit.must_link, explicit.must_link_weight) + alone
+    cannot = _between(rows, explicit.cannot_link, explicit.cannot_link_weight)
+    same = sparse.identity(n_labels)
+    other = sparse.csr_matrix(np.ones((n_labels, n_labels)) - np.eye(n_labels))
+    for_it = sparse.block_diag([must, same], format="csr")
+    against = sparse.block_diag([cannot, other], format="csr")
+    total = reach.sum(axis=0)
+    return Evidence(reach, for_it, against, SMOOTHING * float(total @ (for_it + against) @ total) / n**2)
+
+
+def _between(rows: IntArray, pairs: IntArray, weight: Float64) -> sparse.csr_matrix:
+    """Return pairs as a symmetric matrix over the rows that occur in any, the mean of their weights being 1."""
+    place = np.searchsorted(rows, pairs)
+    mean = float(weight.mean()) if len(weight) else 0.0
+    weight = weight / mean if mean > 0 else weight
+    half = sparse.csr_matrix((weight, (place[:, 0], place[:, 1])), shape=(len(rows), len(rows)))
+    return half + half.T
+
+
+def with_evidence(lengths: Float64, evidence: Float64) -> Float64:
+    """Return lengths of pairs in the spaces with one minus the evidence beside them, in columns."""
+    return np.column_stack([lengths, 1 - evidence])
+
+
+@dataclass(frozen=True)
+class HeldOutPairs:
+    """Held-out pairs with their distances in spaces that did not see them; a pair may occur in two folds.
+
+    Attributes
+    ----------
+    pairs : array of shape (n, 2)
+    same : bool array of shape (n,)
+    weight : array of shape (n,)
+    distances : array of shape (n, n_spaces)
+    fold : int array of shape (n,)
+    """
+
+    pairs: IntArray
+    same: NDArray[np.bool_]
+    weight: Float64
+    distances: Float64
+    fold: IntArray
+
+    def once(self, values: Float64) -> tuple[IntArray, NDArray[np.bool_], Float64]:
+        """Return every pair once, its answer, and the mean of its values."""
+        # Two answers about one pair may contradict each other: both are listed.
+        said = np.column_stack([self.pairs, self.same])
+        _, first, back, times = np.unique(said, axis=0, return_index=True, return_inverse=True, return_counts=True)
+        return self.pairs[first], self.same[first], np.bincount(back.ravel(), values) / times
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What held-out pairs say.
+
+    Attributes
+    ----------
+    model : PairModel
+        The probability that two rows belong together, from their distances: of pairs that are answered as often "same"
+        as the given ones (:func:`judged`), or of random pairs (:meth:`of_random_pairs`).
+    share : float
+        The share of pairs that belong together where the model holds.
+    answers : PairModel
+        The probability of any pair, new rows included, as often "same" as the given ones.
+    answered : float
+        Share of must-links among the answers.
+    effective : float
+        Number of answers that the held-out pairs count as.
+    held_out : HeldOutPairs
+        With weights that add up to at most `effective`.
+    """
+
+    model: PairModel
+    share: float
+    answers: PairModel
+    answered: float
+    effective: float
+    held_out: HeldOutPairs
+
+    def pair_proba(self, distances: Float64, rate: float | None) -> Float64:
+        """Return probabilities of pairs, at the base rate of the answers or at another one."""
+        model = self.answers if rate is None else self.answers.at_base_rate(self.answered, rate)
+        return model(distances[:, OF_NEW_ROWS])
+
+    def together(self) -> tuple[NDArray[np.bool_], Float64]:
+        """Return the answer of every pair, and its probability to belong together by a model fitted without it."""
+        held_out = self.held_out
+        together = np.empty(len(held_out.pairs))
+        for number in np.unique(held_out.fold):
+            inside = held_out.fold == number
+            # Not only the spaces: the probability too comes from other pairs than those it is of.
+            part = held_out.distances[~inside], held_out.same[~inside], held_out.weight[~inside]
+            together[inside] = fit_pair_model(*part)(held_out.distances[inside])
+        _, same, together = held_out.once(together)
+        return same, together
+
+    def suspicion(self) -> tuple[IntArray, NDArray[np.bool_], Float64]:
+        """Return every pair, its answer, and the probability that the answer is wrong by models fitted without it."""
+        held_out = self.held_out
+        return held_out.once(suspicion_of(held_out.distances, held_out.same, held_out.weight, held_out.fold))
+
+    def mistakes(self) -> float:
+        """Return the estimated share of wrong answers."""
+        return share_of_mistakes(self.held_out.distances, self.held_out.same, self.held_out.weight)
+
+    def of_random_pairs(self, distances: Float64) -> Judgement:
+        """Return the same with the model at the base rate that the distances of random pairs of rows suggest."""
+        rate = base_rate(self.model, distances, self.share, self.effective)
+        return replace(self, model=self.model.at_base_rate(self.share, rate), share=rate)
+
+
+def judged(known: Constraints, folds: Sequence[Fold], distances: Sequence[Float64]) -> Judgement | None:
+    """Calibrate probabilities by held-out pairs; None if there are too few.
+
+    Parameters
+    ----------
+    known : Constraints
+    folds : sequence of Fold
+    distances : sequence of arrays of shape (n_pairs, n_spaces)
+        Of the held-out pairs of each fold, after learning from the others.
+    """
+    if not folds:
+        return None
+    effective = effective_answers(known)
+    weight = np.concatenate([fold.weight for fold in folds])
+    weight = weight * min(1.0, effective / float(weight.sum()))
+    held_out = HeldOutPairs(
+        np.concatenate([fold.pairs for fold in folds]),
+        np.concatenate([fold.same for fold in folds]),
+        weight,
+        np.concatenate(distances),
+        np.repeat(np.arange(len(folds)), [len(fold.pairs) for fold in folds]),
+    )
+    share = float(np.average(held_out.same, weights=weight))
+    return Judgement(
+        model=fit_pair_model(held_out.distances, held_out.same, weight),
+        share=share,
+        answers=fit_moderated_model(held_out.distances[:, OF_NEW_ROWS], held_out.same, weight),
+        answered=share,
+        effective=effective,
+        held_out=held_out,
+    )
+
+
+@np.errstate(under="ignore")
+def perplexity_weights(squared: Float64, perplexity: float) -> Float64:
+    r"""Return weights :math:`\exp(-\beta_i d_{ij}^2)` with sum 1 whose entropy is the logarithm of the perplexity.
+
+    Newton's method in :math:`\log \beta`, kept inside a bracket. A row whose nearest neighbours tie cannot have fewer
+    than there are of them, and has equal weights on these; one with fewer neighbours than the perplexity has all equal.
+
+    Parameters
+    ----------
+    squared : array of shape (n_rows, n_neighbors)
+        Squared distances to neighbours.
+    perplexity : float
+    """
+    n, k = squared.shape
+    wanted = np.log(perplexity)
+    shifted = squared - squared.min(axis=1, keepdims=True)
+    size = shifted.mean(axis=1)
+    weights = np.full((n, k), 1.0 / k)
+    if wanted >= np.log(k) or not size.any():
+        return weights
+    # In units of their mean, so that the bracket suits every row.
+    ties = np.count_nonzero(shifted == 0, axis=1)
+    searched = np.flatnonzero((size > 0) & (np.log(ties) < wanted))
+    stuck = (size > 0) & (np.log(ties) >= wanted)
+    weights[stuck] = (shifted[stuck] == 0) / ties[stuck, None]
+    distance = shifted[searched] / size[searched, None]
+    low, high = np.full(len(searched), -60.0), np.full(len(searched), 60.0)
+    beta = np.zeros(len(searched))
+    open_rows = np.arange(len(searched))
+    for _ in range(STEPS):
+        near = distance[open_rows]
+        width = np.exp(beta[open_rows])[:, None]
+        p = np.exp(-width * near)
+        total = p.sum(axis=1, keepdims=True)
+        p /= total
+        mean = np.einsum("ij,ij->i", p, near)
+        error = width[:, 0] * mean + np.log(total[:, 0]) - wanted
+        weights[searched[open_rows]] = p
+        # Entropy falls as beta grows.
+        low[open_rows] = np.where(error > 0, beta[open_rows], low[open_rows])
+        high[open_rows] = np.where(error > 0, high[open_rows], beta[open_rows])
+        slope = -(width[:, 0] ** 2) * (np.einsum("ij,ij->i", p, near**2) - mean**2)
+        # Where all weight is on one neighbour, or on all alike, the slope is rounding.
+        steep = slope < -1e-12
+        step = beta[open_rows] - error / np.where(steep, slope, -1.0)
+        inside = steep & (step > low[open_rows]) & (step < high[open_rows])
+        beta[open_rows] = np.where(inside, step, (low[open_rows] + high[open_rows]) / 2)
+        open_rows = open_rows[np.abs(error) > ACCURACY]
+        if not len(open_rows):
+            break
+    return weights
+
+
+def neighbor_affinities(nearest: IntArray, distance: Float64, perplexity: float) -> sparse.csr_matrix:
+    """Return Q, symmetric and with sum 1.
+
+    Parameters
+    ----------
+    nearest, distance : arrays of shape (n_rows, n_neighbors)
+        Neighbours of each row, and how far they are.
+    perplexity : float
+    """
+    n, k = nearest.shape
+    weights = perplexity_weights(distance**2, perplexity)
+    directed = sparse.csr_matrix((weights.ravel(), nearest.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    return ((directed + directed.T) / (2 * n)).tocsr()
+
+
+def attracted(n: int, perplexity: float) -> tuple[int, float]:
+    """Return the number of neighbours (3 x perplexity) and the perplexity, clipped to (n - 1) / 3 - 1."""
+    perplexity = max(1.0, min(perplexity, (n - 1) / 3 - 1))
+    return min(n - 1, int(3 * perplexity)), perplexity
+
+
+def tsne_affinities(
+    V: Float64, perplexity: float, *, found: tuple[IntArray, Float64] | None = None
+) -> sparse.csr_matrix:
+    """Return Q of rows in a metric.
+
+    Parameters
+    ----------
+    V : array of shape (n_rows, n_columns)
+    perplexity : float
+    found : tuple of arrays, optional
+        The nearest rows and their distances, where they are known, at least as many as :func:`attracted` says.
+    """
+    k, perplexity = attracted(len(V), perplexity)
+    nearest, distance = nearest_rows(V, k) if found is None else found
+    return neighbor_affinities(nearest[:, :k], distance[:, :k], perplexity)
+
+
+def random_partners(n: int, rng: np.random.Generator) -> IntArray:
+    """Return distinct pairs of rows, in which each row occurs about 40 times; all pairs if there are fewer."""
+    count = n * PARTNERS // 2
+    if n * (n - 1) // 2 <= count:
+        return np.column_stack(np.triu_indices(n, 1))
+    left = rng.integers(0, n, count)
+    # Any row but the row itself.
+    right = (left + rng.integers(1, n, count)) % n
+    key = np.unique(np.minimum(left, right) * n + np.maximum(left, right))
+    return np.column_stack([key // n, key % n])
+
+
+@dataclass(frozen=True)
+class LongRange:
+    """The long-range term: weights of pairs with sum 1 over both directions, and its strength against Q."""
+
+    weights: sparse.csr_matrix
+    strength: float
+
+    @property
+    def share(self) -> float:
+        """Share of all attraction that is long-range."""
+        return self.strength / (1 + self.strength)
+
+
+def long_range(pairs: IntArray, together: Float64, rate: float, n: int) -> LongRange | None:
+    """Return the long-range term of pairs with these probabilities; None if none is above one half.
+
+    Parameters
+    ----------
+    pairs : array of shape (n_pairs, 2)
+        Distinct pairs of rows.
+    together : array of shape (n_pairs,)
+    rate : float
+        Share of pairs that belong together among random ones.
+    n : int
+        Number of rows.
+    """
+    pull = np.maximum(0.0, 2 * together - 1)
+    if not pull.any():
+        return None
+    strength = STRENGTH * min(1.0, float(pull.mean()) / rate)
+    kept = pull > 0
+    half = sparse.csr_matrix((pull[kept] / (2 * pull.sum()), tuple(pairs[kept].T)), shape=(n, n))
+    return LongRange((half + half.T).tocsr(), strength)
+
+
+def joined(near: sparse.csr_matrix, far: LongRange | None) -> sparse.csr_matrix:
+    """Return both attractions together, with sum 1."""
+    if far is None:
+        return near
+    return ((near + far.strength * far.weights) / (1 + far.strength)).tocsr()
