@@ -20,9 +20,8 @@ from pairlens.preference.linear import minimize
 from pairlens.preference.pairs import Pairs
 from pairlens.spectral.eigen import fix_signs, symmetric
 from pairlens.spectral.rowspace import RowSpace, principal_directions, row_space
-from pairlens.supervision import Constraints
+from pairlens.supervision import Constraints, Quadruplets, Triplets
 from pairlens.supervision.combined import combine
-from pairlens.supervision.comparisons import Comparisons
 
 __all__ = [
     "Embedded",
@@ -59,7 +58,7 @@ def summed(parts: Sequence[Embedded]) -> tuple[IntArray, ValueAndGradient | None
     return rows, parts[0][1] if len(parts) == 1 else function
 
 
-def comparison_pairs(known: Comparisons) -> tuple[Pairs, Pairs]:
+def comparison_pairs(known: Triplets | Quadruplets) -> tuple[Pairs, Pairs]:
     """The closer and the farther pairs of comparisons, among the rows that occur in them."""
     rows, weight = known.rows, np.array(known.weight)
     closer, farther = (np.searchsorted(rows, pairs) for pairs in (known.closer, known.farther))
