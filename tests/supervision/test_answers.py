@@ -65,11 +65,8 @@ def test_frames_have_the_same_format(column):
     assert Constraints.from_frame(frame).to_lists() == ([(0, 1)], [(1, 2)])
     both = {**frame, "kind": ["same", "same"], "link": ["different", "different"]}
     assert Constraints.from_frame(both).n_must_link == 2
-    assert Constraints.from_frame(both, link="link").n_cannot_link == 2
     preferred = {"a": [0], "b": [1], column: ["prefer"], "weight": [3]}
     assert Preferences.from_frame(preferred).total == 3
-    with pytest.raises(TypeError, match="Preferences have no column 'link'; they have better, worse"):
-        Preferences.from_frame(preferred, link=column)
 
 
 def test_weights_with_a_decimal_comma(tmp_path):
@@ -263,13 +260,6 @@ class TestFrames:
         mixed = pd.DataFrame({"a": [0, 1], "b": [1, 2], "link": np.array([must, "cannot"], dtype=object)})
         assert Constraints.from_frame(mixed).to_lists() == ([(0, 1)], [(1, 2)])
 
-    def test_other_names_and_no_weight(self):
-        frame = {"left": [0], "right": [1], "answer": ["same"], "weight": [3]}
-        made = Constraints.from_frame(frame, a="left", b="right", link="answer")
-        assert made.must_link_total == 3
-        assert Constraints.from_frame(frame, a="left", b="right", link="answer", weight=None).must_link_total == 1
-        assert Constraints.from_frame(frame, a="left", b="right", link="answer", weight="w").must_link_total == 1
-
     def test_ids_of_another_kind_are_compared_as_text(self):
         frame = {"a": ["1000", "986"], "b": ["993", "1000"], "link": ["same", "different"]}
         assert Constraints.from_frame(frame, ids=NUMBERS).to_lists() == ([(0, 1)], [(0, 2)])
@@ -308,7 +298,6 @@ class TestFrames:
             ({"weight": [1, np.nan]}, {}, "row 1 of the frame has nan as weight"),
             ({"weight": [1, -3]}, {}, "row 1 of the frame has -3 as weight"),
             ({"weight": ["1", "much"]}, {}, "row 1 of the frame has 'much' as weight"),
-            ({}, {"link": "answer"}, "the frame has no column 'answer'; it has 'a', 'b', 'link', 'weight'"),
         ],
     )
     def test_errors(self, change, arguments, message):
@@ -445,8 +434,6 @@ class TestForeignFiles:
         else:
             path = self.write(tmp_path, "x.jsonl", "\n".join(json.dumps(answers[k]) for k in order))
         assert oracles.weights_of(Constraints.from_file(path)) == ({(0, 1): 1, (1, 2): 5}, {(2, 3): 1})
-        better = Preferences.from_file(path, better="b", worse="a")
-        assert oracles.preference_weights(better) == {(1, 0): 1, (2, 1): 5, (3, 2): 1}
 
     @pytest.mark.parametrize(
         ("name", "text", "arguments", "message"),
@@ -522,10 +509,6 @@ class TestFramesOfPreferences:
         assert frame.columns.tolist() == ["better", "worse", "weight"]
         assert Preferences.from_frame(frame, ids=ids, n_samples=9) == made
 
-    def test_other_names(self):
-        frame = {"won": [3], "lost": [1]}
-        assert Preferences.from_frame(frame, better="won", worse="lost").pairs.tolist() == [[3, 1]]
-
     def test_errors(self):
         with pytest.raises(ValueError, match="row 0 of the frame has 'x' as worse"):
             Preferences.from_frame({"better": ["y"], "worse": ["x"]}, ids=["y"])
@@ -550,14 +533,13 @@ def test_files_and_frames_of_comparisons(tmp_path, made, suffix, by_id):
     assert kind.from_frame(made.to_frame(ids), ids=ids, n_samples=6) == made
 
 
-def test_columns_of_other_names():
-    frame = {"who": [0], "like": [1], "unlike": [2]}
-    assert Triplets.from_frame(frame, a="who", near="like", far="unlike").triplets.tolist() == [[0, 1, 2]]
-    with pytest.raises(AnswerError, match="row 0 of the frame has 1 as near and far") as caught:
+def test_wrong_columns_of_comparisons():
+    with pytest.raises(AnswerError) as caught:
         Triplets.from_frame({"a": [0], "near": [1], "far": [1]})
-    assert caught.value.problem == "same-row"
-    with pytest.raises(TypeError, match="Triplets have no column 'b'; they have a, near, far"):
-        Triplets.from_frame(frame, b="x")
+    assert (caught.value.problem, caught.value.column) == ("same-row", "near and far")
+    with pytest.raises(AnswerError) as caught:
+        Quadruplets.from_frame({"a": [0], "b": [1], "c": [1]})
+    assert (caught.value.problem, caught.value.column) == ("no-column", "d")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
 from pairlens._sklearn import as_generator
-from pairlens.supervision.answers import AnswerColumns, Reading, read_file, read_frame, write_file
+from pairlens.supervision.answers import AnswerColumns, read_file, read_frame, write_file
 from pairlens.supervision.conflicts import OnConflict
 from pairlens.supervision.inputs import as_n_samples, as_rows, check_count, check_fraction, check_rows, common_n_samples
 from pairlens.supervision.pairs import AnswerTable, IntArray, freeze
@@ -27,8 +27,8 @@ class AnswerSet:
 
     _ARGUMENTS: ClassVar[tuple[str, ...]]
     """The argument of ``__init__`` that each table comes from."""
-    _COLUMNS: ClassVar[tuple[str, ...]]
-    """The columns of a file, beside that of the weights."""
+    _KINDS: ClassVar[tuple[str, ...]]
+    """The name of one answer of each table."""
     _EXAMPLE: ClassVar[str]
     """How to build one, for errors."""
 
@@ -43,6 +43,10 @@ class AnswerSet:
         """Return the tables with every answer in them, also those that are stored in another way."""
         return self._tables
 
+    def _sizes(self) -> tuple[int, ...]:
+        """Return the number of answers of each kind."""
+        return tuple(table.size for table in self._tables)
+
     def _take(self, rows: IntArray) -> Self:
         """Return the answers among some rows, renumbered."""
         raise NotImplementedError
@@ -56,8 +60,8 @@ class AnswerSet:
         raise NotImplementedError
 
     @classmethod
-    def _read(cls, table: AnswerColumns, names: dict[str, str], how: Reading) -> Self:
-        """Read the answers of a table, whose columns may have other names than `_COLUMNS`."""
+    def _read(cls, table: AnswerColumns, ids: ArrayLike | None, n_samples: int | None, on_conflict: OnConflict) -> Self:
+        """Read the answers of a table."""
         raise NotImplementedError
 
     def _fill(self, **values: Any) -> None:
@@ -138,11 +142,8 @@ class AnswerSet:
 
     def __repr__(self) -> str:
         rows = "an unknown number of rows" if self._n_samples is None else f"{self._n_samples} rows"
-        return f"{type(self).__name__}({self._counted()} over {rows})"
-
-    def _counted(self) -> str:
-        """Return the number of answers in words."""
-        raise NotImplementedError
+        counts = (f"{size} {name}{'' if size == 1 else 's'}" for size, name in zip(self._sizes(), self._KINDS))
+        return f"{type(self).__name__}({', '.join(counts)} over {rows})"
 
     def with_n_samples(self, n_samples: int) -> Self:
         """Return the same answers, for an X of `n_samples` rows.
@@ -294,11 +295,14 @@ class AnswerSet:
         *,
         ids: ArrayLike | None = None,
         n_samples: int | None = None,
-        weight: str | None = "weight",
         on_conflict: OnConflict = None,
-        **columns: str,
     ) -> Self:
         """Read answers from a table with one of them per row.
+
+        The columns of Constraints are ``a`` and ``b``, the two rows, and ``kind`` (or ``link``), the answer: must-link
+        (must, same, true, 1) or cannot-link (cannot, different, false, -1). Those of Preferences are ``better`` and
+        ``worse``; or a, b and kind with the word prefer. Those of Triplets are a, near and far, those of Quadruplets a,
+        b, c and d. The column ``weight`` may be missing.
 
         Parameters
         ----------
@@ -308,15 +312,8 @@ class AnswerSet:
             Names of the rows of X, in order, where the table names rows. It holds row numbers if None.
         n_samples : int, default=None
             Number of rows of X, ``len(ids)`` where `ids` is given.
-        weight : str or None, default="weight"
-            The column of the weights; all weigh 1 where the table does not have it.
         on_conflict : {"raise", "warn", "drop"}, default=None
             See the class.
-        **columns : str
-            Columns that have another name. Constraints have ``a``, ``b`` and ``link``: the two rows, and the answer
-            (must or cannot, must-link or cannot-link, same or different, 1 or -1, true or false), by default in a
-            column named kind or link. Preferences have ``better`` and ``worse``; or, by default and if the table has
-            no such columns, a, b and kind with the word prefer.
 
         Examples
         --------
@@ -324,11 +321,10 @@ class AnswerSet:
         >>> answers = {"a": ["x", "y"], "b": ["y", "z"], "kind": ["same", "different"]}
         >>> Constraints.from_frame(answers, ids=["x", "y", "z"]).to_lists()
         ([(0, 1)], [(1, 2)])
-        >>> Preferences.from_frame({"won": [2], "lost": [0]}, better="won", worse="lost").pairs
+        >>> Preferences.from_frame({"better": [2], "worse": [0]}).pairs
         array([[2, 0]])
         """
-        cls._check_names(columns)
-        return cls._read(read_frame(frame), columns, Reading(ids, n_samples, weight, on_conflict))
+        return cls._read(read_frame(frame), ids, n_samples, on_conflict)
 
     @classmethod
     def from_file(
@@ -337,9 +333,7 @@ class AnswerSet:
         *,
         ids: ArrayLike | None = None,
         n_samples: int | None = None,
-        weight: str | None = "weight",
         on_conflict: OnConflict = None,
-        **columns: str,
     ) -> Self:
         """Read answers from a CSV or TSV file with a header (.csv, .tsv) or a JSON-lines file (.jsonl, .ndjson).
 
@@ -349,7 +343,7 @@ class AnswerSet:
         ----------
         path : str or path
             The file.
-        ids, n_samples, weight, on_conflict, **columns
+        ids, n_samples, on_conflict
             As for :meth:`from_frame`. Ids that are numbers in `ids` and text in the file, or the other way round,
             are compared as text. An answer weighs 1 where its line has no weight: an empty cell in a CSV file, none or
             null in a JSON line.
@@ -363,11 +357,4 @@ class AnswerSet:
         --------
         See :meth:`to_file`.
         """
-        cls._check_names(columns)
-        return cls._read(read_file(path), columns, Reading(ids, n_samples, weight, on_conflict))
-
-    @classmethod
-    def _check_names(cls, columns: dict[str, str]) -> None:
-        for name in columns:
-            if name not in cls._COLUMNS:
-                raise TypeError(f"{cls.__name__} have no column {name!r}; they have {', '.join(cls._COLUMNS)}")
+        return cls._read(read_file(path), ids, n_samples, on_conflict)

@@ -32,7 +32,6 @@ from pairlens._atomic import atomic_path
 from pairlens._text import TableWriter, as_it_was, delimiter_of, read_text
 from pairlens.engines import collected
 from pairlens.exceptions import AnswerError, InputError
-from pairlens.supervision.conflicts import OnConflict
 from pairlens.supervision.inputs import as_array, as_n_samples
 from pairlens.supervision.pairs import MAX_ROWS, FloatArray, IntArray
 
@@ -57,15 +56,6 @@ _WORDS = {
     "cannot-link": ("cannot", "cannot-link", "cannot_link", "different", "false", "-1", "-1.0"),
     "prefer": ("prefer", "preferred", "preference", "better", ">"),
 }
-
-
-class Reading(NamedTuple):
-    """Hold how to read a table: the arguments of :meth:`Constraints.from_frame`."""
-
-    ids: ArrayLike | None
-    n_samples: int | None
-    weight: str | None
-    on_conflict: OnConflict
 
 
 class AnswerColumns:
@@ -107,13 +97,13 @@ class AnswerColumns:
         """Return the first of these columns that the table has, or None."""
         return next((name for name in alternatives if name in self.names), None)
 
-    def require(self, names: Sequence[str], weight: str | None = None) -> None:
+    def require(self, names: Sequence[str]) -> None:
         """Read columns that the table must have, and that of the weights if it has one."""
         for name in names:
             self._check_has(name, names)
         defaults: dict[str, str | None] = dict.fromkeys(names)
-        if weight is not None and weight in self.names:
-            defaults[weight] = "1"
+        if WEIGHT in self.names:
+            defaults[WEIGHT] = "1"
         for name, default in defaults.items():
             column = as_array(self._read(name, default), f"column {name!r}")
             if column.ndim != 1:
@@ -136,9 +126,6 @@ class AnswerColumns:
             file=self.file,
             column=name,
         )
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._columns
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return a column that :meth:`require` has read."""
@@ -307,17 +294,17 @@ def read_kinds(table: AnswerColumns, column: str, *, preferences: bool) -> NDArr
     return kinds
 
 
-def read_weights(table: AnswerColumns, column: str | None) -> FloatArray | None:
-    """Return the weight of each entry; None where the table has no such column."""
-    if column is None or column not in table:
+def read_weights(table: AnswerColumns) -> FloatArray | None:
+    """Return the weight of each entry; None where the table has no weights."""
+    if WEIGHT not in table.names:
         return None
-    values = table[column]
+    values = table[WEIGHT]
     try:
         weights = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         weights = np.array([_number(value, table.decimal_comma) for value in values.tolist()])
     wrong = ~(np.isfinite(weights) & (weights >= 0))
-    table.refuse(wrong, values, column, "weight", "a weight must be a finite number of at least 0")
+    table.refuse(wrong, values, WEIGHT, "weight", "a weight must be a finite number of at least 0")
     return weights
 
 
@@ -508,8 +495,8 @@ class AnswerFile:
         if not table.names:
             raise AnswerError(f"{table.title} is empty", "it should hold one answer per line", file=table.file)
         column = table.find(*KIND_COLUMNS) or KIND_COLUMNS[0]
-        table.require((*ENDS, column), WEIGHT)
-        return cls(table, read_kinds(table, column, preferences=True), read_weights(table, WEIGHT))
+        table.require((*ENDS, column))
+        return cls(table, read_kinds(table, column, preferences=True), read_weights(table))
 
     @property
     def ends(self) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -16,7 +16,6 @@ from pairlens.supervision.answers import (
     ENDS,
     KIND_COLUMNS,
     AnswerColumns,
-    Reading,
     name_rows,
     read_kinds,
     read_rows,
@@ -43,8 +42,8 @@ class OrderedAnswers(AnswerSet):
     """Hold answers that say which of two things is more: the better row, or the closer pair."""
 
     __slots__ = ()
-    _WHAT: ClassVar[str]
-    """The name of one answer."""
+    _COLUMNS: ClassVar[tuple[str, ...]]
+    """The columns of the rows in a file."""
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]]
     """Columns that cannot name the same row."""
 
@@ -66,11 +65,6 @@ class OrderedAnswers(AnswerSet):
             inputs.check_different(members[:, one], members[:, other], members, name, "rows")
         inputs.check_different(*self._ends(members), members, name, "pairs")
         self._fill(_tables=(self._settled(self._tabled(members, values), on_conflict),), _n_samples=size)
-
-    @classmethod
-    def _canonical(cls, members: IntArray) -> IntArray:
-        """Return tuples in the one order of their rows that stands for all with the same meaning."""
-        return members
 
     @classmethod
     def _opposite(cls, members: IntArray) -> IntArray:
@@ -163,13 +157,14 @@ class OrderedAnswers(AnswerSet):
         if policy == "drop":
             return table.select(~denied)
         example = tuple(table.members[int(denied.argmax())].tolist())
-        reason = f"{counted(int(denied.sum()) // 2, self._WHAT)} given both ways round, for example {example}"
+        reason = f"{counted(int(denied.sum()) // 2, self._KINDS[0])} given both ways round, for example {example}"
         raise_or_warn(self._ARGUMENTS[0], example, reason, error=policy == "raise")
         return table
 
     @classmethod
     def _tabled(cls, members: IntArray, weight: FloatArray | None) -> AnswerTable:
-        return from_tuples(cls._canonical(members), weight)
+        """Return distinct tuples in order, in the one form that stands for all with the same meaning."""
+        return from_tuples(members, weight)
 
     @classmethod
     def _joined(cls, tables: Sequence[AnswerTable]) -> AnswerTable:
@@ -192,11 +187,16 @@ class OrderedAnswers(AnswerSet):
         return {**named, "weight": np.array(self.weight)}
 
     @classmethod
-    def _read(cls, table: AnswerColumns, names: dict[str, str], how: Reading) -> Self:
-        columns = [names.get(column, column) for column in cls._COLUMNS]
-        table.require(columns, how.weight)
-        members, size = read_rows(table, columns, how.ids, how.n_samples, distinct=cls._DISTINCT)
-        return cls(members, size, weight=read_weights(table, how.weight), on_conflict=how.on_conflict)
+    def _read(cls, table: AnswerColumns, ids: ArrayLike | None, n_samples: int | None, on_conflict: OnConflict) -> Self:
+        columns = cls._named_columns(table)
+        table.require(columns)
+        members, size = read_rows(table, columns, ids, n_samples, distinct=cls._DISTINCT)
+        return cls(members, size, weight=read_weights(table), on_conflict=on_conflict)
+
+    @classmethod
+    def _named_columns(cls, table: AnswerColumns) -> tuple[str, ...]:
+        """Return the columns of a table that hold the rows."""
+        return cls._COLUMNS
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
@@ -210,10 +210,6 @@ class OrderedAnswers(AnswerSet):
 
     def __hash__(self) -> int:
         return hash((self._n_samples, self._tables[0].size))
-
-    def _counted(self) -> str:
-        count = self._tables[0].size
-        return f"{count} {self._WHAT}{'' if count == 1 else 's'}"
 
 
 class Preferences(OrderedAnswers):
@@ -257,7 +253,7 @@ class Preferences(OrderedAnswers):
     _ARGUMENTS: ClassVar[tuple[str, ...]] = ("pairs",)
     _COLUMNS: ClassVar[tuple[str, ...]] = ("better", "worse")
     _EXAMPLE: ClassVar[str] = "Preferences([(better, worse), ...], n_samples=len(X))"
-    _WHAT: ClassVar[str] = "pair"
+    _KINDS: ClassVar[tuple[str, ...]] = ("pair",)
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
 
     def __init__(
@@ -346,21 +342,21 @@ class Preferences(OrderedAnswers):
         return self._tables[0].size
 
     @classmethod
-    def _read(cls, table: AnswerColumns, names: dict[str, str], how: Reading) -> Self:
+    def _named_columns(cls, table: AnswerColumns) -> tuple[str, ...]:
         kind = table.find(*KIND_COLUMNS)
-        if not names and kind is not None and not set(cls._COLUMNS) <= set(table.names):
-            table.require((*ENDS, kind), how.weight)
-            others = int((read_kinds(table, kind, preferences=True) != "prefer").sum())
-            if others:
-                raise AnswerError(
-                    f"{table.title} has {others} lines of other kinds than prefer",
-                    "read_answers reads all kinds",
-                    problem="other-kinds",
-                    file=table.file,
-                    column=kind,
-                )
-            names = dict(zip(cls._COLUMNS, ENDS))
-        return super()._read(table, names, how)
+        if kind is None or set(cls._COLUMNS) <= set(table.names):
+            return cls._COLUMNS
+        table.require((*ENDS, kind))
+        others = int((read_kinds(table, kind, preferences=True) != "prefer").sum())
+        if others:
+            raise AnswerError(
+                f"{table.title} has {others} lines of other kinds than prefer",
+                "read_answers reads all kinds",
+                problem="other-kinds",
+                file=table.file,
+                column=kind,
+            )
+        return ENDS
 
 
 def _better_runs(scores: FloatArray, codes: IntArray, difference: float) -> tuple[IntArray, IntArray, IntArray]:
@@ -416,7 +412,7 @@ class Triplets(OrderedAnswers):
     _ARGUMENTS: ClassVar[tuple[str, ...]] = ("triplets",)
     _COLUMNS: ClassVar[tuple[str, ...]] = ("a", "near", "far")
     _EXAMPLE: ClassVar[str] = "Triplets([(a, near, far), ...], n_samples=len(X))"
-    _WHAT: ClassVar[str] = "triplet"
+    _KINDS: ClassVar[tuple[str, ...]] = ("triplet",)
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (0, 2), (1, 2))
 
     def __init__(
@@ -548,7 +544,7 @@ class Quadruplets(OrderedAnswers):
     _ARGUMENTS: ClassVar[tuple[str, ...]] = ("quadruplets",)
     _COLUMNS: ClassVar[tuple[str, ...]] = ("a", "b", "c", "d")
     _EXAMPLE: ClassVar[str] = "Quadruplets([(a, b, c, d), ...], n_samples=len(X))"
-    _WHAT: ClassVar[str] = "quadruplet"
+    _KINDS: ClassVar[tuple[str, ...]] = ("quadruplet",)
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (2, 3))
 
     def __init__(
@@ -562,8 +558,9 @@ class Quadruplets(OrderedAnswers):
         super().__init__(quadruplets, n_samples, weight=weight, on_conflict=on_conflict)
 
     @classmethod
-    def _canonical(cls, members: IntArray) -> IntArray:
-        return np.column_stack([np.sort(members[:, :2], axis=1), np.sort(members[:, 2:], axis=1)])
+    def _tabled(cls, members: IntArray, weight: FloatArray | None) -> AnswerTable:
+        ordered = [np.sort(pair, axis=1) for pair in (members[:, :2], members[:, 2:])]
+        return from_tuples(np.column_stack(ordered), weight)
 
     @classmethod
     def _opposite(cls, members: IntArray) -> IntArray:

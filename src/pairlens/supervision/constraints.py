@@ -15,9 +15,9 @@ from pairlens.exceptions import ConflictWarning, InputError
 from pairlens.supervision import inputs, sampling
 from pairlens.supervision.answer_set import AnswerSet
 from pairlens.supervision.answers import (
+    ENDS,
     KIND_COLUMNS,
     AnswerColumns,
-    Reading,
     name_rows,
     read_kinds,
     read_rows,
@@ -110,7 +110,7 @@ class Constraints(AnswerSet):
     __slots__ = ("_codes",)
     _codes: IntArray | None
     _ARGUMENTS: ClassVar[tuple[str, ...]] = ("must_link", "cannot_link")
-    _COLUMNS: ClassVar[tuple[str, ...]] = ("a", "b", "link")
+    _KINDS: ClassVar[tuple[str, ...]] = ("must-link", "cannot-link")
     _EXAMPLE: ClassVar[str] = "Constraints(must_link=[(0, 4)], cannot_link=[(0, 9)], n_samples=len(X))"
 
     def __init__(
@@ -514,12 +514,12 @@ class Constraints(AnswerSet):
         """
         if not isinstance(other, Constraints):
             return NotImplemented
-        if self._n_samples != other._n_samples or self._counts() != other._counts():
+        if self._n_samples != other._n_samples or self._sizes() != other._sizes():
             return False
         mine, theirs = self._tables, other._tables
         if not _same_codes(self._codes, other._codes):
             both_implied = self._codes is not None and other._codes is not None
-            if both_implied and max(self._counts()) > MAX_LISTED:
+            if both_implied and max(self._sizes()) > MAX_LISTED:
                 return False
             mine, theirs = self._listed(), other._listed()
         return all(
@@ -529,14 +529,10 @@ class Constraints(AnswerSet):
 
     def __hash__(self) -> int:
         # Equal constraints may be stored differently, but they have equal counts.
-        return hash((self._n_samples, self._counts()))
+        return hash((self._n_samples, self._sizes()))
 
-    def _counts(self) -> tuple[int, int]:
+    def _sizes(self) -> tuple[int, ...]:
         return self.n_must_link, self.n_cannot_link
-
-    def _counted(self) -> str:
-        must, cannot = self._counts()
-        return f"{must} must-link{'' if must == 1 else 's'}, {cannot} cannot-link{'' if cannot == 1 else 's'}"
 
     def _implied_counts(self) -> tuple[int, int]:
         """Return the number of must-links and cannot-links that the labels imply."""
@@ -617,20 +613,19 @@ class Constraints(AnswerSet):
         }
 
     @classmethod
-    def _read(cls, table: AnswerColumns, names: dict[str, str], how: Reading) -> Self:
-        ends = names.get("a", "a"), names.get("b", "b")
-        link = names.get("link") or table.find(*KIND_COLUMNS) or "link"
-        table.require((*ends, link), how.weight)
-        pairs, size = read_rows(table, ends, how.ids, how.n_samples)
+    def _read(cls, table: AnswerColumns, ids: ArrayLike | None, n_samples: int | None, on_conflict: OnConflict) -> Self:
+        link = table.find(*KIND_COLUMNS) or "link"
+        table.require((*ENDS, link))
+        pairs, size = read_rows(table, ENDS, ids, n_samples)
         must = read_kinds(table, link, preferences=False) == "must-link"
-        weights = read_weights(table, how.weight)
+        weights = read_weights(table)
         return cls(
             pairs[must],
             pairs[~must],
             size,
             must_link_weight=None if weights is None else weights[must],
             cannot_link_weight=None if weights is None else weights[~must],
-            on_conflict=how.on_conflict,
+            on_conflict=on_conflict,
         )
 
 
