@@ -191,7 +191,7 @@ def test_huge_weights_cause_no_storm_of_warnings():
         (np.where(CLASSES == 1, np.inf, 0.0), "y holds infinity; give finite numbers"),
         (
             np.stack([CLASSES, CLASSES], axis=1),
-            r"y must be one-dimensional, one value per row; got the shape \(24, 2\)",
+            r"y must be one-dimensional, with one value per row; got \(24, 2\)",
         ),
     ],
 )
@@ -213,7 +213,7 @@ def test_weights_of_rows_are_checked(cls):
     for wrong in (np.ones(3), -np.ones(24), np.full(24, np.nan), ["a"] * 24):
         with pytest.raises(ValueError, match=right):
             model.score(ROWS, CLASSES, sample_weight=wrong)
-    with pytest.raises(ValueError, match="sample_weight leaves no pair with a weight"):
+    with pytest.raises(ValueError, match="sample_weight must leave a pair"):
         model.score(ROWS, CLASSES, sample_weight=np.zeros(24))
     assert model.score(ROWS, CLASSES, sample_weight=np.full(24, 2.0)) == pytest.approx(model.score(ROWS, CLASSES))
 

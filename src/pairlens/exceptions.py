@@ -1,7 +1,8 @@
-"""The errors and warnings of pairlens, each a subclass of the built-in one that fits."""
+"""Define the errors and warnings of pairlens, each a subclass of the built-in one that fits."""
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any
 
 __all__ = [
@@ -9,16 +10,50 @@ __all__ = [
     "ApproximationWarning",
     "ConflictError",
     "ConflictWarning",
+    "InputError",
     "MissingExtraError",
     "ScaleWarning",
     "SupervisionWarning",
 ]
 
 
-class AnswerError(ValueError):
-    """A file or data frame of answers, or one entry of it, cannot be read.
+class InputError(ValueError):
+    """Report an argument whose value cannot be used.
 
-    The text is ``f"{statement}: {reason}; {remedy}"``; who offers another remedy says it by :meth:`phrased`.
+    The text is ``f"{argument} {reason}; got {value}. {remedy}."``.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, such as "n_pairs", or of an entry of it, such as "must_link[3]".
+    value : object
+        What was given, or the part of it that is wrong.
+    reason : str
+        What would be right, as in "must be at least 1".
+    remedy : str
+        How to go on, a sentence without its full stop; may be empty.
+    """
+
+    def __init__(self, argument: str, value: Any, reason: str, remedy: str = "") -> None:
+        super().__init__(argument, value, reason, remedy)
+        self.argument, self.value, self.reason, self.remedy = argument, value, reason, remedy
+
+    def __str__(self) -> str:
+        return self.phrased()
+
+    def phrased(self, *, argument: str | None = None, reason: str | None = None, remedy: str | None = None) -> str:
+        """Return the text with another name of the argument, another reason or another remedy."""
+        return self._text(argument or self.argument, reason or self.reason, self.remedy if remedy is None else remedy)
+
+    def _text(self, argument: str, reason: str, remedy: str) -> str:
+        statement = f"{argument} {reason}; got {reprlib.repr(self.value)}"
+        return f"{statement}. {remedy}." if remedy else statement
+
+
+class AnswerError(InputError):
+    """Report a file or data frame of answers, or one entry of it, that cannot be read.
+
+    The text is ``f"{statement}: {reason}; {remedy}"``.
 
     Parameters
     ----------
@@ -53,54 +88,52 @@ class AnswerError(ValueError):
         column: str | None = None,
         value: Any = None,
     ) -> None:
-        super().__init__(statement, reason, remedy)
-        self.statement, self.reason, self.remedy = statement, reason, remedy
-        self.problem, self.file, self.line, self.column, self.value = problem, file, line, column, value
+        super().__init__("frame" if file is None else "path", value, reason, remedy)
+        self.args = (statement, reason, remedy)
+        self.statement, self.problem = statement, problem
+        self.file, self.line, self.column = file, line, column
 
-    def __str__(self) -> str:
-        return self.phrased()
-
-    def phrased(self, *, reason: str | None = None, remedy: str | None = None) -> str:
-        """The text with another reason or another remedy."""
-        parts = (self.reason if reason is None else reason, self.remedy if remedy is None else remedy)
-        why = "; ".join(part for part in parts if part)
+    def _text(self, argument: str, reason: str, remedy: str) -> str:
+        why = "; ".join(part for part in (reason, remedy) if part)
         return f"{self.statement}: {why}" if why else self.statement
 
 
-class ConflictError(ValueError):
-    """Statements about rows contradict each other.
+class ConflictError(InputError):
+    """Report answers that contradict each other.
+
+    The text is ``f"{reason}. {remedy}."``.
 
     Parameters
     ----------
-    statement : str
-        Which statements.
+    argument : str
+        Which answers: "cannot_link", "pairs", "triplets" or "quadruplets".
+    value : tuple of int
+        The rows of one of them.
+    reason : str
+        How many contradict others, and the example.
     remedy : str
-        How to go on from Python.
+        How to go on.
     """
 
-    def __init__(self, statement: str, remedy: str = "") -> None:
-        super().__init__(statement, remedy)
-        self.statement, self.remedy = statement, remedy
-
-    def __str__(self) -> str:
-        return f"{self.statement}. {self.remedy}" if self.remedy else self.statement
+    def _text(self, argument: str, reason: str, remedy: str) -> str:
+        return f"{reason}. {remedy}." if remedy else reason
 
 
 class ConflictWarning(UserWarning):
-    """Some answers contradict others, as noisy answers do; the methods go on."""
+    """Warn that some answers contradict others, as noisy answers do; the methods go on."""
 
 
 class SupervisionWarning(UserWarning):
-    """The given supervision is too little for what was asked, and something simpler was done."""
+    """Warn that the supervision is too little for what was asked, and that something simpler was done."""
 
 
 class MissingExtraError(ImportError):
-    """A part of pairlens was used whose optional dependency is not installed."""
+    """Report that an optional dependency is not installed."""
 
 
 class ApproximationWarning(UserWarning):
-    """The problem is too large to be solved exactly, and a documented approximation was made."""
+    """Warn that a problem is too large to be solved exactly, and that a documented approximation was made."""
 
 
 class ScaleWarning(UserWarning):
-    """The features have a scale that says something, and they were scaled all the same."""
+    """Warn that features were scaled although their scale has a meaning."""

@@ -16,7 +16,7 @@ from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from pairlens.engines import neighbors
 from pairlens.supervision import Preferences
-from pairlens.supervision.labels import factorise
+from pairlens.supervision.inputs import factorise
 
 __all__ = [
     "adjusted_rand_score",

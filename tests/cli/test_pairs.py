@@ -70,8 +70,11 @@ def test_draws_repeat_and_seeds_differ(table, cli):
         ((), "give --labels"),
         (("--labels", "class", "--scores", "w"), "give --labels"),
         (("--labels", "none"), "no column 'none'"),
-        (("--labels", "class", "--n-pairs", "5", "--fraction", "0.1"), "at most one of"),
-        (("--labels", "class", "--n-pairs", "99999"), "exceeds the 1770 distinct pairs"),
+        (("--labels", "class", "--n-pairs", "5", "--fraction", "0.1"), "--fraction must be None if --n-pairs is given"),
+        (
+            ("--labels", "class", "--n-pairs", "99999"),
+            "--n-pairs must be at most 1770, the number of distinct pairs; got 99999",
+        ),
         (("--labels", "class", "--fraction", "2"), "fraction"),
         (("--labels", "class", "--flip", "2"), "--flip must lie between 0 and 1"),
         (("--scores", "note"), "'note' must hold numbers to be scores, but holds 'remark 0'"),

@@ -10,7 +10,7 @@ import pytest
 
 import pairlens
 from pairlens.judging import pair_proba
-from pairlens.supervision import unanswered
+from pairlens.supervision import answers
 from tests.cli.conftest import CLASSES, FIT, IDS, X
 
 PREDICT = ("pairs", "predict", "fitted/model.pairlens", "ask.csv", "--data", "data.csv", "--out", "out.csv")
@@ -53,8 +53,8 @@ def test_blocks_rows_by_number_and_other_files(fitted, cli, monkeypatch):
     """A block of seven lines at a time gives what one of all lines gives."""
     ask(fitted, name=str)
     assert cli(*PREDICT).code == 0
-    blocks, whole = unanswered.read_pair_blocks, read(fitted / "out.csv")
-    monkeypatch.setattr(unanswered, "read_pair_blocks", lambda *given, **named: blocks(*given, **named, size=7))
+    blocks, whole = answers.read_pair_blocks, read(fitted / "out.csv")
+    monkeypatch.setattr(answers, "read_pair_blocks", lambda *given, **named: blocks(*given, **named, size=7))
     lines = "".join(json.dumps({"a": int(a), "b": int(b)}) + "\n" for a, b in ASKED)
     (fitted / "ask.jsonl").write_text(lines)
     arguments = ("pairs", "predict", "fitted/model.pairlens", "ask.jsonl", "--data", "data.csv", "--out", "out.tsv")
@@ -81,7 +81,7 @@ def test_models_of_other_methods(method, table, cli):
         ("a,b\n001,002\n001,nobody\n", "line 3 of ask.csv has 'nobody' as b: the data has no such id"),
         ("a,b\n001,002\n001\n", "line 3 of ask.csv has 1 fields, but the header has 2"),
         ("a,b\n001,001\n", "line 2 of ask.csv has '001' as a and b: a row cannot be paired with itself"),
-        (b"a,b\n\xff,001\n", "ask.csv is not text in UTF-8"),
+        (b"a,b\n\xff,001\n", "ask.csv is not UTF-8 text: line 2 has the byte 0xff"),
     ],
 )
 def test_bad_pairs_leave_no_file(text, message, fitted, cli):
@@ -98,7 +98,7 @@ def test_bad_arguments(fitted, cli):
     assert "line 3 of ask.csv has 60 as b: row numbers go from 0 to 59" in cli(*PREDICT).error
     assert "nowhere.csv" in cli(*PREDICT[:3], "nowhere.csv", *PREDICT[4:]).error
     (fitted / "ask.jsonl").write_text('{"a": "001"}\n')
-    assert "line 1 of ask.jsonl is no JSON object with a and b" in cli(*PREDICT[:3], "ask.jsonl", *PREDICT[4:]).error
+    assert "line 1 of ask.jsonl has no column 'b'" in cli(*PREDICT[:3], "ask.jsonl", *PREDICT[4:]).error
     ask(fitted)
     assert "base_rate must be above 0 and below 1, got 2" in cli(*PREDICT, "--id", "id", "--base-rate", "2").error
     (fitted / "out.csv").touch()

@@ -57,7 +57,7 @@ def test_an_empty_name_is_not_the_current_folder(cli, tmp_path, command):
 
 
 def test_a_folder_is_no_file(cli, files):
-    assert cli("ask", "rows.csv", "--out", ".").error.endswith("must end in .csv, .jsonl, .ndjson or .tsv, got ''")
+    assert cli("ask", "rows.csv", "--out", ".").error.endswith("must end in .csv, .jsonl, .ndjson or .tsv; got ''")
     said = cli("studio", "rows.csv", "--store", ".", "--no-browser").error
     assert said == "pairlens: error: . is a folder; --store names the file that keeps the answers"
 

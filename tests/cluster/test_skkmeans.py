@@ -174,7 +174,7 @@ def test_errors_and_warnings():
     for name, value in {"gamma": 0, "n_init": 0, "max_iter": 0, "kernel": 1, "n_clusters": 0}.items():
         with pytest.raises(ValueError, match=f"'{name}' parameter of SKKMeans"):
             SKKMeans(**{name: value}).fit(X)
-    with pytest.raises(ValueError, match="constraints are for 3 rows but X has 6"):
+    with pytest.raises(ValueError, match="constraints must be for 6 rows, as many as X has; got 3"):
         SKKMeans(2).fit(X, constraints=Constraints([(0, 1)], n_samples=3))
     with pytest.raises(NotFittedError):
         SKKMeans().predict(X)

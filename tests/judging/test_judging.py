@@ -123,7 +123,7 @@ def test_held_out_distances_are_those_of_the_folds(draw):
 
 def test_pairs_of_other_rows_and_no_pairs_are_named():
     view = np.zeros((3, 2))
-    with pytest.raises(ValueError, match="constraints are for 5 rows but X has 3"):
+    with pytest.raises(ValueError, match="constraints must be for 3 rows, as many as X has; got 5"):
         pair_auc(view, Constraints([(0, 4)], [(0, 1)], n_samples=5))
     with pytest.raises(TypeError, match=r"constraints must be a pairlens\.Constraints, got list"):
         pair_auc(view, [(0, 1)])

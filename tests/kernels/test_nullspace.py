@@ -229,5 +229,5 @@ class TestKernelNullSpace:
         for name, value in {"gamma": 0.0, "kernel": 3, "tol": 1.0}.items():
             with pytest.raises(ValueError, match=f"'{name}' parameter of KernelNullSpace"):
                 KernelNullSpace(**{name: value}).fit(X)
-        with pytest.raises(ValueError, match="constraints are for 3 rows but X has 40"):
+        with pytest.raises(ValueError, match="constraints must be for 40 rows, as many as X has; got 3"):
             KernelNullSpace().fit(X, constraints=Constraints([(0, 1)], n_samples=3))

@@ -27,15 +27,15 @@ def test_bad_input_is_named(cls, table):
         cls(n_components=6).fit(X, constraints=pairs)
     with pytest.raises(ValueError, match="'n_components' parameter"):
         cls(n_components=0).fit(X, constraints=pairs)
-    with pytest.raises(ValueError, match="constraints are for 30 rows but X has 29"):
+    with pytest.raises(ValueError, match="constraints must be for 29 rows, as many as X has; got 30"):
         cls().fit(X[:29], constraints=pairs)
     with pytest.raises(ValueError, match=r"row.*40|40.*row"):
         cls().fit(X, constraints=Constraints([(0, 40)]))
     with pytest.raises(TypeError, match=r"constraints must be a pairlens\.Constraints, got list"):
         cls().fit(X, constraints=[(0, 1)])
-    with pytest.raises(ValueError, match="y has 3 entries but X has 30 rows"):
+    with pytest.raises(ValueError, match="y must have 30 entries, one for each row of X; got 3"):
         cls().fit(X, [0, 1, 1])
-    with pytest.raises(ValueError, match="looks like a measurement"):
+    with pytest.raises(ValueError, match="y must hold classes, not measurements"):
         cls().fit(X, X[:, 0])
     with pytest.raises(ValueError, match="NaN"):
         cls().fit(np.where(X > 2, np.nan, X), constraints=pairs)

@@ -170,7 +170,7 @@ def test_errors_say_what_would_be_right(wine):
             cls().fit(np.ones((20, 3)), constraints=Constraints([(0, 1)], [(2, 3)], 20))
         with pytest.raises(ValueError, match="'n_components' parameter"):
             cls("many").fit(X, constraints=pairs)
-        with pytest.raises(ValueError, match="constraints are for 178 rows but X has 100"):
+        with pytest.raises(ValueError, match="constraints must be for 100 rows, as many as X has; got 178"):
             cls().fit(X[:100], constraints=pairs)
 
 

@@ -287,9 +287,9 @@ def test_triplets_are_pairs_that_add_to_others(wine):
 @pytest.mark.parametrize(
     ("constraints", "triplets", "error", "words"),
     [
-        (None, Triplets([(0, 1, 2)], 10), ValueError, "triplets are for 10 rows but X has 20"),
-        (Constraints([(0, 1)], n_samples=20), Triplets([(0, 1, 2)], 10), ValueError, "triplets are for 10 rows"),
-        (Constraints([(0, 1)], n_samples=30), Triplets([(0, 1, 2)], 20), ValueError, "constraints are for 30 rows"),
+        (None, Triplets([(0, 1, 2)], 10), ValueError, "triplets must be for 20 rows, as many as X has; got 10"),
+        (Constraints([(0, 1)], n_samples=20), Triplets([(0, 1, 2)], 10), ValueError, "triplets must be for 20 rows"),
+        (Constraints([(0, 1)], n_samples=30), Triplets([(0, 1, 2)], 20), ValueError, "constraints must be for 20 rows"),
         (None, Triplets([(0, 1, 32)]), ValueError, r"triplets\[0\] is \(0, 1, 32\)"),
         ([(0, 1)], Triplets([(0, 1, 2)], 20), TypeError, "constraints must be a pairlens.Constraints, got list"),
     ],

@@ -44,6 +44,14 @@ def recorded():
         return dict(stored)
 
 
+def by_distance(X, n_triplets):
+    """Random triplets that the distances of X answer."""
+    drawn = np.argsort(np.random.default_rng(0).random((n_triplets, len(X))), axis=1)[:, :3]
+    a, near, far = drawn.T
+    swapped = np.linalg.norm(X[a] - X[far], axis=1) < np.linalg.norm(X[a] - X[near], axis=1)
+    return Triplets(np.where(swapped[:, None], drawn[:, [0, 2, 1]], drawn), len(X))
+
+
 def objectives():
     answers = Triplets.from_labels(Y, n_triplets=40, random_state=0).merge(
         Triplets.from_labels(Y, n_triplets=20, random_state=1)
@@ -130,7 +138,7 @@ def test_objectives_by_their_definitions():
     assert found == pytest.approx(lmnn_loss(L, Z, Y, targets))
     target = RNG.standard_normal(12)
     assert KernelRegression(target)(Z)[0] == pytest.approx(mlkr_loss(L, Z, target))
-    some = Quadruplets.from_distances(Z, 30, random_state=0).flip(0.5, random_state=0)
+    some = by_distance(Z, 30).to_quadruplets().flip(0.5, random_state=0)
     residual = ComparisonResidual(*comparison_pairs(some))(Z)[0]
     assert residual + 3 == pytest.approx(lsml_loss(L, Z, some.quadruplets))
 
@@ -192,7 +200,7 @@ def test_scml_learns_from_triplets(recorded):
 def test_scml_minimises_its_objective():
     """The weights are optimal: the gradient is 0 where they are positive, and not negative where they are 0."""
     X = RNG.standard_normal((60, 4))
-    answers = Triplets.from_distances(X * [1, 1, 0, 0], 300, random_state=0)
+    answers = by_distance(X * [1, 1, 0, 0], 300)
     model = SCML(None, n_regions=3, tol=1e-13, max_iter=2000, random_state=0).fit(X, triplets=answers)
     assert model.score(X, triplets=answers) > 0.9
     more = SCML(None, n_regions=3, tol=1e-13, max_iter=4000, random_state=0).fit(X, triplets=answers)
@@ -252,7 +260,7 @@ def test_answers_are_routed():
     from sklearn.preprocessing import StandardScaler
 
     X = RNG.standard_normal((60, 4))
-    answers = Triplets.from_distances(X * [3, 1, 0, 0], 3000, random_state=0)
+    answers = by_distance(X * [3, 1, 0, 0], 3000)
     with sklearn.config_context(enable_metadata_routing=True):
         scores = cross_val_score(SCML(2, random_state=0), X, params={"triplets": answers}, cv=3)
         fitted = make_pipeline(StandardScaler(), LSML(2)).fit(X, triplets=answers)
@@ -281,7 +289,10 @@ def test_without_supervision_one_warning_names_what_the_method_takes(cls, remedy
     ("make", "message"),
     [
         (lambda X, y: ITML(2, bounds=(2.0, 1.0)).fit(X, y), "bounds must be two positive numbers"),
-        (lambda X, y: LSML(2).fit(X, quadruplets=Quadruplets(n_samples=3)), "quadruplets are for 3 rows but X has 20"),
+        (
+            lambda X, y: LSML(2).fit(X, quadruplets=Quadruplets(n_samples=3)),
+            "quadruplets must be for 20 rows, as many as X has; got 3",
+        ),
         (lambda X, y: SCML(2).fit(X, y[:5]), "y has 5 entries but X has 20 rows"),
         (lambda X, y: MLKR(2).fit(X, y[:5]), "y has 5 entries but X has 20 rows"),
         (lambda X, y: LSML(2).fit(X, y).score(X), "score needs at least one comparison"),

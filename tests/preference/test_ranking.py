@@ -160,11 +160,11 @@ def test_errors_say_what_is_wrong(ranked):
         RankSVM().fit(X, y).score(X, np.ones(80))
     with pytest.raises(TypeError, match=r"must be a pairlens\.Preferences"):
         RankSVM().fit(X, preferences=[(0, 1)])
-    with pytest.raises(ValueError, match="preferences are for 3 rows but X has 80"):
+    with pytest.raises(ValueError, match="preferences must be for 80 rows, as many as X has; got 3"):
         RankSVM().fit(X, preferences=Preferences([(0, 1)], n_samples=3))
-    with pytest.raises(ValueError, match="y has 79 entries but X has 80 rows"):
+    with pytest.raises(ValueError, match="y must have 80 entries, one for each row of X; got 79"):
         RankSVM().fit(X, y[:-1])
-    with pytest.raises(ValueError, match="groups has 2 entries"):
+    with pytest.raises(ValueError, match="groups must have 80 entries"):
         RankSVM().fit(X, y, groups=[1, 2])
     with pytest.raises(ValueError, match="y is None"):
         RankSVM().fit(X, groups=y, preferences=None)

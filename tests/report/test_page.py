@@ -259,8 +259,14 @@ def test_a_hundred_thousand_points_make_a_small_page():
         ({"ids": [1, 2]}, "ids must name every row of X: expected 150, got 2"),
         ({"labels": [1, 2]}, "labels must hold one label for every row of X: expected 150, got 2"),
         ({"feature_names": ["a"]}, "feature_names must name every feature: expected 4, got 1"),
-        ({"constraints": Constraints([(0, 1)], n_samples=3)}, "constraints are for 3 rows but X has 150"),
-        ({"preferences": Preferences([(0, 1)], n_samples=3)}, "preferences are for 3 rows but X has 150"),
+        (
+            {"constraints": Constraints([(0, 1)], n_samples=3)},
+            "constraints must be for 150 rows, as many as X has; got 3",
+        ),
+        (
+            {"preferences": Preferences([(0, 1)], n_samples=3)},
+            "preferences must be for 150 rows, as many as X has; got 3",
+        ),
     ],
 )
 def test_errors_say_what_would_be_right(options, message):

@@ -1,18 +1,29 @@
-"""Slow and obvious versions of what the supervision room does, on Python sets and dictionaries."""
+"""Slow and obvious versions of what pairlens.supervision does, on Python sets and dictionaries."""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 
+from pairlens.exceptions import InputError
 from pairlens.supervision import Constraints, Preferences
 
 Pair = tuple[int, int]
 Weights = dict[Pair, float]
+
+
+def refused(call: Callable[[], Any]) -> tuple[str, Any]:
+    """The argument and the value that an InputError names."""
+    with pytest.raises(InputError) as caught:
+        call()
+    assert caught.value.reason
+    assert str(caught.value)
+    return caught.value.argument, caught.value.value
 
 
 def weights_of(constraints: Constraints) -> tuple[Weights, Weights]:

@@ -121,8 +121,9 @@ class TestPolicies:
     chained: ClassVar[dict[str, Any]] = {"must_link": [(0, 1), (1, 2)], "cannot_link": [(0, 2), (3, 4)], "n_samples": 6}
 
     def test_default(self):
-        with pytest.raises(ConflictError, match=r"1 pair is must-linked and cannot-linked at once.*\(0, 1\)"):
+        with pytest.raises(ConflictError, match="1 pair is must-linked and cannot-linked") as caught:
             Constraints(**self.direct)
+        assert (caught.value.argument, caught.value.value) == ("cannot_link", (0, 1))
         with pytest.warns(ConflictWarning, match=r"1 cannot-link is contradicted.*\(0, 2\) by 0 - 1 - 2"):
             made = Constraints(**self.chained)
         assert made.n_pairs == 4
@@ -169,7 +170,8 @@ class TestPolicies:
         settled = Constraints.from_labels(labels).merge(made, on_conflict="drop")
         assert not settled.conflicts()
         assert settled.labels.tolist() == Constraints.from_labels(labels).labels.tolist()
-        assert not (settled.explicit - made).n_pairs
+        for kept, answered in zip(oracles.weights_of(settled.explicit), oracles.weights_of(made)):
+            assert kept.items() <= answered.items()
         if not Constraints.from_labels(labels).merge(made, on_conflict="warn").conflicts():
             assert settled.explicit == made
 
@@ -233,57 +235,8 @@ class TestClosure:
     def test_too_large(self):
         rows = np.arange(20_000)
         made = Constraints(np.column_stack([rows[:-1], rows[1:]]), n_samples=len(rows))
-        with pytest.raises(ValueError, match=r"199,990,000 pairs.*chunklets\(\)"):
-            made.closure()
+        assert oracles.refused(made.closure) == ("must_link", 199_990_000)
         thirds = Constraints(
             made.must_link[made.must_link[:, 1] % 6_000 != 0], [(0, 6_000), (0, 12_000), (6_000, 12_000)]
         )
-        with pytest.raises(ValueError, match="the closure of the cannot-links has 108,000,000"):
-            thirds.with_n_samples(20_000)[:18_000].closure()
-
-
-class TestFromChunklets:
-    @given(groups=st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=5), max_size=4))
-    def test_groups(self, groups):
-        made = Constraints.from_chunklets(groups, n_samples=9)
-        expected = oracles.added_up((i, j) for group in groups for i in set(group) for j in set(group) if i < j)
-        assert oracles.weights_of(made) == (expected, {})
-
-    @given(codes=st.lists(st.integers(-1, 3), min_size=1, max_size=9))
-    def test_a_number_per_row(self, codes):
-        must, _ = oracles.implied(codes)
-        for form in (codes, np.array(codes)):
-            made = Constraints.from_chunklets(form)
-            assert oracles.weights_of(made) == (must, {})
-            assert len(made) == len(codes)
-            assert made.labels is None
-
-    def test_round_trip(self):
-        made = Constraints([(0, 4), (4, 2), (1, 5)], n_samples=7)
-        assert Constraints.from_chunklets(made.chunklets()) == made.closure()
-
-    def test_forms(self):
-        assert Constraints.from_chunklets([]).n_pairs == 0
-        assert Constraints.from_chunklets(np.array([[0, 1], [2, 3]])).to_lists()[0] == [(0, 1), (2, 3)]
-        assert Constraints.from_chunklets(iter([(0, 1), [2, 3]])).n_samples is None
-        assert Constraints.from_chunklets([{0, 1}, range(2, 4)]).to_lists()[0] == [(0, 1), (2, 3)]
-        assert Constraints.from_chunklets([2**30, -1, 2**30]).to_lists()[0] == [(0, 2)]
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (([[0, 2**40]],), rf"chunklets holds the row {2**40}: row numbers go from 0 to {2**31 - 1}"),
-            (([[0, 2**70]],), rf"chunklets\[0\] holds the row number {2**70}"),
-            (([[0, [1, 2]]],), r"chunklets\[0\] must be a regular array"),
-            (([[0, 9]], 9), "chunklets holds the row 9: row numbers go from 0 to 8"),
-            (([[0, -2]],), "chunklets holds the row -2: row numbers go from 0"),
-            (([[0, 0.5]],), r"chunklets\[0\] must hold whole row numbers"),
-            (([0, 1, 1], 5), "chunklets has 3 entries, one per row, but n_samples=5"),
-            (([0, -2],), "chunklets holds -2"),
-            (([0.5, 1.0],), "chunklets must hold whole row numbers"),
-            (([np.arange(20_000)],), "199,990,000 pairs"),
-        ],
-    )
-    def test_errors(self, arguments, message):
-        with pytest.raises(ValueError, match=message):
-            Constraints.from_chunklets(*arguments)
+        assert oracles.refused(thirds.with_n_samples(20_000)[:18_000].closure) == ("cannot_link", 108_000_000)

@@ -1,26 +1,28 @@
-"""Constraints: what goes in, what is stored, how it is cut along with X."""
+"""Constraints: what is stored, drawn, merged and converted."""
 
 from __future__ import annotations
 
-import copy
-import pickle
 import subprocess
 import sys
-import warnings
 from collections import deque
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
-from pairlens.exceptions import ConflictWarning
+from pairlens.exceptions import ConflictError, ConflictWarning
 from pairlens.methods.differences import SSDR
-from pairlens.supervision import Constraints
+from pairlens.supervision import Constraints, Preferences
 from tests.supervision import oracles
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairlens.exceptions.ConflictWarning")
+
+seeds = st.integers(0, 1000)
+some = Constraints([(0, 1), (2, 3)], [(1, 2), (0, 8)], 9, must_link_weight=[0.1, 2], cannot_link_weight=[1e-9, 1])
 
 
 class TestStored:
@@ -121,220 +123,166 @@ class TestStored:
         assert "an unknown number of rows" in repr(Constraints([(0, 1)]))
 
 
-class TestErrors:
+class TestSample:
+    @given(made=oracles.constraints(), seed=seeds, data=st.data())
+    def test_distinct_pairs_with_their_weights(self, made, seed, data):
+        count = data.draw(st.integers(0, made.n_pairs))
+        drawn = made.sample(count, random_state=seed)
+        assert drawn.n_pairs == count
+        for some, whole in zip(oracles.weights_of(drawn), oracles.weights_of(made)):
+            assert some.items() <= whole.items()
+        assert drawn == made.sample(count, random_state=seed)
+
+    def test_everything(self):
+        made = Constraints.from_labels([0, 0, 1, -1]).merge(Constraints([(0, 1), (0, 3)], n_samples=4))
+        assert made.sample(made.n_pairs) == made
+
+    def test_too_many(self):
+        assert oracles.refused(lambda: Constraints([(0, 1)]).sample(3)) == ("n_pairs", 3)
+
+
+class TestMerge:
+    @given(
+        left=oracles.constraints(), right=oracles.constraints(), third=oracles.constraints(known=False, labelled=False)
+    )
+    def test_weights_add_up(self, left, right, third):
+        merged = left.merge(right, third, on_conflict="warn")
+        parts = [oracles.weights_of(each) for each in (left, right, third)]
+        for kind in (0, 1):
+            expected = oracles.sum_of(oracles.sum_of(parts[0][kind], parts[1][kind]), parts[2][kind])
+            assert oracles.weights_of(merged)[kind] == expected
+        assert merged.n_samples == oracles.N_ROWS
+
+    def test_alone(self):
+        made = Constraints([(0, 1)])
+        assert made.merge() == made
+
+    def test_labels_stay_implicit(self):
+        labels = Constraints.from_labels(np.arange(10**6) % 3)
+        pairs = Constraints([(0, 3), (5, 8)])
+        for merged in (labels.merge(pairs), pairs.merge(labels)):
+            assert merged.n_samples == 10**6
+            assert merged.n_pairs == labels.n_pairs
+            assert merged.must_link_total == labels.must_link_total + 2
+
+    def test_two_label_vectors(self):
+        merged = Constraints.from_labels([0, 0, -1]).merge(Constraints.from_labels([0, 0, 0]))
+        assert oracles.weights_of(merged)[0] == {(0, 1): 2, (0, 2): 1, (1, 2): 1}
+
+    def test_conflicts_are_checked(self):
+        with pytest.raises(ConflictError):
+            Constraints([(0, 1)]).merge(Constraints([], [(0, 1)]))
+        assert Constraints([(0, 1)]).merge(Constraints([], [(0, 1)]), on_conflict="drop").n_pairs == 0
+
+    def test_errors(self):
+        made = Constraints(n_samples=3)
+        assert oracles.refused(lambda: made.merge(Constraints(n_samples=4))) == ("n_samples", (3, 4))
+        assert oracles.refused(lambda: made.merge(Constraints([(0, 5)]))) == ("must_link[0]", (0, 5))
+        with pytest.raises(TypeError, match="merge takes Constraints, got Preferences"):
+            Constraints().merge(Preferences())
+
+
+class TestFromChunklets:
+    @given(groups=st.lists(st.lists(st.integers(0, 8), min_size=1, max_size=5), max_size=4))
+    def test_groups(self, groups):
+        made = Constraints.from_chunklets(groups, n_samples=9)
+        expected = oracles.added_up((i, j) for group in groups for i in set(group) for j in set(group) if i < j)
+        assert oracles.weights_of(made) == (expected, {})
+
+    @given(codes=st.lists(st.integers(-1, 3), min_size=1, max_size=9))
+    def test_a_number_per_row(self, codes):
+        must, _ = oracles.implied(codes)
+        for form in (codes, np.array(codes)):
+            made = Constraints.from_chunklets(form)
+            assert oracles.weights_of(made) == (must, {})
+            assert len(made) == len(codes)
+            assert made.labels is None
+
+    def test_round_trip(self):
+        made = Constraints([(0, 4), (4, 2), (1, 5)], n_samples=7)
+        assert Constraints.from_chunklets(made.chunklets()) == made.closure()
+
+    def test_forms(self):
+        assert Constraints.from_chunklets([]).n_pairs == 0
+        assert Constraints.from_chunklets(np.array([[0, 1], [2, 3]])).to_lists()[0] == [(0, 1), (2, 3)]
+        assert Constraints.from_chunklets(iter([(0, 1), [2, 3]])).n_samples is None
+        assert Constraints.from_chunklets([{0, 1}, range(2, 4)]).to_lists()[0] == [(0, 1), (2, 3)]
+        assert Constraints.from_chunklets([2**30, -1, 2**30]).to_lists()[0] == [(0, 2)]
+
     @pytest.mark.parametrize(
-        ("arguments", "message"),
+        ("arguments", "expected"),
         [
-            ({"must_link": [(0, 1, 2)]}, r"must_link must have the shape \(n_pairs, 2\).*\(1, 3\)"),
-            ({"cannot_link": [0, 1]}, r"cannot_link must have the shape.*\(2,\)"),
-            (
-                {"must_link": [(0, 1), (2,)]},
-                r"must_link must be a regular array: entry 0 is \(0, 1\), but .* 1 is \(2,\)",
-            ),
-            ({"must_link": iter([(0, 1), 2])}, r"must_link must be a regular array: entry 0 .*, but entry 1 is 2$"),
-            ({"must_link": [[(0, 1), (2,)], [(0, 1), (2,)]]}, "must_link must be a regular array: its entries differ"),
-            ({"must_link": 5}, r"must_link must have the shape \(n_pairs, 2\)"),
-            ({"must_link": {(0, 1): 2.0}}, r"must_link must hold whole row numbers, got \{"),
-            ({"must_link": "ab"}, "must_link must hold whole row numbers"),
-            ({"must_link": [(0, 2**70)]}, rf"must_link holds the row number {2**70}; .*below 2\*\*31"),
-            ({"cannot_link": [(-(2**70), 0)]}, rf"cannot_link holds the row number -{2**70}; .*negative"),
-            ({"must_link": np.ma.array([(0, 1)], mask=[(0, 1)])}, "must_link has masked entries"),
-            ({"must_link": [(0, 1)], "must_link_weight": np.ma.array([1], mask=[1])}, "must_link_weight has masked"),
-            ({"must_link": [(0, 1)], "must_link_weight": 10**400}, "must_link_weight must hold numbers"),
-            ({"must_link": [(0, 1)], "must_link_weight": [[1], [1, 2]]}, "must_link_weight must be a regular array"),
-            ({"must_link": {(0, 1)}, "must_link_weight": [1]}, "must_link is a set.*no order that must_link_weight"),
-            ({"must_link": [(0.0, 1.0)]}, "must_link must hold whole row numbers.*float64"),
-            ({"must_link": np.array([(0, None)])}, "must_link must hold whole row numbers, got None"),
-            ({"must_link": [("a", "b")]}, "must_link must hold whole row numbers"),
-            ({"must_link": [(True, False)]}, "must_link must hold whole row numbers"),
-            ({"must_link": [(0, 1), (-1, 2)]}, r"must_link\[1\] is \(-1, 2\).*cannot be negative"),
-            ({"cannot_link": [(0, 5)], "n_samples": 5}, r"cannot_link\[0\] is \(0, 5\).*from 0 to 4"),
-            ({"must_link": [(0, 2**31)]}, r"must_link\[0\] is \(0, 2147483648\).*below 2\*\*31"),
-            ({"must_link": np.array([(0, 2**63)], dtype=np.uint64)}, "must_link holds the row number"),
-            ({"must_link": [(0, 1), (3, 3)]}, r"must_link\[1\] is the pair \(3, 3\).*itself"),
-            ({"must_link": [(0, 1)], "must_link_weight": [1, 2]}, "must_link_weight.*expected 1"),
-            ({"must_link": [(0, 1)], "must_link_weight": [np.nan]}, r"must_link_weight\[0\] is nan.*\(0, 1\)"),
-            ({"cannot_link": [(0, 1)], "cannot_link_weight": [-2]}, r"cannot_link_weight\[0\] is -2.*at least 0"),
-            ({"must_link": [(0, 1)], "must_link_weight": [np.inf]}, "finite"),
-            ({"must_link": [(0, 1)], "must_link_weight": ["x"]}, "must_link_weight must hold numbers"),
-            ({"n_samples": -1}, "n_samples must lie between"),
-            ({"n_samples": 2.5}, "n_samples must be a whole number or None, got 2.5"),
-            ({"on_conflict": "ignore"}, "on_conflict must be one of 'raise', 'warn', 'drop' or None"),
+            (([[0, 2**40]],), ("chunklets", 2**40)),
+            (([[0, 2**70]],), ("chunklets[0]", 2**70)),
+            (([[0, [1, 2]]],), ("chunklets[0]", [1, 2])),
+            (([[0, 9]], 9), ("chunklets", 9)),
+            (([[0, -2]],), ("chunklets", -2)),
+            (([[0, 0.5]],), ("chunklets[0]", 0.0)),
+            (([0, 1, 1], 5), ("chunklets", 3)),
+            (([0, -2],), ("chunklets", -2)),
+            (([0.5, 1.0],), ("chunklets", 0.5)),
+            (([np.arange(20_000)],), ("chunklets", 199_990_000)),
         ],
     )
-    def test_names_the_argument_and_what_is_wrong(self, arguments, message):
-        with pytest.raises(ValueError, match=message):
-            Constraints(**arguments)
-
-    @pytest.mark.parametrize("kind", ["must_link", "cannot_link"])
-    def test_weights_whose_sum_no_number_can_hold(self, kind):
-        def made(pairs):
-            return Constraints(**{kind: pairs, f"{kind}_weight": 1e308})
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with pytest.raises(ValueError, match=rf"^{kind}_weight: the weights of the pair \(2, 3\) add up"):
-                made([(0, 1), (3, 2), (2, 3)])
-            with pytest.raises(ValueError, match=rf"^{kind}_weight: the weights of all pairs together add up"):
-                made([(0, 1), (2, 3)])
-            with pytest.raises(ValueError, match=rf"^{kind}_weight: the weights of the pair \(2, 3\) add up"):
-                made([(2, 3)]).merge(made([(3, 2)]))
-            with pytest.raises(ValueError, match=rf"^{kind}_weight: the weights of all pairs together add up"):
-                made([(2, 3)]) | made([(0, 1)])
-            with pytest.raises(ValueError, match=rf"^{kind}_weight: the weights of all pairs together add up"):
-                made([(0, 1)]).with_n_samples(2)[[0, 1, 1]]
-        assert made([(2, 3)]) | made([(3, 2)]) == made([(2, 3)])
-        assert getattr(made([(2, 3)]).merge(Constraints(**{kind: [(0, 1)]})), f"{kind}_total") == 1e308
-
-    @pytest.mark.filterwarnings("ignore::pairlens.exceptions.ConflictWarning")
-    def test_weights_that_overflow_where_answers_are_flipped(self):
-        both = Constraints(
-            [(0, 1)], [(0, 1)], must_link_weight=1e308, cannot_link_weight=1e308, on_conflict="warn", n_samples=2
-        )
-        with pytest.raises(ValueError, match=r"_link_weight: the weights of the pair \(0, 1\) add up"):
-            both.flip(0.5, random_state=0)
+    def test_errors(self, arguments, expected):
+        assert oracles.refused(lambda: Constraints.from_chunklets(*arguments)) == expected
 
 
-class TestImmutable:
-    def test_nothing_can_be_set(self):
-        made = Constraints([(0, 1)], n_samples=2)
-        with pytest.raises(AttributeError, match="immutable"):
-            made.n_samples = 3
-        with pytest.raises(AttributeError, match="immutable"):
-            made.anything = 3
-        with pytest.raises(AttributeError, match="immutable"):
-            del made._must
-        with pytest.raises(ValueError, match="read-only"):
-            made.must_link[0, 0] = 5
+class TestPairsAndLists:
+    @given(made=oracles.constraints(labelled=False))
+    def test_round_trips(self, made):
+        pairs, y = made.to_pairs()
+        again = Constraints.from_pairs(pairs, y, n_samples=made.n_samples)
+        assert again.to_lists() == made.to_lists() == Constraints(*made.to_lists()).to_lists()
 
-    @pytest.mark.parametrize("made", [Constraints([(0, 1)], n_samples=2), Constraints.from_labels([0, 0])])
-    def test_no_second_init(self, made):
-        for change in (lambda: made.__init__([], [(0, 1)], 9), lambda: made.__setstate__({"_n_samples": 9})):
-            with pytest.raises(AttributeError, match="Constraints are immutable: __init__ cannot be called again"):
-                change()
-        assert (made.to_lists(), made.n_samples) == (([(0, 1)], []), 2)
+    def test_rows_of_the_data(self):
+        X = np.arange(18.0).reshape(9, 2)
+        pairs, y = some.to_pairs(X)
+        assert pairs.shape == (4, 2, 2)
+        assert np.array_equal(pairs[0], X[[0, 1]])
+        assert y.tolist() == [1, 1, -1, -1]
+        assert np.array_equal(some.to_pairs(pd.DataFrame(X))[0], pairs)
 
-    def test_input_stays_as_it_is_and_writeable(self):
-        given_pairs = np.array([(1, 0), (3, 2)])
-        weight = np.array([2.0, 3.0])
-        made = Constraints(given_pairs, must_link_weight=weight)
-        given_pairs[:] = 7
-        weight[:] = 7
-        assert oracles.weights_of(made)[0] == {(0, 1): 2.0, (2, 3): 3.0}
+    def test_lists_hold_python_numbers(self):
+        assert type(some.to_lists()[0][0][0]) is int
+        assert Constraints().to_lists() == ([], [])
 
-    def test_read_only_input(self):
-        pairs = np.array([(1, 0)])
-        pairs.flags.writeable = False
-        assert Constraints(pairs).n_must_link == 1
+    def test_any_iterable(self):
+        made = Constraints.from_pairs(zip([0, 1], [1, 2]), iter([1, -1]))
+        assert made.to_lists() == ([(0, 1)], [(1, 2)])
 
+    def test_nothing(self):
+        assert Constraints.from_pairs([], [], n_samples=2) == Constraints(n_samples=2)
+
+    @pytest.mark.parametrize(
+        ("call", "expected"),
+        [
+            (lambda: some.to_pairs(np.zeros((5, 2))), ("X", (5, 2))),
+            (lambda: some.to_pairs([[0], [1, 2]]), ("X", [1, 2])),
+            (lambda: Constraints.from_pairs(np.zeros((3, 2, 4)), [1, 1, 1]), ("pairs", (3, 2, 4))),
+            (lambda: Constraints.from_pairs([(0, 1)], [1, -1]), ("y", (2,))),
+            (lambda: Constraints.from_pairs([(0, 1)], [0]), ("y[0]", 0)),
+            (lambda: Constraints.from_pairs([0, 1], [1, 1]), ("must_link", (2,))),
+            (lambda: Constraints.from_pairs([(0, 1), (2,)], [1, 1]), ("pairs", (2,))),
+            (lambda: Constraints.from_pairs([(0, 1)], [[1], [1, 1]]), ("y", [1, 1])),
+            (lambda: Constraints.from_pairs({(0, 1)}, [1]), ("pairs", {(0, 1)})),
+        ],
+    )
+    def test_errors(self, call, expected):
+        assert oracles.refused(call) == expected
+
+
+class TestSparse:
     @given(made=oracles.constraints())
-    @settings(max_examples=20)
-    def test_pickle_and_copies(self, made):
-        for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
-            again = pickle.loads(pickle.dumps(made, protocol=protocol))
-            assert again == made
-            assert not again.must_link.flags.writeable
-            assert not again.explicit.must_link_weight.flags.writeable
-            assert again.labels is None or not again.labels.flags.writeable
-        assert copy.deepcopy(made) == made
-        assert copy.copy(made) == made
-
-    def test_equality(self):
-        made = Constraints([(0, 1)], [(1, 2)], n_samples=3)
-        assert made == Constraints([(1, 0)], [(2, 1)], n_samples=3)
-        assert made != Constraints([(0, 1)], [(1, 2)], n_samples=4)
-        assert made != Constraints([(0, 1)], [(1, 2)])
-        assert made != Constraints([(0, 1)], [(0, 2)], n_samples=3)
-        assert made != Constraints([(0, 1)], [(1, 2)], n_samples=3, must_link_weight=[2])
-        assert made != "made"
-
-    def test_true_even_without_a_length(self):
-        assert Constraints()
-
-
-class TestSlicing:
-    @given(made=oracles.constraints(), data=st.data())
-    @settings(max_examples=200)
-    def test_equals_looking_at_every_two_rows(self, made, data):
-        rows = data.draw(st.lists(st.integers(0, oracles.N_ROWS - 1), max_size=14))
-        cut = made[rows]
-        must, cannot = oracles.weights_of(made.explicit)
-        expected = oracles.sliced(must, rows), oracles.sliced(cannot, rows)
-        if made.labels is not None:
-            by_label = oracles.implied(made.labels[rows].tolist() if rows else [])
-            expected = oracles.sum_of(expected[0], by_label[0]), oracles.sum_of(expected[1], by_label[1])
-        assert oracles.weights_of(cut) == expected
-        assert len(cut) == cut.n_samples == len(rows)
-        assert cut.shape == (len(rows),)
-
-    def test_all_forms_of_an_index(self):
-        made = Constraints([(0, 3), (1, 2)], [(2, 3)], n_samples=5)
-        mask = np.array([False, False, True, True, True])
-        expected = Constraints([], [(0, 1)], n_samples=3)
-        for index in ([2, 3, 4], np.array([2, 3, 4]), mask, mask.tolist(), slice(2, None), range(2, 5)):
-            assert made[index] == expected
-            assert made[index, ...] == expected
-        assert made[[-3, -2, -1]] == expected
-        assert made[np.array([4, 3, 2], dtype=np.uint8)] == Constraints([], [(1, 2)], n_samples=3)
-        assert made[::-1] == Constraints([(1, 4), (2, 3)], [(1, 2)], n_samples=5)
-        assert made[[]] == Constraints(n_samples=0)
-        assert made[:] == made
-
-    def test_bootstrap_copies_inherit_pairs_but_are_not_linked_themselves(self):
-        assert Constraints([(0, 1)], n_samples=2)[[0, 0, 1]].to_lists()[0] == [(0, 2), (1, 2)]
-
-    def test_bootstrap_copies_of_a_labelled_row_share_a_label(self):
-        assert Constraints.from_labels([7, 8])[[0, 0, 1]].to_lists() == ([(0, 1)], [(0, 2), (1, 2)])
-
-    @pytest.mark.parametrize(
-        ("index", "message"),
-        [
-            ([0, 5], "row 5 does not exist: there are 5 rows"),
-            ([-6], "row -6 does not exist"),
-            ([True, False], "must have 5 entries"),
-            ([0.5], "whole row numbers or a boolean mask"),
-            ([[0, 1]], "one-dimensional"),
-            ([[0, 1], [2]], "rows must be a regular array"),
-            (([0, 1], slice(None)), r"only \(rows, \.\.\.\) means something"),
-            (([0, 1], 0), r"only \(rows, \.\.\.\) means something"),
-            ((..., [0, 1]), r"only \(rows, \.\.\.\) means something"),
-            ((0, 1), r"only \(rows, \.\.\.\) means something; got a tuple of 2: give row numbers as a list"),
-            ((), r"only \(rows, \.\.\.\) means something"),
-            (np.ma.array([0, 1], mask=[0, 1]), "rows has masked entries"),
-            ([2**70], "whole row numbers"),
-        ],
-    )
-    def test_wrong_index(self, index, message):
-        with pytest.raises(IndexError, match=message):
-            Constraints([(0, 1)], n_samples=5)[index]
-
-    @pytest.mark.parametrize("index", [0, np.int64(1), True, None])
-    def test_one_row_alone(self, index):
-        with pytest.raises(TypeError, match="one row alone has no pairs"):
-            Constraints([(0, 1)], n_samples=5)[index]
-
-    def test_no_iteration(self):
-        with pytest.raises(TypeError):
-            iter(Constraints([(0, 1)], n_samples=5))
-
-    @pytest.mark.parametrize("use", [len, lambda c: c.shape, lambda c: c[[0, 1]], lambda c: hasattr(c, "shape")])
-    def test_unknown_number_of_rows(self, use):
-        with pytest.raises(TypeError, match=r"give n_samples=len\(X\)"):
-            use(Constraints([(0, 1)]))
-
-    def test_with_n_samples(self):
-        made = Constraints([(0, 1)], [(1, 4)]).with_n_samples(6)
-        assert len(made) == 6
-        assert made.with_n_samples(None).n_samples is None
-        with pytest.raises(ValueError, match=r"cannot_link\[0\] is \(1, 4\).*from 0 to 3"):
-            made.with_n_samples(4)
-
-    def test_with_n_samples_of_labels(self):
-        made = Constraints.from_labels([0, 0, 1, -1])
-        assert made.with_n_samples(6).labels.tolist() == [0, 0, 1, -1, -1, -1]
-        assert made.with_n_samples(3).labels.tolist() == [0, 0, 1]
-        with pytest.raises(ValueError, match="row 2 has a label, so n_samples=2 is too few"):
-            made.with_n_samples(2)
+    def test_holds_the_weights_with_their_signs(self, made):
+        dense = np.zeros((oracles.N_ROWS, oracles.N_ROWS))
+        for sign, weights in zip((1, -1), oracles.weights_of(made)):
+            for (i, j), weight in weights.items():
+                dense[i, j] += sign * weight
+                dense[j, i] += sign * weight
+        assert np.array_equal(made.to_sparse().toarray(), dense)
+        assert isinstance(made.to_sparse(), sparse.csr_array)
+        assert made.to_sparse().nnz == np.count_nonzero(dense)
 
 
 def test_import_brings_nothing_optional():

@@ -1,33 +1,43 @@
-"""What the library says to users of Python, in the words of the command line."""
+"""Say errors and warnings of the library in the words of the command line."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from pairlens.exceptions import AnswerError, ConflictError
+from pairlens.exceptions import AnswerError, ConflictError, ConflictWarning, InputError
 
 PATH_OPTIONS = frozenset(
     {"--closure", "--columns", "--data", "--files", "--out", "--page", "--pairs", "--prefer", "--rows", "--store"}
 )
 """Options whose value is the name of a file or folder."""
 
+OPTIONS = {
+    "cannot_link": "--pairs",
+    "constraints": "--pairs",
+    "fraction": "--fraction",
+    "ids": "--id",
+    "must_link": "--pairs",
+    "n_pairs": "--n-pairs",
+    "n_splits": "--folds",
+    "on_conflict": "--on-conflict",
+    "per_class": "--per-class",
+    "preferences": "--prefer",
+    "y": "--labels",
+}
+"""The options that stand for arguments of the library."""
+
+_ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)})\b(?:='(\w+)')?")
+
 _SAID = [
     (re.compile(pattern), words)
     for pattern, words in (
-        (r"on_conflict='(\w+)'", r"--on-conflict \1"),
         (r"\b(by|give) constraints=", r"\1 --pairs"),
         (r"\blabels( of at least two classes)? by y\b", r"labels\1 by --labels"),
         (r"\b(by|give) preferences=, or (?:ordinal scores by y|a y of at least two levels)", r"\1 --prefer"),
         (r"\bThe 'n_components' parameter of (\w+)", r"--dims of \1"),
         (r"\bn_components=(\w+)", r"--dims \1"),
-        (r"\bn_pairs=(\d+) exceeds", r"--n-pairs \1 exceeds"),
-        (r"\bn_splits=(\d+) folds need", r"--folds \1 need"),
         (r"\bset roles=", "give roles by --columns"),
-        (
-            r"\bby Constraints\.from_labels\(y, n_pairs=\.\.\.\) or \.sample\(n_pairs\)",
-            "by pairlens pairs sample --n-pairs",
-        ),
         (r" neighbors=\"exact\" accepts the time\.", ""),
         (r"\bX has no variation", "the table has no variation"),
         (r"\bthe values of X\b", "the values of the table"),
@@ -44,10 +54,7 @@ _SAID = [
 
 
 def in_options(said: Exception) -> str:
-    """The text of an error or a warning, with the options of the command in place of the arguments of a function."""
-    if isinstance(said, ConflictError):
-        remedy = "Take back one of the statements, or choose --on-conflict warn or drop"
-        return f"{said.statement}. {remedy}. pairlens pairs check shows all."
+    """Return the text of an error or a warning, with the options of the command in place of arguments."""
     if isinstance(said, AnswerError):
         if said.problem == "unknown-id":
             return said.phrased(reason="the data has no such id")
@@ -58,18 +65,28 @@ def in_options(said: Exception) -> str:
                 remedy="if the lines name rows by an id, say which column of the data holds it with --id"
             )
         return str(said)
-    return reworded(str(said))
+    if isinstance(said, InputError):
+        argument, reason, remedy = map(_named_by_options, (said.argument, said.reason, said.remedy))
+        if isinstance(said, ConflictError):
+            remedy += ". pairlens pairs check shows all"
+        return said.phrased(argument=argument, reason=reason, remedy=remedy)
+    return _named_by_options(str(said)) if isinstance(said, ConflictWarning) else reworded(str(said))
+
+
+def _named_by_options(text: str) -> str:
+    """Return a text with ``--option`` in place of ``argument``, and ``--option value`` of ``argument='value'``."""
+    return _ARGUMENT.sub(lambda found: " ".join(filter(None, (OPTIONS[found[1]], found[2]))), text)
 
 
 def reworded(text: str) -> str:
-    """The text with options in place of arguments."""
+    """Return a text of the library with options in place of arguments."""
     for pattern, words in _SAID:
         text = pattern.sub(words, text)
     return text
 
 
 def check_paths(arguments: Sequence[str]) -> None:
-    """Refuse an empty name of a file or folder, which would mean the current folder."""
+    """Raise ValueError for an empty name of a file or folder, which would mean the current folder."""
     for k, argument in enumerate(arguments):
         option, given, value = argument.partition("=")
         if option not in PATH_OPTIONS:

@@ -269,7 +269,8 @@ def _bare(asker: Asker | PreferenceAsker) -> Any:
 
 def _write(path: Path, known: Any, names: NDArray[Any]) -> int:
     """Write pairs by the names of their rows; returns how many."""
-    from pairlens.supervision.answers import listed_answers, write_answers
+    from pairlens.supervision.answers import write_answers
+    from pairlens.supervision.combined import listed_answers
 
     pairs, kind, weight = listed_answers(known)
     write_answers(path, names[pairs[:, 0]], names[pairs[:, 1]], kind, weight)

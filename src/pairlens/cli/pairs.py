@@ -73,7 +73,8 @@ def sample(
     from pairlens.cli._work import check_new, distinct_ids
     from pairlens.io.tables import label_values, read_columns
     from pairlens.supervision import Constraints, Preferences
-    from pairlens.supervision.answers import ANSWER_KINDS, file_format, listed_answers, write_answers
+    from pairlens.supervision.answers import ANSWER_KINDS, file_format, write_answers
+    from pairlens.supervision.combined import listed_answers
 
     if (labels is None) == (scores is None):
         raise ValueError("give --labels for must-links and cannot-links, or --scores for preferences")
@@ -143,6 +144,7 @@ def check(
     from pairlens.io.tables import label_values
     from pairlens.supervision import Constraints
     from pairlens.supervision.answers import ANSWER_KINDS, AnswerFile
+    from pairlens.supervision.combined import answers_of
 
     if data is None and (id_column is not None or labels is not None):
         raise ValueError("--id and --labels are columns of a table: give it by --data")
@@ -155,7 +157,7 @@ def check(
         names = np.arange(n_rows) if id_column is None else columns[id_column]
     with warnings.catch_warnings(action="ignore", category=ConflictWarning):
         ids = names if data is None or id_column is not None else None
-        answers = file.answers(ids, n_rows, "warn")
+        answers = answers_of(file, ids, n_rows, "warn")
         known = answers.constraints
         if labels is not None:
             known = Constraints.from_labels(label_values(columns[labels])).merge(known, on_conflict="warn")
@@ -237,7 +239,7 @@ def convert(
             raise ValueError("--to needs the table and its column of ids: give --data and --id")
         columns, n_rows = _columns(data, id_column, None)
         ids = distinct_ids(columns[id_column], id_column)
-        rows = file.rows(ids if to is Naming.rows else None, n_rows)
+        rows, _ = file.rows(ids if to is Naming.rows else None, n_rows)
         a, b = rows.T if to is Naming.rows else (ids[rows[:, 0]], ids[rows[:, 1]])
     write_answers(out, a, b, file.kind, file.weight)
     if as_json:

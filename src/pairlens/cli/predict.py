@@ -48,7 +48,7 @@ def predict(
     from pairlens._text import TableWriter, delimiter_of
     from pairlens.cli._work import check_new
     from pairlens.io.streams import read_for
-    from pairlens.supervision.unanswered import read_pair_blocks
+    from pairlens.supervision.answers import read_pair_blocks
 
     if out.suffix.lower() not in ENDINGS:
         raise ValueError(f"the name of the file must end in {' or '.join(ENDINGS)}, got {out.name!r}")

@@ -29,7 +29,7 @@ HOMES = {
     "number-column": "pairlens.tables.columns.NumberColumn",
     "pair-model": "pairlens.judging.probability.PairModel",
     "pair-probability": "pairlens.judging.probability.PairProbability",
-    "pair-table": "pairlens.supervision._pairs.PairTable",
+    "pair-table": "pairlens.supervision.pairs.AnswerTable",
     "prior": "pairlens.learning.learner.Prior",
     "raw-space": "pairlens.learning.spaces.RawSpace",
     "standardiser": "pairlens.spectral.rowspace.Standardiser",

@@ -15,13 +15,12 @@ from pairlens.preference.embedded import squared_lengths
 from pairlens.preference.metric import MetricLearner
 from pairlens.supervision import Quadruplets, Triplets
 from pairlens.supervision.combined import over_rows
-from pairlens.supervision.comparisons import Comparisons
-from pairlens.supervision.labels import encode_labels
+from pairlens.supervision.inputs import encode_labels
 
 __all__ = ["ComparisonLearner", "comparison_accuracy"]
 
 
-def comparison_accuracy(Z: Float64, known: Comparisons) -> float:
+def comparison_accuracy(Z: Float64, known: Triplets | Quadruplets) -> float:
     """Return the share of the weight of comparisons whose closer pair is the closer one in Z; ties count half."""
     near, far = (squared_lengths(Z[pairs[:, 0]] - Z[pairs[:, 1]]) for pairs in (known.closer, known.farther))
     right = np.where(near < far, 1.0, np.where(near == far, 0.5, 0.0))

@@ -33,7 +33,7 @@ from pairlens.judging.views import Metric, pair_distance
 from pairlens.preference.linear import minimize
 from pairlens.preference.pairs import Pairs
 from pairlens.spectral.rowspace import RowSpace, fix_signs, principal_directions, row_space, symmetric
-from pairlens.supervision.comparisons import Comparisons
+from pairlens.supervision import Quadruplets, Triplets
 
 __all__ = [
     "Embedded",
@@ -70,7 +70,7 @@ def summed(parts: Sequence[Embedded]) -> tuple[IntArray, ValueAndGradient | None
     return rows, parts[0][1] if len(parts) == 1 else function
 
 
-def comparison_pairs(known: Comparisons) -> tuple[Pairs, Pairs]:
+def comparison_pairs(known: Triplets | Quadruplets) -> tuple[Pairs, Pairs]:
     """Return the closer and the farther pairs of comparisons, among the rows that occur in them."""
     rows, weight = known.rows, np.array(known.weight)
     closer, farther = (np.searchsorted(rows, pairs) for pairs in (known.closer, known.farther))

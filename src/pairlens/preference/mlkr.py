@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pairlens._sklearn import Interval, as_generator, fit_context
 from pairlens.preference.embedded import KernelRegression
 from pairlens.preference.metric import MetricLearner
-from pairlens.supervision.labels import numbers_per_row
+from pairlens.supervision.inputs import numbers_per_row
 
 __all__ = ["MLKR"]
 

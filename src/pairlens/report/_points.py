@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._markup import Markup, joined, number, packed, plain, tag
 from pairlens.engines import IntArray
-from pairlens.supervision.labels import factorise, one_per_row
+from pairlens.supervision.inputs import factorise, one_per_row
 
 MAX_POINTS = 100_000
 MAX_COLOURS = 10

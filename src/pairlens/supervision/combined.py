@@ -1,7 +1,9 @@
-"""From what a user passes to ``fit`` and ``score`` to what a method works with."""
+"""Combine answers of several kinds: those of one file, and the labels and pairs that users pass to ``fit``."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from os import PathLike
 from typing import Any, TypeVar
 
 import numpy as np
@@ -9,21 +11,128 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._warnings import warn_user
 from pairlens.engines import is_tensor
-from pairlens.exceptions import ApproximationWarning
-from pairlens.supervision._answer_set import AnswerSet
-from pairlens.supervision._pairs import IntArray
+from pairlens.exceptions import ApproximationWarning, InputError
+from pairlens.supervision.answer_set import AnswerSet
+from pairlens.supervision.answers import ANSWER_KINDS, AnswerFile
+from pairlens.supervision.comparisons import Preferences
+from pairlens.supervision.conflicts import OnConflict
 from pairlens.supervision.constraints import Constraints
-from pairlens.supervision.labels import factorise
-from pairlens.supervision.preferences import Preferences
+from pairlens.supervision.inputs import factorise
+from pairlens.supervision.pairs import FloatArray, IntArray
 
 _Answers = TypeVar("_Answers", bound=AnswerSet)
 
 MAX_WRITTEN_PAIRS = 1_000_000
-"""Most pairs that labels imply which are written out for methods that look at each."""
+"""Most pairs that labels imply which are listed for methods that look at each."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Hold answers of all kinds about the same rows.
+
+    Attributes
+    ----------
+    constraints : Constraints
+        Which rows belong together and which do not.
+    preferences : Preferences
+        Which row is better.
+    """
+
+    constraints: Constraints
+    preferences: Preferences
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of distinct pairs of each kind."""
+        return {
+            "must_link": self.constraints.n_must_link,
+            "cannot_link": self.constraints.n_cannot_link,
+            "prefer": self.preferences.n_pairs,
+        }
+
+
+def read_answers(
+    path: str | PathLike[str],
+    *,
+    ids: ArrayLike | None = None,
+    n_samples: int | None = None,
+    on_conflict: OnConflict = None,
+) -> Answers:
+    """Read a file of must-links, cannot-links and preferences.
+
+    Parameters
+    ----------
+    path : str or path
+        A file with the columns a, b, kind and perhaps weight; see :mod:`pairlens.supervision.answers`.
+    ids : array-like of shape (n_samples,), default=None
+        Names of the rows of X, in order, where the file names rows. It holds row numbers if None.
+    n_samples : int, default=None
+        Number of rows of X, ``len(ids)`` where `ids` is given.
+    on_conflict : {"raise", "warn", "drop"}, default=None
+        See :class:`~pairlens.Constraints`.
+
+    Returns
+    -------
+    Answers
+        With the attributes ``constraints`` and ``preferences``.
+
+    Raises
+    ------
+    AnswerError
+        If the file or an entry of it cannot be read; it holds the file, the line, the column and the value.
+
+    See Also
+    --------
+    Constraints.from_file, Preferences.from_file : Files of one kind.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from pairlens.supervision import read_answers
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "answers.csv")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("a;b;kind\\nx;y;same\\ny;z;different\\nz;x;prefer\\n")
+    ...     answers = read_answers(path, ids=["x", "y", "z"])
+    >>> answers.constraints
+    Constraints(1 must-link, 1 cannot-link over 3 rows)
+    >>> answers.preferences.pairs
+    array([[2, 0]])
+    """
+    return answers_of(AnswerFile.read(path), ids, n_samples, on_conflict)
+
+
+def answers_of(
+    file: AnswerFile, ids: ArrayLike | None, n_samples: int | None, on_conflict: OnConflict = None
+) -> Answers:
+    """Return the lines of a file as answers about rows; see :func:`read_answers`."""
+    rows, size = file.rows(ids, n_samples)
+    must, cannot, prefer = (file.kind == kind for kind in ANSWER_KINDS)
+
+    def weight(chosen: NDArray[np.bool_]) -> FloatArray | None:
+        return None if file.weight is None else file.weight[chosen]
+
+    constraints = Constraints(
+        rows[must],
+        rows[cannot],
+        size,
+        must_link_weight=weight(must),
+        cannot_link_weight=weight(cannot),
+        on_conflict=on_conflict,
+    )
+    return Answers(constraints, Preferences(rows[prefer], size, weight=weight(prefer), on_conflict=on_conflict))
+
+
+def listed_answers(known: Constraints | Preferences) -> tuple[IntArray, NDArray[Any], FloatArray]:
+    """Return the rows of each answer, shape (n_answers, 2), its kind and its weight."""
+    if isinstance(known, Preferences):
+        return known.pairs, np.repeat(ANSWER_KINDS[2], known.n_pairs), known.weight
+    pairs = np.concatenate([known.must_link, known.cannot_link])
+    kind = np.repeat(ANSWER_KINDS[:2], [known.n_must_link, known.n_cannot_link])
+    return pairs, kind, np.concatenate([known.must_link_weight, known.cannot_link_weight])
 
 
 def combine(y: ArrayLike | None, constraints: Constraints | None, n_samples: int) -> Constraints:
-    """All that `y` and `constraints` say, as one :class:`~pairlens.Constraints` over `n_samples` rows."""
+    """Return `y` and `constraints` as one :class:`~pairlens.Constraints` over `n_samples` rows."""
     if constraints is None:
         return Constraints(n_samples=n_samples) if y is None else _from_labels(y, n_samples)
     constraints = over_rows(constraints, Constraints, n_samples)
@@ -43,18 +152,16 @@ def combine_preferences(
     max_pairs: int = MAX_WRITTEN_PAIRS,
     random_state: Any = None,
 ) -> Preferences:
-    """All that scores `y` and `preferences` say, over `n_samples` rows; `max_pairs` of what `y` says, if it is more."""
+    """Return scores `y` and `preferences` as one; `max_pairs` are drawn of those that `y` implies, if it is more."""
     if preferences is not None:
         preferences = over_rows(preferences, Preferences, n_samples)
     if y is None:
         if groups is not None and preferences is None:
-            raise ValueError("groups say which rows y compares, but y is None: give ordinal scores by y.")
+            raise InputError("y", None, "must hold ordinal scores, because groups say which rows y compares")
         return Preferences(n_samples=n_samples) if preferences is None else preferences
     for name, values in (("y", y), ("groups", groups)):
-        if values is not None and len(np.asarray(values)) != n_samples:
-            raise ValueError(
-                f"{name} has {len(np.asarray(values))} entries but X has {n_samples} rows; there must be one for each."
-            )
+        if values is not None:
+            _check_entries(name, len(np.asarray(values)), n_samples)
     limit = max_pairs if n_samples * (n_samples - 1) // 2 > max_pairs else None
     if limit is not None and _count_pairs(y, groups) <= max_pairs:
         limit = None
@@ -63,7 +170,7 @@ def combine_preferences(
 
 
 def _count_pairs(y: ArrayLike, groups: ArrayLike | None) -> int:
-    """Number of pairs of rows of one group with different scores."""
+    """Return the number of pairs of rows of one group with different scores."""
     level, _ = factorise(y, name="y")
     group = np.zeros(len(level), dtype=np.int64) if groups is None else factorise(groups, name="groups")[0]
     usable = (level >= 0) & (group >= 0)
@@ -72,60 +179,56 @@ def _count_pairs(y: ArrayLike, groups: ArrayLike | None) -> int:
     return int((in_group**2).sum() - (in_level**2).sum()) // 2
 
 
-def of_kind(given: Any, kind: type[_Answers]) -> _Answers:
-    """Answers that a user gave; TypeError with an example if they are something else."""
-    if isinstance(given, kind):
-        return given
-    name = kind.__name__
-    raise TypeError(
-        f"{name.lower()} must be a pairlens.{name}, got {type(given).__name__}. Build one with {kind._EXAMPLE}."
-    )
-
-
 def over_rows(given: Any, kind: type[_Answers], n_samples: int) -> _Answers:
-    """Answers that a user gave, about `n_samples` rows."""
-    name, given = kind.__name__.lower(), of_kind(given, kind)
+    """Return answers that a user passed, about `n_samples` rows; TypeError if they are of another kind."""
+    name = kind.__name__.lower()
+    if not isinstance(given, kind):
+        raise TypeError(
+            f"{name} must be a pairlens.{kind.__name__}, got {type(given).__name__}. Build one with {kind._EXAMPLE}."
+        )
     if given.n_samples is None:
         return given.with_n_samples(n_samples)
     if len(given) != n_samples:
-        raise ValueError(
-            f"{name} are for {len(given)} rows but X has {n_samples}. Use {name}[rows] for a part of the rows, and "
-            "n_samples=len(X) when building them."
-        )
+        remedy = f"Use {name}[rows] for a part of the rows, and n_samples=len(X) when building them"
+        raise InputError(name, len(given), f"must be for {n_samples} rows, as many as X has", remedy)
     return given
 
 
-def pair_shares(sample_weight: ArrayLike, pairs: IntArray, n_samples: int) -> NDArray[np.float64]:
-    """How much each pair counts by the weights that a user gave to the rows: their product."""
-    right = f"sample_weight must hold {n_samples} finite numbers of at least 0, one for each row"
+def pair_shares(sample_weight: ArrayLike, pairs: IntArray, n_samples: int) -> FloatArray:
+    """Return how much each pair counts by the weights that a user gave to the rows: their product."""
+    reason = f"must hold {n_samples} finite numbers of at least 0, one for each row"
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{right}: {error}.") from error
+        raise InputError("sample_weight", sample_weight, f"{reason} ({error})") from error
     if weight.shape != (n_samples,) or not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise ValueError(f"{right}.")
+        raise InputError("sample_weight", sample_weight, reason)
     share = weight[pairs].prod(axis=1)
     if len(pairs) and not share.any():
-        raise ValueError("sample_weight leaves no pair with a weight: one row of each has 0, or a product vanishes.")
+        raise InputError("sample_weight", sample_weight, "must leave a pair of which both rows have a weight above 0")
     return np.asarray(share)
 
 
 def _from_labels(y: Any, n_samples: int) -> Constraints:
     known = Constraints.from_labels(_in_memory(y))
-    if len(known) != n_samples:
-        raise ValueError(f"y has {len(known)} entries but X has {n_samples} rows; there must be one for each.")
+    _check_entries("y", len(known), n_samples)
     return known
 
 
+def _check_entries(name: str, count: int, n_samples: int) -> None:
+    if count != n_samples:
+        raise InputError(name, count, f"must have {n_samples} entries, one for each row of X")
+
+
 def _in_memory(y: Any) -> ArrayLike:
-    """Labels as an array: those of a tensor or of a dask array or series are few enough for that."""
+    """Return labels as an array: those of a tensor or of a dask array or series are few enough for that."""
     if is_tensor(y):
         return y.detach().cpu().numpy()
     return np.asarray(y.compute()) if hasattr(y, "dask") else y
 
 
 def written_pairs(known: Constraints) -> Constraints:
-    """The pairs as a list, for methods that look at each; of more than a million that labels imply, a million drawn."""
+    """Return the pairs as a list, for methods that look at each; a million are drawn if labels imply more."""
     if known.labels is None:
         return known
     if known.n_pairs > MAX_WRITTEN_PAIRS:
@@ -137,8 +240,8 @@ def written_pairs(known: Constraints) -> Constraints:
     return known.sample(known.n_pairs)
 
 
-def class_codes(known: Constraints) -> NDArray[np.int64]:
-    """Classes for methods that want labels.
+def class_codes(known: Constraints) -> IntArray:
+    """Return classes for methods that need labels.
 
     Rows that chains of must-links join to rows of one label have that label, and those that they join to no label are a
     class of their own. Where a chain joins two labels, only the labels count.

@@ -3,49 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from pairlens._sklearn import as_generator
 from pairlens._warnings import warn_user
-from pairlens.exceptions import ConflictWarning
-from pairlens.supervision._algebra import close_cannot, close_must
-from pairlens.supervision._answer_set import common_n_samples
-from pairlens.supervision._conflicts import Conflicts, OnConflict, counted, find_conflicts, settle
-from pairlens.supervision._core import WEIGHT_NAME, same_codes
-from pairlens.supervision._exchange import ExchangedPairs
-from pairlens.supervision._pairs import (
+from pairlens.exceptions import ConflictWarning, InputError
+from pairlens.supervision import inputs, sampling
+from pairlens.supervision.answer_set import AnswerSet
+from pairlens.supervision.answers import (
+    ENDS,
+    KIND_COLUMNS,
+    AnswerColumns,
+    name_rows,
+    read_kinds,
+    read_rows,
+    read_weights,
+)
+from pairlens.supervision.conflicts import (
+    Conflicts,
+    OnConflict,
+    close_cannot,
+    close_must,
+    component_ids,
+    counted,
+    find_conflicts,
+    settle,
+)
+from pairlens.supervision.pairs import (
+    MAX_LISTED,
     MAX_ROWS,
+    AnswerTable,
+    FloatArray,
     IntArray,
-    PairTable,
-    as_n_samples,
-    check_count,
-    check_fits,
-    check_not_too_many,
-    check_sums,
+    among,
+    canonical,
+    check_listable,
     combine,
-    decode,
+    distinct,
     encode,
+    freeze,
     from_keys,
     group_rows,
+    pairs_across,
     pairs_within,
-    row_array,
+    renumber,
 )
-from pairlens.supervision._sampling import check_fraction, draw_distinct, draw_per_class, triangle
-from pairlens.supervision.labels import encode_labels
+
+MUST, CANNOT = 0, 1
+"""The positions of the two kinds of pairs in ``Constraints._tables``."""
+
+_WEIGHTS = ("must_link_weight", "cannot_link_weight")
+_NONE = from_keys(np.empty(0, dtype=np.int64))
 
 
-class Constraints(ExchangedPairs):
+class Constraints(AnswerSet):
     """Pairs of rows that belong together (must-link) and that do not (cannot-link).
 
     Immutable. The order of the pairs and the order inside a pair do not matter; a pair that is given more than
     once is kept once, and its weights add up. The object is aligned with the rows of X: ``len(c)`` is the number
     of rows and ``c[rows]`` are the constraints among those rows, renumbered. So scikit-learn's metadata routing
-    cuts it along with X in pipelines, cross-validation and grid search. Where `rows` names a row more than once (a
+    slices it along with X in pipelines, cross-validation and grid search. Where `rows` names a row more than once (a
     bootstrap sample), every copy inherits the pairs of the row; copies of one row are linked with each other only
-    where labels say so, that is where the row has a label (see :meth:`from_labels`).
+    if the row has a label (see :meth:`from_labels`).
 
     Parameters
     ----------
@@ -54,15 +77,15 @@ class Constraints(ExchangedPairs):
     cannot_link : array-like of shape (n_pairs, 2) or iterable of pairs, default=None
         Pairs of row numbers that do not belong together, none if None.
     n_samples : int, default=None
-        Number of rows of X. Unknown if None, and then the object cannot be cut along with X.
+        Number of rows of X. Unknown if None, and then the object cannot be sliced along with X.
     must_link_weight, cannot_link_weight : float or array-like of shape (n_pairs,), default=None
         How much each pair counts, 1 if None. Pairs of weight 0 are left out.
     on_conflict : {"raise", "warn", "drop"}, default=None
         What to do about contradictions, which are either *direct* (a pair in both sets) or *chained* (a
         cannot-link whose rows a chain of must-links joins). By default a direct one is a
-        :class:`~pairlens.exceptions.ConflictError`, for it is mostly a mistake in a program, and chained ones are a
-        :class:`~pairlens.exceptions.ConflictWarning`, for noisy answers always have some. "raise" and "warn" do the
-        same to both, keeping the pairs. "drop" leaves direct ones out of both sets, and then all cannot-links that
+        :class:`~pairlens.exceptions.ConflictError`, because it is mostly a mistake in a program, and chained ones are
+        a :class:`~pairlens.exceptions.ConflictWarning`, because noisy answers always have some. "raise" and "warn" do
+        the same to both, keeping the pairs. "drop" leaves direct ones out of both sets, and then all cannot-links that
         a chain contradicts.
 
     See Also
@@ -82,7 +105,37 @@ class Constraints(ExchangedPairs):
     array([[1, 2]])
     """
 
-    __slots__ = ()
+    # Pairs that labels imply stay implicit: `_codes` holds the labels, and a pair weighs what the labels give it
+    # (1 or nothing) plus what the tables give it.
+    __slots__ = ("_codes",)
+    _codes: IntArray | None
+    _ARGUMENTS: ClassVar[tuple[str, ...]] = ("must_link", "cannot_link")
+    _KINDS: ClassVar[tuple[str, ...]] = ("must-link", "cannot-link")
+    _EXAMPLE: ClassVar[str] = "Constraints(must_link=[(0, 4)], cannot_link=[(0, 9)], n_samples=len(X))"
+
+    def __init__(
+        self,
+        must_link: inputs.PairsLike | None = None,
+        cannot_link: inputs.PairsLike | None = None,
+        n_samples: int | None = None,
+        *,
+        must_link_weight: ArrayLike | None = None,
+        cannot_link_weight: ArrayLike | None = None,
+        on_conflict: OnConflict = None,
+    ) -> None:
+        size = inputs.as_n_samples(n_samples)
+        must = _checked_pairs(must_link, must_link_weight, MUST, size)
+        cannot = _checked_pairs(cannot_link, cannot_link_weight, CANNOT, size)
+        n_rows = max(must.n_rows, cannot.n_rows) if size is None else size
+        self._fill(_tables=settle(must, cannot, None, n_rows, on_conflict), _codes=None, _n_samples=size)
+
+    @classmethod
+    def _derived(cls, **values: Any) -> Self:
+        """Return an object of parts that are checked already; codes that label no row are left out."""
+        codes = values.setdefault("_codes", None)
+        if codes is not None and codes.max(initial=-1) < 0:
+            values["_codes"] = None
+        return super()._derived(**values)
 
     @classmethod
     def from_labels(
@@ -94,7 +147,7 @@ class Constraints(ExchangedPairs):
         fraction: float | None = None,
         random_state: Any = None,
     ) -> Self:
-        """Pairs that the labels of some rows imply: same label, must-link; different labels, cannot-link.
+        """Return the pairs that labels imply: same label, must-link; different labels, cannot-link.
 
         Without a count these are all pairs of labelled rows. They are then kept as the labels themselves, so a
         million labelled rows take a million numbers and not half a trillion pairs; see :attr:`labels`.
@@ -103,7 +156,7 @@ class Constraints(ExchangedPairs):
         ----------
         y : array-like of shape (n_samples,)
             Class labels of any kind; -1, NaN, None, ``pandas.NA``, NaT and masked entries mean unlabelled. So does
-            the text "nan" in a NumPy array of text, for that is what NumPy makes of NaN there; in a list or a
+            the text "nan" in a NumPy array of text, because that is what NumPy makes of NaN there; in a list or a
             Series it is a label like any other.
         per_class : int, default=None
             Number of must-links to draw inside every class, and of cannot-links with one end in it, all distinct (all
@@ -126,19 +179,19 @@ class Constraints(ExchangedPairs):
         >>> Constraints.from_labels(["cat", None, "dog", "cat"])
         Constraints(1 must-link, 2 cannot-links over 4 rows)
         """
-        codes = encode_labels(y)
+        codes = inputs.encode_labels(y)
         counts = {"per_class": per_class, "n_pairs": n_pairs, "fraction": fraction}
         given = [name for name, count in counts.items() if count is not None]
         if len(given) > 1:
-            raise ValueError(f"give at most one of per_class, n_pairs and fraction, got {' and '.join(given)}")
-        none = from_keys(np.empty(0, dtype=np.int64))
-        everything = cls._derived(_must=none, _cannot=none, _codes=codes, _n_samples=len(codes))
+            raise InputError(given[1], counts[given[1]], f"must be None if {given[0]} is given")
+        everything = cls._derived(_tables=(_NONE, _NONE), _codes=codes, _n_samples=len(codes))
         if per_class is not None:
-            count = check_count(per_class, name="per_class")
-            must, cannot = draw_per_class(codes, count, as_generator(random_state))
-            return everything._with(from_keys(must), from_keys(cannot))
+            keys = sampling.draw_per_class(
+                codes, inputs.check_count(per_class, "per_class"), as_generator(random_state)
+            )
+            return everything._with(*map(from_keys, keys))
         if fraction is not None:
-            share = check_fraction(fraction)
+            share = inputs.check_fraction(fraction)
             if share < 1 and everything.n_pairs:
                 return everything.sample(max(1, round(share * everything.n_pairs)), random_state)
             return everything
@@ -146,7 +199,7 @@ class Constraints(ExchangedPairs):
 
     @classmethod
     def from_chunklets(cls, chunklets: Iterable[ArrayLike], n_samples: int | None = None) -> Self:
-        """Must-links between all rows of each chunklet, a group of rows known to belong together.
+        """Return must-links between all rows of each chunklet, a group of rows known to belong together.
 
         Parameters
         ----------
@@ -162,33 +215,202 @@ class Constraints(ExchangedPairs):
         >>> Constraints.from_chunklets([[0, 3, 5], [1, 2]], n_samples=6).to_lists()[0]
         [(0, 3), (0, 5), (1, 2), (3, 5)]
         """
-        size = as_n_samples(n_samples)
-        groups: list[Any] = list(chunklets)
-        if groups and not any(isinstance(group, Iterable) and getattr(group, "ndim", 1) for group in groups):
-            codes = row_array(groups, name="chunklets")
-            if size is not None and size != len(codes):
-                raise ValueError(f"chunklets has {len(codes)} entries, one per row, but n_samples={size}")
-            size = len(codes)
-            if codes.min() < -1:
-                raise ValueError(f"chunklets holds {codes.min()}: numbers count from 0, and -1 means none")
-            order, start, length = group_rows(encode_labels(codes))
-        else:
-            members = [np.unique(row_array(group, name=f"chunklets[{k}]")) for k, group in enumerate(groups)]
-            order = np.concatenate([*members, np.empty(0, dtype=np.int64)])
-            limit = MAX_ROWS if size is None else size
-            if len(order) and (order.min() < 0 or order.max() >= limit):
-                row = order.min() if order.min() < 0 else order.max()
-                raise ValueError(f"chunklets holds the row {row}: row numbers go from 0 to {limit - 1}")
-            length = np.array([len(group) for group in members], dtype=np.int64)
-            start = np.cumsum(length) - length
-        check_not_too_many(
-            int((length * (length - 1) // 2).sum()),
-            what="all pairs inside these chunklets",
-            remedy="split the large ones, or give the chunklets as labels to from_labels with n_pairs",
-        )
-        none = from_keys(np.empty(0, dtype=np.int64))
-        must = from_keys(pairs_within(order, start, length))
-        return cls._derived(_must=must, _cannot=none, _codes=None, _n_samples=size)
+        (order, start, length), size = _chunklet_rows(list(chunklets), inputs.as_n_samples(n_samples))
+        remedy = "Split the large ones, or pass the groups as labels to from_labels with n_pairs"
+        check_listable(int((length * (length - 1) // 2).sum()), "chunklets", remedy)
+        return cls._derived(_tables=(from_keys(pairs_within(order, start, length)), _NONE), _n_samples=size)
+
+    @classmethod
+    def from_pairs(
+        cls, pairs: inputs.PairsLike, y: ArrayLike, n_samples: int | None = None, *, on_conflict: OnConflict = None
+    ) -> Self:
+        """Return constraints from pairs with signs, the form of metric-learn.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2) or iterable of pairs
+            Row numbers.
+        y : array-like of shape (n_pairs,)
+            +1 for a must-link, -1 for a cannot-link.
+        n_samples : int, default=None
+            Number of rows of X.
+        on_conflict : {"raise", "warn", "drop"}, default=None
+            See :class:`Constraints`.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints.from_pairs([(0, 1), (1, 2)], [1, -1], n_samples=3)
+        Constraints(1 must-link, 1 cannot-link over 3 rows)
+        """
+        inputs.refuse_set(pairs, "pairs", "y")
+        given = inputs.as_array(inputs.listed(pairs), "pairs")
+        if given.ndim == 3:
+            raise InputError("pairs", given.shape, "must hold row numbers, shape (n_pairs, 2), not the rows of X")
+        rows = inputs.row_numbers(given, "pairs")
+        signs = inputs.as_array(inputs.listed(y), "y")
+        if signs.shape != (len(rows),):
+            raise InputError("y", signs.shape, f"must hold {len(rows)} signs, one for each pair")
+        wrong = ~np.isin(signs, (1, -1))
+        if wrong.any():
+            position = int(wrong.argmax())
+            raise InputError(f"y[{position}]", signs.tolist()[position], "must be +1 (must-link) or -1 (cannot-link)")
+        return cls(rows[signs == 1], rows[signs == -1], n_samples, on_conflict=on_conflict)
+
+    @property
+    def labels(self) -> IntArray | None:
+        """Codes of the labels whose pairs all count, -1 for unlabelled rows; None if there are none.
+
+        A method that can use class sums takes :attr:`labels` and :attr:`explicit` in place of all pairs: the
+        weight of a pair is the sum of both.
+        """
+        return self._codes
+
+    @property
+    def explicit(self) -> Self:
+        """The constraints without those that :attr:`labels` imply."""
+        return self if self._codes is None else self._with(*self._tables)
+
+    @property
+    def must_link(self) -> IntArray:
+        """Pairs (i, j), i < j, that belong together, in lexicographic order; shape (n_must_link, 2)."""
+        return self._table(MUST).members
+
+    @property
+    def cannot_link(self) -> IntArray:
+        """Pairs (i, j), i < j, that do not belong together, in lexicographic order; shape (n_cannot_link, 2)."""
+        return self._table(CANNOT).members
+
+    @property
+    def must_link_weight(self) -> FloatArray:
+        """The weight of each pair of :attr:`must_link`."""
+        return self._table(MUST).weights
+
+    @property
+    def cannot_link_weight(self) -> FloatArray:
+        """The weight of each pair of :attr:`cannot_link`."""
+        return self._table(CANNOT).weights
+
+    @property
+    def n_must_link(self) -> int:
+        """Number of distinct must-links."""
+        return self._count(MUST)
+
+    @property
+    def n_cannot_link(self) -> int:
+        """Number of distinct cannot-links."""
+        return self._count(CANNOT)
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of distinct must-links and cannot-links together."""
+        return self.n_must_link + self.n_cannot_link
+
+    @property
+    def must_link_total(self) -> float:
+        """Sum of the weights of the must-links."""
+        return self._implied_counts()[MUST] + self._tables[MUST].total
+
+    @property
+    def cannot_link_total(self) -> float:
+        """Sum of the weights of the cannot-links."""
+        return self._implied_counts()[CANNOT] + self._tables[CANNOT].total
+
+    @property
+    def rows(self) -> IntArray:
+        """The rows that occur in a pair, sorted."""
+        rows = distinct(np.concatenate([table.members for table in self._tables]))
+        if self._codes is not None and any(self._implied_counts()):
+            rows = distinct(np.concatenate([rows, np.flatnonzero(self._codes >= 0)]))
+        return rows
+
+    def chunklets(self) -> IntArray:
+        """Return the groups of rows that must-links join, directly or through others.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The number of each row's group, counted by first row; -1 for a row in no must-link. Where the number
+            of rows is unknown, the array ends with the last row that occurs.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints([(1, 4), (4, 2)], n_samples=6).chunklets()
+        array([-1,  0,  0, -1,  0, -1])
+        """
+        part = component_ids(self._tables[MUST].members, self._codes, self._n_rows)
+        alone = np.bincount(part)[part] == 1 if len(part) else np.empty(0, dtype=bool)
+        return renumber(np.where(alone, -1, part))
+
+    def conflicts(self) -> Conflicts:
+        """Find the contradictions among the constraints, direct and through chains of must-links.
+
+        Returns
+        -------
+        Conflicts
+            A sequence of :class:`Conflict`, each with its pair and its chain; false if there are none.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> noisy = Constraints([(0, 1), (1, 2), (0, 2)], n_samples=3).flip(0.3, random_state=0)
+        >>> noisy.conflicts()[0].chain
+        (1, 0, 2)
+        """
+        must, cannot = self._tables
+        return find_conflicts(must, cannot, self._codes, self._n_rows)
+
+    def closure(self) -> Self:
+        """Compute the transitive closure.
+
+        All rows that a chain of must-links joins are must-linked, and all rows of two such groups are cannot-linked
+        if there is a cannot-link between the groups. Given pairs keep their weight, new ones weigh 1. Cannot-links
+        that a chain contradicts are left out with a :class:`~pairlens.exceptions.ConflictWarning`.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints([(0, 1), (1, 2)], [(2, 3)], n_samples=4).closure().to_lists()
+        ([(0, 1), (0, 2), (1, 2)], [(0, 3), (1, 3), (2, 3)])
+        """
+        if self._codes is not None and not any(table.size for table in self._tables):
+            return self
+        part = component_ids(self._tables[MUST].members, self._codes, self._n_rows)
+        cannot, contradicted = close_cannot(self._table(CANNOT), part)
+        if contradicted:
+            left_out = f"{counted(contradicted, 'cannot-link')} left out of the closure"
+            warn_user(f"{left_out}, being contradicted by a chain of must-links", ConflictWarning)
+        return self._with(close_must(self._table(MUST), part), cannot)
+
+    def merge(self, *others: Constraints, on_conflict: OnConflict = None) -> Self:
+        """Return all constraints together; the weights of a pair in several of them add up.
+
+        Parameters
+        ----------
+        *others : Constraints
+            About the same rows.
+        on_conflict : {"raise", "warn", "drop"}, default=None
+            As for :class:`Constraints`. Where a pair contradicts the labels, "drop" leaves out the pair.
+
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> one = Constraints([(0, 1)], n_samples=3)
+        >>> one.merge(Constraints([(1, 0)], [(1, 2)])).must_link_weight
+        array([2.])
+        """
+        size = self._merged_n_samples(Constraints, others)
+        everyone: list[Constraints] = [self, *others]
+        # One set of labels can stay implicit: the one that would be longest as a list.
+        keeper = max(everyone, key=lambda each: sum(each._implied_counts()))
+        parts = [each._tables if each is keeper else each._listed() for each in everyone]
+        must, cannot = (combine(tables, weight_name=name) for tables, name in zip(zip(*parts), _WEIGHTS))
+        for table, name in zip((must, cannot), self._ARGUMENTS):
+            inputs.check_rows(table.members, size, name)
+        n_rows = max(must.n_rows, cannot.n_rows) if size is None else size
+        tables = settle(must, cannot, keeper._codes, n_rows, on_conflict)
+        return self._derived(_tables=tables, _codes=keeper._codes, _n_samples=size)
 
     def sample(self, n_pairs: int, random_state: Any = None) -> Self:
         """Draw distinct pairs uniformly from all must-links and cannot-links; they keep their weights.
@@ -206,167 +428,240 @@ class Constraints(ExchangedPairs):
         >>> Constraints.from_labels([0, 1, 1, 0]).sample(4, random_state=0).n_pairs
         4
         """
-        count = check_count(n_pairs, name="n_pairs", least=0)
-        if count > self.n_pairs:
-            raise ValueError(f"n_pairs={count} exceeds the {self.n_pairs} distinct pairs there are")
-        spare_must = self._must.select(self._implied_at(self._must.pairs, must=True) == 0)
-        spare_cannot = self._cannot.select(self._implied_at(self._cannot.pairs, must=False) == 0)
-        drawn = draw_distinct(self.n_pairs, count, as_generator(random_state))
+        count = inputs.check_count(n_pairs, "n_pairs", least=0, most=self.n_pairs, of="distinct pairs")
+        drawn = sampling.draw_distinct(self.n_pairs, count, as_generator(random_state))
+        # The numbers of pairs that labels imply come first, then other must-links, then other cannot-links.
+        start = sum(self._implied_counts())
+        implied = self._implied_pairs(drawn[drawn < start])
+        tables = []
+        for kind, (table, name) in enumerate(zip(self._tables, _WEIGHTS)):
+            spare = table.select(self._implied_at(table.members, kind) == 0)
+            chosen = spare.select(drawn[(drawn >= start) & (drawn < start + spare.size)] - start)
+            weighted = from_keys(implied[kind], 1 + table.weight_at(implied[kind]))
+            tables.append(combine([chosen, weighted], weight_name=name))
+            start += spare.size
+        return self._with(*tables)
 
-        implied = sum(self._implied_counts())
-        from_must = drawn[(drawn >= implied) & (drawn < implied + spare_must.size)] - implied
-        from_cannot = drawn[drawn >= implied + spare_must.size] - implied - spare_must.size
-        must, cannot = spare_must.select(from_must), spare_cannot.select(from_cannot)
-        if self._codes is not None:
-            rows = np.flatnonzero(self._codes >= 0)
-            i, j = triangle(drawn[drawn < implied])
-            same = self._codes[rows[i]] == self._codes[rows[j]]
-            keys = encode(rows[i], rows[j])
-            more_must = from_keys(keys[same], 1 + self._must.weight_at(keys[same]))
-            more_cannot = from_keys(keys[~same], 1 + self._cannot.weight_at(keys[~same]))
-            must = combine([must, more_must], weight_name=WEIGHT_NAME[True])
-            cannot = combine([cannot, more_cannot], weight_name=WEIGHT_NAME[False])
-        return self._with(must, cannot)
-
-    def conflicts(self) -> Conflicts:
-        """The contradictions among the constraints, direct and through chains of must-links.
-
-        Returns
-        -------
-        Conflicts
-            A sequence of :class:`Conflict`, each with its pair and its chain; false if there are none.
+    def to_sparse(self) -> sparse.csr_array:
+        """Return a symmetric sparse matrix with the weights of the must-links, and of the cannot-links negated.
 
         Examples
         --------
         >>> from pairlens.supervision import Constraints
-        >>> noisy = Constraints([(0, 1), (1, 2), (0, 2)], n_samples=3).flip(0.3, random_state=0)
-        >>> noisy.conflicts()[0].chain
-        (1, 0, 2)
+        >>> Constraints([(0, 1)], [(1, 2)], n_samples=3).to_sparse().toarray()
+        array([[ 0.,  1.,  0.],
+               [ 1.,  0., -1.],
+               [ 0., -1.,  0.]])
         """
-        return find_conflicts(self._must, self._cannot, self._codes, self._n_rows)
+        must, cannot = self._listed()
+        first, second = np.concatenate([must.members, cannot.members]).T
+        ends = np.concatenate([first, second]), np.concatenate([second, first])
+        signed = np.tile(np.concatenate([must.weights, -cannot.weights]), 2)
+        matrix = sparse.coo_array((signed, ends), shape=(self._n_rows, self._n_rows)).tocsr()
+        # The weights of a pair of both kinds may cancel.
+        matrix.eliminate_zeros()
+        return matrix
 
-    def closure(self) -> Self:
-        """All that follows: friends of friends are friends, and their enemies are enemies of all of them.
-
-        Every two rows that a chain of must-links joins are must-linked, and every two rows are cannot-linked whose
-        groups have a cannot-link between them. Given pairs keep their weight, new ones weigh 1. Cannot-links that
-        a chain contradicts are left out with a :class:`~pairlens.exceptions.ConflictWarning`.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Constraints
-        >>> Constraints([(0, 1), (1, 2)], [(2, 3)], n_samples=4).closure().to_lists()
-        ([(0, 1), (0, 2), (1, 2)], [(0, 3), (1, 3), (2, 3)])
-        """
-        if not self._must.size and not self._cannot.size and self._codes is not None:
-            return self
-        part = self._components()
-        cannot, contradicted = close_cannot(self._table(must=False), part)
-        if contradicted:
-            warn_user(
-                f"{counted(contradicted, 'cannot-link')} left out of the closure, being contradicted by a chain of "
-                "must-links",
-                ConflictWarning,
-            )
-        return self._with(close_must(self._table(must=True), part), cannot)
-
-    def merge(self, *others: Constraints, on_conflict: OnConflict = None) -> Self:
-        """All constraints together; the weights of a pair in several of them add up.
+    def to_pairs(self, X: ArrayLike | None = None) -> tuple[NDArray[Any], IntArray]:
+        """Return pairs and their signs, as metric-learn takes them; the weights are lost.
 
         Parameters
         ----------
-        *others : Constraints
-            About the same rows.
-        on_conflict : {"raise", "warn", "drop"}, default=None
-            As for :class:`Constraints`. Where a pair contradicts the labels, "drop" leaves out the pair.
+        X : array-like of shape (n_samples, n_features), default=None
+            The data, to get the pairs themselves in place of row numbers.
+
+        Returns
+        -------
+        pairs : ndarray of shape (n_pairs, 2) or (n_pairs, 2, n_features)
+            Row numbers, or the rows of X.
+        y : ndarray of shape (n_pairs,)
+            +1 for a must-link, -1 for a cannot-link.
 
         Examples
         --------
         >>> from pairlens.supervision import Constraints
-        >>> one = Constraints([(0, 1)], n_samples=3)
-        >>> one.merge(Constraints([(1, 0)], [(1, 2)])).must_link_weight
-        array([2.])
+        >>> Constraints([(0, 1)], [(1, 2)], n_samples=3).to_pairs()
+        (array([[0, 1],
+               [1, 2]]), array([ 1, -1]))
         """
-        n_samples = self._merged_n_samples(Constraints, others)
-        everyone: list[Constraints] = [self, *others]
-        # One set of labels can stay implicit: the one that would be longest as a list.
-        keeper = max(everyone, key=lambda each: sum(each._implied_counts()))
-        codes = keeper._codes
-        parts = [each.explicit if each is keeper else each._written_out() for each in everyone]
-        return self._checked(
-            combine([part._must for part in parts], weight_name=WEIGHT_NAME[True]),
-            combine([part._cannot for part in parts], weight_name=WEIGHT_NAME[False]),
-            codes,
-            n_samples,
-            on_conflict,
-        )
+        must, cannot = self.must_link, self.cannot_link
+        pairs = np.concatenate([must, cannot])
+        y = np.repeat(np.array([1, -1]), [len(must), len(cannot)])
+        if X is None:
+            return pairs, y
+        data = inputs.as_array(X, "X")
+        if data.ndim != 2 or len(data) < self._n_rows:
+            raise InputError("X", data.shape, f"must have {self._n_rows} rows and two dimensions")
+        return data[pairs], y
 
-    def _checked(
-        self,
-        must: PairTable,
-        cannot: PairTable,
-        codes: IntArray | None,
-        n_samples: int | None,
-        on_conflict: OnConflict = None,
-    ) -> Self:
-        n_rows = max(must.n_rows, cannot.n_rows) if n_samples is None else n_samples
-        check_fits(must.pairs, n_samples, name="must_link")
-        check_fits(cannot.pairs, n_samples, name="cannot_link")
-        must, cannot = settle(must, cannot, codes, n_rows, on_conflict)
-        return self._derived(_must=must, _cannot=cannot, _codes=codes, _n_samples=n_samples)
+    def to_lists(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """Return the must-links and the cannot-links as two lists of tuples; the weights are lost.
 
-    def _agree(self, other: Constraints) -> int | None:
-        n_samples = common_n_samples(self._n_samples, other._n_samples)
-        for each in (self, other):
-            each._check_fits(n_samples)
-        return n_samples
+        Examples
+        --------
+        >>> from pairlens.supervision import Constraints
+        >>> Constraints([(1, 0)], [(1, 2)], n_samples=3).to_lists()
+        ([(0, 1)], [(1, 2)])
+        """
+        must, cannot = self.must_link.T.tolist(), self.cannot_link.T.tolist()
+        return list(zip(*must)), list(zip(*cannot))
 
-    def _labels_differ(self, other: Constraints) -> bool:
-        return self._codes is not None and other._codes is not None and not same_codes(self._codes, other._codes)
+    def __eq__(self, other: object) -> bool:
+        """Return whether both hold the same pairs with the same weights over the same number of rows.
 
-    def __or__(self, other: object) -> Self:
-        """Pairs of either side, with the larger weight; checked like those of :meth:`merge`."""
+        It does not matter whether labels imply a pair or it is given, except where the labels of both sides differ
+        and imply too many pairs to be listed; these count as different.
+        """
         if not isinstance(other, Constraints):
             return NotImplemented
-        if self._labels_differ(other):
-            return self._written_out() | other._written_out()
-        n_samples = self._agree(other)
-        labelled = other if self._codes is None else self
-        must, cannot = (self._joint(other, np.maximum, labelled, must=must) for must in (True, False))
-        return self._checked(must, cannot, labelled._codes, n_samples)
-
-    def __and__(self, other: object) -> Self:
-        """Pairs that both sides have in the same kind, with the smaller weight."""
-        if not isinstance(other, Constraints):
-            return NotImplemented
-        if self._labels_differ(other):
-            return self._written_out() & other._written_out()
-        n_samples = self._agree(other)
-        labelled = self if same_codes(self._codes, other._codes) else None
-        must, cannot = (self._joint(other, np.minimum, labelled, must=must) for must in (True, False))
-        codes = None if labelled is None else labelled._codes
-        return self._derived(_must=must, _cannot=cannot, _codes=codes, _n_samples=n_samples)
-
-    def _joint(self, other: Constraints, choose: np.ufunc, implied: Constraints | None, *, must: bool) -> PairTable:
-        """The explicit pairs of either side with the chosen weight, less what `implied` says by labels."""
-        keys = np.union1d(*(each._explicit_table(must=must).keys for each in (self, other)))
-        pairs = decode(keys)
-        known = 0.0 if implied is None else implied._implied_at(pairs, must=must)
-        # Ones cancel before the weights come in, so that weights stay exact.
-        weights = (
-            each._explicit_table(must=must).weight_at(keys) + (each._implied_at(pairs, must=must) - known)
-            for each in (self, other)
+        if self._n_samples != other._n_samples or self._sizes() != other._sizes():
+            return False
+        mine, theirs = self._tables, other._tables
+        if not _same_codes(self._codes, other._codes):
+            both_implied = self._codes is not None and other._codes is not None
+            if both_implied and max(self._sizes()) > MAX_LISTED:
+                return False
+            mine, theirs = self._listed(), other._listed()
+        return all(
+            np.array_equal(one.members, another.members) and np.array_equal(one.weights, another.weights)
+            for one, another in zip(mine, theirs)
         )
-        return check_sums(from_keys(keys, choose(*weights)), weight_name=WEIGHT_NAME[must])
 
-    def __sub__(self, other: object) -> Self:
-        """Pairs of the left side that the right side does not have in the same kind."""
-        if not isinstance(other, Constraints):
-            return NotImplemented
-        n_samples = self._agree(other)
-        left = self.explicit if same_codes(self._codes, other._codes) else self._written_out()
-        must, cannot = (
-            table.select(other._weight_at(table.keys, must=must) == 0)
-            for table, must in ((left._must, True), (left._cannot, False))
+    def __hash__(self) -> int:
+        # Equal constraints may be stored differently, but they have equal counts.
+        return hash((self._n_samples, self._sizes()))
+
+    def _sizes(self) -> tuple[int, ...]:
+        return self.n_must_link, self.n_cannot_link
+
+    def _implied_counts(self) -> tuple[int, int]:
+        """Return the number of must-links and cannot-links that the labels imply."""
+        if self._codes is None:
+            return 0, 0
+        size = np.bincount(self._codes[self._codes >= 0])
+        labelled = int(size.sum())
+        must = int((size * (size - 1) // 2).sum())
+        return must, labelled * (labelled - 1) // 2 - must
+
+    def _implied_at(self, pairs: IntArray, kind: int) -> FloatArray:
+        """Return 1 where the labels imply the pair, else 0."""
+        if self._codes is None:
+            return np.zeros(len(pairs))
+        left, right = self._codes[pairs].T
+        return ((left >= 0) & (right >= 0) & ((left == right) == (kind == MUST))).astype(np.float64)
+
+    def _implied_pairs(self, numbers: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the keys of the must-links and cannot-links at these numbers among those that labels imply."""
+        if self._codes is None:
+            return numbers, numbers
+        rows = np.flatnonzero(self._codes >= 0)
+        i, j = sampling.triangle(numbers)
+        same = self._codes[rows[i]] == self._codes[rows[j]]
+        keys = encode(rows[i], rows[j])
+        return keys[same], keys[~same]
+
+    def _count(self, kind: int) -> int:
+        given = self._tables[kind].members
+        return self._implied_counts()[kind] + len(given) - int(self._implied_at(given, kind).sum())
+
+    def _table(self, kind: int) -> AnswerTable:
+        """Return all pairs of one kind, those that the labels imply included."""
+        if self._codes is None:
+            return self._tables[kind]
+        remedy = "Draw fewer pairs with n_pairs, or with sample"
+        check_listable(self._implied_counts()[kind], "y", remedy)
+        implied = (pairs_within, pairs_across)[kind](*group_rows(self._codes))
+        return combine([from_keys(implied), self._tables[kind]], weight_name=_WEIGHTS[kind])
+
+    def _listed(self) -> tuple[AnswerTable, ...]:
+        return self._table(MUST), self._table(CANNOT)
+
+    def _take(self, rows: IntArray) -> Self:
+        codes = None if self._codes is None else freeze(renumber(self._codes[rows]))
+        found = (among(table, rows, len(self)) for table in self._tables)
+        tables = tuple(
+            from_keys(canonical(*members.T), weight, weight_name=name)
+            for (members, weight), name in zip(found, _WEIGHTS)
         )
-        return self._derived(_must=must, _cannot=cannot, _codes=None, _n_samples=n_samples)
+        return self._derived(_tables=tables, _codes=codes, _n_samples=len(rows))
+
+    def _flipped(self, tables: tuple[AnswerTable, ...], chosen: list[NDArray[np.bool_]]) -> tuple[AnswerTable, ...]:
+        (must, cannot), (from_must, from_cannot) = tables, chosen
+        return (
+            combine([must.select(~from_must), cannot.select(from_cannot)], weight_name=_WEIGHTS[MUST]),
+            combine([cannot.select(~from_cannot), must.select(from_must)], weight_name=_WEIGHTS[CANNOT]),
+        )
+
+    def _resized(self, n_samples: int | None) -> Self:
+        codes = self._codes
+        if codes is not None and n_samples is not None:
+            if (codes[n_samples:] >= 0).any():
+                last = int(np.flatnonzero(codes >= 0)[-1])
+                raise InputError("n_samples", n_samples, f"must be at least {last + 1}, because row {last} has a label")
+            lacking = max(n_samples - len(codes), 0)
+            codes = freeze(np.concatenate([codes[:n_samples], np.full(lacking, -1, dtype=np.int64)]))
+        return self._derived(_tables=self._tables, _codes=codes, _n_samples=n_samples)
+
+    def _columns(self, ids: ArrayLike | None) -> dict[str, NDArray[Any]]:
+        must, cannot = self._listed()
+        first, second = np.concatenate([must.members, cannot.members]).T
+        return {
+            "a": name_rows(first, ids, self._n_rows),
+            "b": name_rows(second, ids, self._n_rows),
+            "link": np.repeat(np.array(["must", "cannot"]), [must.size, cannot.size]),
+            "weight": np.concatenate([must.weights, cannot.weights]),
+        }
+
+    @classmethod
+    def _read(cls, table: AnswerColumns, ids: ArrayLike | None, n_samples: int | None, on_conflict: OnConflict) -> Self:
+        link = table.find(*KIND_COLUMNS) or "link"
+        table.require((*ENDS, link))
+        pairs, size = read_rows(table, ENDS, ids, n_samples)
+        must = read_kinds(table, link, preferences=False) == "must-link"
+        weights = read_weights(table)
+        return cls(
+            pairs[must],
+            pairs[~must],
+            size,
+            must_link_weight=None if weights is None else weights[must],
+            cannot_link_weight=None if weights is None else weights[~must],
+            on_conflict=on_conflict,
+        )
+
+
+def _checked_pairs(
+    given: inputs.PairsLike | None, weight: ArrayLike | None, kind: int, n_samples: int | None
+) -> AnswerTable:
+    """Check unordered pairs from outside and bring them into their one form."""
+    name = Constraints._ARGUMENTS[kind]
+    pairs, values = inputs.answers_of_rows(
+        given, weight, width=2, name=name, weight_name=_WEIGHTS[kind], n_samples=n_samples
+    )
+    first, second = pairs.T
+    inputs.check_different(first, second, pairs, name, "rows")
+    return from_keys(canonical(first, second), values, weight_name=_WEIGHTS[kind])
+
+
+def _chunklet_rows(groups: list[Any], n_samples: int | None) -> tuple[tuple[IntArray, IntArray, IntArray], int | None]:
+    """Return the rows of chunklets one after the other, where each starts, how long it is, and the number of rows."""
+    if groups and not any(isinstance(group, Iterable) and getattr(group, "ndim", 1) for group in groups):
+        codes = inputs.row_numbers(groups, "chunklets")
+        if n_samples is not None and n_samples != len(codes):
+            raise InputError("chunklets", len(codes), f"must have {n_samples} entries, one per row")
+        if codes.min() < -1:
+            raise InputError("chunklets", int(codes.min()), "must hold numbers from 0 on, or -1 for rows in none")
+        return group_rows(inputs.encode_labels(codes)), len(codes)
+    members = [np.unique(inputs.row_numbers(group, f"chunklets[{k}]")) for k, group in enumerate(groups)]
+    order = np.concatenate([*members, np.empty(0, dtype=np.int64)])
+    limit = MAX_ROWS if n_samples is None else n_samples
+    if len(order) and (order.min() < 0 or order.max() >= limit):
+        row = order.min() if order.min() < 0 else order.max()
+        raise InputError("chunklets", int(row), f"must hold row numbers from 0 to {limit - 1}")
+    length = np.array([len(group) for group in members], dtype=np.int64)
+    return (order, np.cumsum(length) - length, length), n_samples
+
+
+def _same_codes(left: IntArray | None, right: IntArray | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    return np.array_equal(left, right)
