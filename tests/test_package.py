@@ -150,7 +150,7 @@ FLOORS = [
     {"supervision", "tables", "spectral", "kernels", "graphs", "judging"},
     {"learning"},
     {"methods", "preference", "cluster", "metrics", "datasets"},
-    {"selection", "asking", "io", "experiments", "anndata"},
+    {"selection", "asking", "io", "experiments", "anndata", "pipeline"},
     {"papers", "report", "studio", "cli"},
 ]
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pairlens.methods.sda import SDA
     from pairlens.methods.sodrpac import SODRPaC
     from pairlens.methods.ssdr import SSDR
+    from pairlens.pipeline import view_pipeline
     from pairlens.preference.gbwsdr import GBWSDR
     from pairlens.preference.itml import ITML
     from pairlens.preference.lmca import LMCA
@@ -85,6 +86,7 @@ _HOMES = {
     "read_answers": "supervision",
     "save": "io.models",
     "transform_constraints": "graphs.transformation",
+    "view_pipeline": "pipeline",
 }
 
 __all__ = [
@@ -132,6 +134,7 @@ __all__ = [
     "read_answers",
     "save",
     "transform_constraints",
+    "view_pipeline",
 ]
 
 

@@ -9,10 +9,36 @@ __all__ = [
     "ApproximationWarning",
     "ConflictError",
     "ConflictWarning",
+    "InputError",
     "MissingExtraError",
     "ScaleWarning",
     "SupervisionWarning",
 ]
+
+
+class InputError(ValueError):
+    """An argument, or a file that an argument names, cannot be used.
+
+    Parameters
+    ----------
+    reason : str
+        What was found, and why it is wrong.
+    argument : str, optional
+        Name of the argument that would be changed.
+    value : object
+        What was given.
+    remedy : str, optional
+        What would be right. Reason and remedy write arguments as ``name=``.
+    """
+
+    def __init__(
+        self, reason: str, *, argument: str | None = None, value: Any = None, remedy: str | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.reason, self.argument, self.value, self.remedy = reason, argument, value, remedy
+
+    def __str__(self) -> str:
+        return self.reason if self.remedy is None else f"{self.reason}. {self.remedy}"
 
 
 class AnswerError(ValueError):

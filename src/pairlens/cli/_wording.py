@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pairlens.exceptions import AnswerError, ConflictError
+from pairlens.exceptions import AnswerError, ConflictError, InputError
 
 PATH_OPTIONS = frozenset(
     {"--closure", "--columns", "--data", "--files", "--out", "--page", "--pairs", "--prefer", "--rows", "--store"}
@@ -23,7 +23,6 @@ _SAID = [
         (r"\bn_components=(\w+)", r"--dims \1"),
         (r"\bn_pairs=(\d+) exceeds", r"--n-pairs \1 exceeds"),
         (r"\bn_splits=(\d+) folds need", r"--folds \1 need"),
-        (r"\bset roles=", "give roles by --columns"),
         (
             r"\bby Constraints\.from_labels\(y, n_pairs=\.\.\.\) or \.sample\(n_pairs\)",
             "by pairlens pairs sample --n-pairs",
@@ -43,8 +42,28 @@ _SAID = [
 ]
 
 
+OPTIONS = {
+    "drop": "--drop",
+    "files": "--files",
+    "host": "--host",
+    "ids": "--id",
+    "port": "--port",
+    "remap": "--remap",
+    "rep": "--rep",
+    "roles": "--columns",
+    "rows": "--rows",
+    "scale": "--scale",
+    "store": "--store",
+    "token": "--token",
+    "weights": "--columns",
+}
+"""The option of the command line that sets an argument."""
+
+
 def in_options(said: Exception) -> str:
-    """The text of an error or a warning, with the options of the command in place of the arguments of a function."""
+    """Return the text of an error or a warning, with options of the command in place of arguments of a function."""
+    if isinstance(said, InputError):
+        return re.sub(r"\b([a-z]+)=(?:'([^']*)')?", _option, str(said))
     if isinstance(said, ConflictError):
         remedy = "Take back one of the statements, or choose --on-conflict warn or drop"
         return f"{said.statement}. {remedy}. pairlens pairs check shows all."
@@ -59,6 +78,13 @@ def in_options(said: Exception) -> str:
             )
         return str(said)
     return reworded(str(said))
+
+
+def _option(found: re.Match[str]) -> str:
+    """Return the option for an argument, with the value that was named, if any."""
+    if found[1] not in OPTIONS:
+        return found[0]
+    return OPTIONS[found[1]] if found[2] is None else f"{OPTIONS[found[1]]} {found[2]}"
 
 
 def reworded(text: str) -> str:

@@ -71,7 +71,8 @@ def sample(
     import numpy as np
 
     from pairlens.cli._work import check_new, distinct_ids
-    from pairlens.io.tables import label_values, read_columns
+    from pairlens.io.columns import label_values
+    from pairlens.io.source import read_columns
     from pairlens.supervision import Constraints, Preferences
     from pairlens.supervision.answers import ANSWER_KINDS, file_format, listed_answers, write_answers
 
@@ -140,7 +141,7 @@ def check(
 
     from pairlens.cli._work import describe_pairs
     from pairlens.exceptions import ConflictWarning
-    from pairlens.io.tables import label_values
+    from pairlens.io.columns import label_values
     from pairlens.supervision import Constraints
     from pairlens.supervision.answers import ANSWER_KINDS, AnswerFile
 
@@ -202,11 +203,11 @@ def _plain(value: Any) -> Any:
 
 
 def _columns(data: Path, id_column: str | None, labels: str | None) -> tuple[dict[str, NDArray[Any]], int]:
-    from pairlens.io.tables import read_columns, read_table
+    from pairlens.io.source import Source, read_columns
 
     asked = [name for name in (id_column, labels) if name is not None]
     if not asked:
-        return {}, read_table(data, impute=True, least_rows=0).n_rows
+        return {}, Source(data).read(least_rows=0).n_rows
     columns = read_columns(data, asked)
     return columns, len(columns[asked[0]])
 
