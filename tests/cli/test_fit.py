@@ -158,6 +158,8 @@ def test_one_file_with_all_kinds(table, cli):
     assert outcome.code == 0
     assert "wbdr does not use the 1 preferences" in outcome.err
     assert run_of(table)["pairs"]["prefer"] == 1
+    default = cli(*FIT, "--out", "default", "--folds", "2")
+    assert "pair-map does not use the 1 preferences" in default.err
 
 
 @pytest.mark.parametrize(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer import Typer
 from typer.models import OptionInfo
 
 from pairlens.cli._wording import OPTIONS, PATH_OPTIONS, in_options
-from pairlens.cli.app import app
+from pairlens.cli.app import COMMANDS
 from pairlens.exceptions import InputError
 
 
@@ -26,17 +28,17 @@ def files(tmp_path):
     return tmp_path
 
 
-def commands(of: Any) -> Iterator[Callable[..., Any]]:
-    for command in of.registered_commands:
-        yield command.callback
-    for group in of.registered_groups:
-        yield from commands(group.typer_instance)
+def commands() -> Iterator[Callable[..., Any]]:
+    for place in COMMANDS.values():
+        module, _, attribute = place.partition(":")
+        found = getattr(import_module(f"pairlens.cli.{module}"), attribute)
+        yield from [each.callback for each in found.registered_commands] if isinstance(found, Typer) else [found]
 
 
 def option_names(paths: bool = False) -> set[str]:
     """All options of the commands, or those that name files."""
     found = set()
-    for command in commands(app):
+    for command in commands():
         for name, hint in typing.get_type_hints(command, include_extras=True).items():
             kind, *about = typing.get_args(hint) or [None]
             if not paths or kind is Path or Path in typing.get_args(kind):

@@ -133,14 +133,16 @@ def _method(name: str | None, known: Answers, n_components: int | str, seed: int
     """Return the method by name, or the default; ValueError if it cannot learn from what is known."""
     from pairlens.pipeline import default_view
     from pairlens.selection.fitting import learns_from
-    from pairlens.selection.registry import build, makes_view, method_class, view_methods
+    from pairlens.selection.registry import build, cli_name, makes_view, method_class, view_methods
 
     only_preferences = known.constraints.n_pairs == 0
     if name is None:
-        return default_view(n_components, preferences=only_preferences, random_state=seed)
-    if not makes_view(method_class(name)):
+        estimator = default_view(n_components, preferences=only_preferences, random_state=seed)
+        name = cli_name(type(estimator).__name__)
+    elif not makes_view(method_class(name)):
         raise ValueError(f"{name} makes no view of its own; choose a method that does, such as pairlens")
-    estimator = build(name, n_components, seed)
+    else:
+        estimator = build(name, n_components, seed)
     sources = learns_from(estimator)
     if not sources & {"constraints", "preferences"}:
         what = " or ".join(sorted(sources)) or "numbers as a target"

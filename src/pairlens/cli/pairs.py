@@ -21,6 +21,7 @@ DEFAULT_PAIRS = 60
 
 app = typer.Typer(
     help="Draw pairs from labels, find contradictions, convert files, judge pairs by a model.",
+    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
 )

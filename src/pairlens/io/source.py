@@ -27,7 +27,6 @@ from pairlens.io._numpy_files import (
 )
 from pairlens.io._parquet import list_column, list_matrix, list_width, open_parquet, read_parts
 from pairlens.io.columns import check_column, check_values, model_columns, numeric_column, plain_column
-from pairlens.io.pictures import PictureFolder, are_picture_paths
 from pairlens.tables import Role, TableEncoder
 from pairlens.tables.cells import distinct_names
 
@@ -70,8 +69,10 @@ class RowsBeside:
     folder: Path
     n_unmatched: tuple[int, int] = (0, 0)
 
-    def pictures(self) -> tuple[str, PictureFolder] | None:
+    def pictures(self) -> tuple[str, Any] | None:
         """Return the column that names files of pictures, and these; None if there is none."""
+        from pairlens.io.pictures import PictureFolder, are_picture_paths
+
         for name, column in self.columns.items():
             if are_picture_paths(column.tolist()):
                 return name, PictureFolder(self.folder, ["" if cell is None else str(cell) for cell in column])
