@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from pairlens.exceptions import InputError
 from pairlens.spectral.rowspace import looks_principal
 from pairlens.tables import TableEncoder
 from pairlens.tables.cells import as_frame, distinct_names
 from pairlens.tables.roles import is_all_numbers
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 __all__ = ["Preparation", "default_view", "prepare", "view_pipeline"]
 
@@ -121,6 +121,9 @@ class Preparation:
 
     def pipeline(self, method: Any) -> Pipeline:
         """Return the steps with a method behind them."""
+        from sklearn.base import clone
+        from sklearn.pipeline import Pipeline
+
         if "standardize" in method.get_params():
             method.set_params(standardize=self.standardize)
         scaler = None if self.scaler is None else clone(self.scaler)
@@ -152,6 +155,8 @@ def prepare(
     X, scale, roles, weights
         As in :func:`view_pipeline`.
     """
+    from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
     if scale not in SCALES:
         raise InputError(f"unknown scale {scale!r}", argument="scale", value=scale, remedy=f"Choose one of {SCALES}")
     named = hasattr(X, "columns") or isinstance(X, Mapping)

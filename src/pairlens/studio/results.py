@@ -7,15 +7,17 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
 from pairlens.pipeline import Preparation, default_view
 from pairlens.studio.maps import FEWEST_FOR_LAYOUT
 from pairlens.supervision import Constraints, Preferences
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 __all__ = ["Snapshot", "make_model", "make_report", "nothing"]
 
