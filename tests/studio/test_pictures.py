@@ -98,8 +98,8 @@ def test_missing_and_damaged(folder):
         ("none.png", "is missing"),
         ("half.png", "damaged|not a picture"),
         ("empty.png", "not a picture"),
-        (".", "no file"),
-        ("a\x00b", "no path"),
+        (".", "not a file"),
+        ("a\x00b", "not a path"),
     ]:
         with pytest.raises(PictureError, match=words):
             shown(folder, cell)

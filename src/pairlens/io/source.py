@@ -211,6 +211,7 @@ class Source:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "rows", None if self.rows is None else Path(self.rows))
         cells = kind_of(self.path) == "h5ad"
         if self.rep is not None and not cells:
             raise InputError(
