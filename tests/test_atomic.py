@@ -56,3 +56,22 @@ def test_a_failure_behind_a_link_leaves_both(tmp_path):
         raise KeyError
     assert link.read_text() == "old"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "target.txt"]
+
+
+def test_files_are_whole_or_not_there(tmp_path):
+    path = tmp_path / "result.txt"
+
+    def fail():
+        with atomic_path(path) as partial:
+            partial.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+    with atomic_path(path) as partial:
+        partial.write_text("whole")
+    assert path.read_text() == "whole"
+    plain = tmp_path / "plain.txt"
+    plain.touch()
+    assert path.stat().st_mode == plain.stat().st_mode

@@ -159,7 +159,7 @@ FLOORS = [
     {"supervision", "tables", "spectral", "kernels", "graphs", "judging"},
     {"learning"},
     {"methods", "preference", "cluster", "metrics", "datasets"},
-    {"selection", "asking", "io", "anndata"},
+    {"selection", "asking", "io", "anndata", "pipeline"},
     {"report", "studio", "cli"},
 ]
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pairlens.methods.locality import CLPP, LPP, LPPSI, SLPP
     from pairlens.methods.pairmap.estimator import PairMap
     from pairlens.methods.sodrpac import SODRPaC
+    from pairlens.pipeline import view_pipeline
     from pairlens.preference.gbwsdr import GBWSDR
     from pairlens.preference.itml import ITML
     from pairlens.preference.lmca import LMCA
@@ -77,6 +78,7 @@ _HOMES = {
     "read_answers": "supervision",
     "save": "io.models",
     "transform_constraints": "graphs.transformation",
+    "view_pipeline": "pipeline",
 }
 
 __all__ = [
@@ -124,6 +126,7 @@ __all__ = [
     "read_answers",
     "save",
     "transform_constraints",
+    "view_pipeline",
 ]
 
 

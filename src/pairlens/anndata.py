@@ -43,7 +43,8 @@ def embed(
     rep : str or None, default="X_pca"
         Key of `obsm` with the representation to learn from. "X" or None takes `X` itself, which may be sparse.
     method : estimator, optional
-        A method of pairlens, not fitted. By default ``PairLens(n_components, random_state=random_state)``.
+        A method of pairlens, not fitted. By default that of :func:`pairlens.view_pipeline`: PairMap in two dimensions,
+        else PairLens. The default keeps the scale of the columns.
     n_components : int, default=2
         Number of columns of the view, where `method` is not given.
     key_added : str, default="X_pairlens"
@@ -65,7 +66,7 @@ def embed(
     >>> pairlens.anndata.embed(adata, labels="cell_type", unknown="Unknown")  # doctest: +SKIP
     >>> scanpy.pl.embedding(adata, basis="pairlens", color="cell_type")  # doctest: +SKIP
     """
-    from pairlens.methods.lenses import PairLens
+    from pairlens.pipeline import view_pipeline
 
     if constraints is None and labels is None:
         raise ValueError("embed needs something to learn from: give constraints=, or labels= with a column of obs.")
@@ -74,7 +75,7 @@ def embed(
     rows = representation(adata, rep)
     y = None if labels is None else _known_labels(adata, labels, unknown)
     # Genes and their components have one scale, which says how much each counts.
-    default = PairLens(n_components, standardize=False, random_state=random_state)
+    default = view_pipeline(rows, n_components=n_components, scale="none", random_state=random_state)[-1]
     chosen = default if method is None else method
     chosen.fit(rows, y, constraints=constraints)
     adata.obsm[key_added] = np.asarray(chosen.transform(rows))

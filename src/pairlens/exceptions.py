@@ -8,6 +8,7 @@ from typing import Any
 __all__ = [
     "AnswerError",
     "ApproximationWarning",
+    "ArgumentError",
     "ConflictError",
     "ConflictWarning",
     "InputError",
@@ -18,7 +19,34 @@ __all__ = [
 
 
 class InputError(ValueError):
-    """Report an argument whose value cannot be used.
+    """Report an argument, or a file that an argument names, that cannot be used.
+
+    The text is ``f"{reason}. {remedy}"``.
+
+    Parameters
+    ----------
+    reason : str
+        What was found, and why it is wrong.
+    argument : str, optional
+        Name of the argument that would be changed.
+    value : object
+        What was given.
+    remedy : str, optional
+        What would be right. Reason and remedy write arguments as ``name=``.
+    """
+
+    def __init__(
+        self, reason: str, *, argument: str | None = None, value: Any = None, remedy: str | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.reason, self.argument, self.value, self.remedy = reason, argument, value, remedy
+
+    def __str__(self) -> str:
+        return f"{self.reason}. {self.remedy}" if self.remedy else self.reason
+
+
+class ArgumentError(InputError):
+    """Report an argument whose value is not what it must be.
 
     The text is ``f"{argument} {reason}; got {value}. {remedy}."``.
 
@@ -35,22 +63,23 @@ class InputError(ValueError):
     """
 
     def __init__(self, argument: str, value: Any, reason: str, remedy: str = "") -> None:
-        super().__init__(argument, value, reason, remedy)
-        self.argument, self.value, self.reason, self.remedy = argument, value, reason, remedy
+        super().__init__(reason, argument=argument, value=value, remedy=remedy)
+        self.args = (argument, value, reason, remedy)
 
     def __str__(self) -> str:
         return self.phrased()
 
     def phrased(self, *, argument: str | None = None, reason: str | None = None, remedy: str | None = None) -> str:
         """Return the text with another name of the argument, another reason or another remedy."""
-        return self._text(argument or self.argument, reason or self.reason, self.remedy if remedy is None else remedy)
+        remedy = self.remedy if remedy is None else remedy
+        return self._text(argument or self.argument or "", reason or self.reason, remedy or "")
 
     def _text(self, argument: str, reason: str, remedy: str) -> str:
         statement = f"{argument} {reason}; got {reprlib.repr(self.value)}"
         return f"{statement}. {remedy}." if remedy else statement
 
 
-class AnswerError(InputError):
+class AnswerError(ArgumentError):
     """Report a file or data frame of answers, or one entry of it, that cannot be read.
 
     The text is ``f"{statement}: {reason}; {remedy}"``.
@@ -98,7 +127,7 @@ class AnswerError(InputError):
         return f"{self.statement}: {why}" if why else self.statement
 
 
-class ConflictError(InputError):
+class ConflictError(ArgumentError):
     """Report answers that contradict each other.
 
     The text is ``f"{reason}. {remedy}."``.

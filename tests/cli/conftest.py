@@ -96,7 +96,7 @@ def table(tmp_path) -> Path:
     return tmp_path
 
 
-FIT = ("fit", "data.csv", "--strict", "--pairs", "pairs.csv", "--id", "id", "--drop", "class")
+FIT = ("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--drop", "class,note")
 
 
 @pytest.fixture

@@ -184,7 +184,10 @@ def test_lists_beside_columns_can_be_dropped(table, cli):
         assert outcome.code == 0, outcome.err
         assert "60 rows with 3 columns" in outcome.out
         assert cli("transform", f"{name}/model.pairlens", f"{name}.parquet", "--out", f"view-{name}.csv").code == 0
-    assert "several columns of lists, lists, more: --drop all but" in cli("fit", "both.parquet", *fit, "none").error
+    assert (
+        "several columns of lists, lists, more. Leave out all but the one to learn from by --drop"
+        in cli("fit", "both.parquet", *fit, "none").error
+    )
     assert (
         "must hold numbers, all of them as many: that of row 0 has 0" in cli("fit", "empty.parquet", *fit, "no").error
     )
@@ -210,7 +213,7 @@ LABELS = ("--labels", "cell_type", "--unknown", "Unknown", "--folds", "2", "--ou
 def test_cells_as_in_python(folder, cells, cli):
     import pairlens.anndata
 
-    outcome = cli("fit", "cells.h5ad", "--rep", "X_pca", "--method", "pairlens", *LABELS)
+    outcome = cli("fit", "cells.h5ad", "--rep", "X_pca", *LABELS)
     assert outcome.code == 0, outcome.err
     pairlens.anndata.embed(cells, labels="cell_type")
     found = view(folder / "r" / "embedding.csv")

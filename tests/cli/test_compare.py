@@ -9,7 +9,7 @@ import pytest
 from pairlens.cli import app as application
 from pairlens.selection.registry import method_class, view_methods
 
-COMPARE = ("compare", "data.csv", "--strict", "--id", "id", "--drop", "class")
+COMPARE = ("compare", "data.csv", "--id", "id", "--drop", "class,note")
 
 
 def test_all_methods_and_the_controls(table, cli):
@@ -66,7 +66,7 @@ def test_an_error_of_ours_is_one_line_too(table, cli, monkeypatch):
     def broken(*args, **kwargs):
         raise KeyError("oops")
 
-    monkeypatch.setattr("pairlens.cli._work.read_data", broken)
+    monkeypatch.setattr("pairlens.cli._work.Given.table", broken)
     outcome = cli(*COMPARE, "--pairs", "pairs.csv")
     assert outcome.code == 1
     assert outcome.err == "pairlens: internal error: KeyError: 'oops' (set PAIRLENS_TRACEBACK=1 to see where)\n"
@@ -80,7 +80,7 @@ def test_other_ends(error, code, table, cli, monkeypatch):
     def end(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr("pairlens.cli._work.read_data", end)
+    monkeypatch.setattr("pairlens.cli._work.Given.table", end)
     outcome = cli(*COMPARE, "--pairs", "pairs.csv")
     assert outcome.code == code
     assert len(outcome.err.strip().splitlines()) == 1  # typer 0.12 puts an empty line before it

@@ -127,17 +127,10 @@ def test_columns_file(answers, cli):
     assert found["year"] == ("category", 1.0)
     assert found["sex"] == ("dropped", 0.0)
     assert found["mass"] == ("number", 4.0)
-    assert "leave out --strict" in cli(*given, "--columns", "columns.csv", "--strict").error
     (answers / "columns.csv").write_text("name,role\nyeer,category\n", encoding="utf-8")
     assert "did you mean 'year'?" in cli(*given, "--columns", "columns.csv").error
     (answers / "columns.csv").write_text("name,role\nyear,kategory\n", encoding="utf-8")
     assert "'kategory'; it must be one of number" in cli(*given, "--columns", "columns.csv").error
-
-
-def test_strict_refuses_as_before(answers, cli):
-    write(answers / "data.csv", MESSY["mixed types and missing cells"])
-    given = ("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--out", "r", "--strict")
-    assert "missing values" in cli(*given).error
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,6 @@ def test_models_without_probabilities(method, message, table, cli):
     ask(table)
     (table / "pairs.csv").write_text(f"a,b,kind\n{IDS[0]},{IDS[1]},must-link\n")
     known = ("--pairs", "pairs.csv") if method == "wbdr" else ("--prefer", "prefer.csv")
-    arguments = ("fit", "data.csv", "--strict", *known, "--id", "id", "--drop", "class", "--method", method)
+    arguments = ("fit", "data.csv", *known, "--id", "id", "--drop", "class,note", "--method", method)
     assert cli(*arguments, "--out", "fitted").code == 0
     assert message in cli(*PREDICT, "--id", "id").error

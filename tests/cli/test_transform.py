@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import tracemalloc
 
 import numpy as np
 import pytest
 
 from pairlens import WBDR, Constraints, PairLens
-from pairlens.io import streams
+from pairlens.io import embedding
 from pairlens.io.models import save
 from tests.cli.conftest import FIT, IDS, X, pairs_text
 
@@ -40,7 +39,7 @@ def test_every_kind_to_every_kind_in_chunks(source, target, fitted, expected, cl
     """Seven rows at a time give what all at once give."""
     if "parquet" in (source, target):
         pytest.importorskip("pyarrow", reason="needs the extra io")
-    monkeypatch.setattr(streams, "CHUNK_CELLS", 4 * 7)
+    monkeypatch.setattr(embedding, "CHUNK_CELLS", 4 * 7)
     path = fitted / f"rows.{source}"
     if source in ("csv", "tsv"):
         text = (fitted / "data.csv").read_text()
@@ -66,7 +65,7 @@ def test_every_kind_to_every_kind_in_chunks(source, target, fitted, expected, cl
 def test_arrays_of_other_layouts(array, fitted, cli, monkeypatch):
     from pairlens.io.models import load
 
-    monkeypatch.setattr(streams, "CHUNK_CELLS", 4 * 7)
+    monkeypatch.setattr(embedding, "CHUNK_CELLS", 4 * 7)
     np.save(fitted / "rows.npy", array)
     assert cli("transform", MODEL, "rows.npy", "--out", "out.npy").code == 0
     pd = pytest.importorskip("pandas")
@@ -77,30 +76,12 @@ def test_arrays_of_other_layouts(array, fitted, cli, monkeypatch):
 
 @pytest.mark.parametrize("save_archive", [np.savez, np.savez_compressed])
 @pytest.mark.parametrize("array", [X, np.asfortranarray(X), X.astype(">f4")])
-def test_archives_are_read_as_they_are_unpacked(save_archive, array, fitted, expected, cli, monkeypatch):
-    monkeypatch.setattr(streams, "CHUNK_CELLS", 4 * 7)
+def test_archives_of_other_layouts(save_archive, array, fitted, expected, cli, monkeypatch):
+    monkeypatch.setattr(embedding, "CHUNK_CELLS", 4 * 7)
     save_archive(fitted / "rows.npz", X=array, other=np.ones((3, 3)), text=np.array(["a"]))
     outcome = cli("transform", MODEL, "rows.npz", "--out", "out.npy")
     assert outcome.code == 0, outcome.err
     np.testing.assert_allclose(np.load(fitted / "out.npy"), expected, atol=1e-5)
-
-
-def test_an_archive_larger_than_memory_may_be(tmp_path):
-    """64 MiB of rows through chunks of 1 MiB."""
-    from pairlens.io._arrays import stored_npz
-
-    rows = np.random.default_rng(0).standard_normal((2**18, 32))
-    np.savez(tmp_path / "many.npz", rows=rows, names=np.arange(len(rows)))
-    tracemalloc.start()
-    try:
-        with stored_npz(tmp_path / "many.npz", "names") as stored:
-            for first in range(0, len(rows), 4096):
-                np.testing.assert_array_equal(stored.read(first, 4096), rows[first : first + 4096])
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    np.testing.assert_array_equal(stored.ids, np.arange(len(rows)))
-    assert peak < rows.nbytes / 8
 
 
 @pytest.mark.parametrize("target", ["out.csv", "out.tsv"])
@@ -155,32 +136,84 @@ def test_columns_in_another_order(fitted, expected, cli):
 
 
 def test_new_words_and_missing_numbers(table, cli):
-    assert cli(*FIT, "--one-hot", "--impute", "median", "--method", "wbdr", "--out", "fitted").code == 0
+    assert cli(*FIT[:-1], "class", "--method", "wbdr", "--out", "fitted").code == 0
     (table / "new.csv").write_text("note,z,y,x,w\nnever seen,1,2,,4\nremark 1,1,2,3,4\n")
     outcome = cli("transform", MODEL, "new.csv", "--out", "out.csv")
     assert outcome.code == 0, outcome.err
     assert np.isfinite(read(table / "out.csv")).all()
     np.save(table / "rows.npy", np.ones((3, 5)))
-    assert "the model wants the text of 'note'" in cli("transform", MODEL, "rows.npy", "--out", "o.npy").error
+    assert "the model was fitted to a table" in cli("transform", MODEL, "rows.npy", "--out", "o.npy").error
+
+
+def test_text_among_numbers_counts_as_missing(fitted, cli):
+    (fitted / "new.csv").write_text("w,x,y,z\n1,2,3,\n1,2,3,oops\n1,2,3,NA\n")
+    assert cli("transform", MODEL, "new.csv", "--out", "out.csv").code == 0
+    places = read(fitted / "out.csv")
+    assert np.isfinite(places).all()
+    np.testing.assert_array_equal(places[0], places[1])
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("w,x,y\n1,2,3\n", "lacks columns that the model was fitted to: 'z'"),
-        ("w,x,y,z\n1,2,3,\n", "missing values: 1 in 'z'"),
-        ("w,x,y,z\n1,2,3,4\n1,2,3,4\n1,2,3,oops\n", "'z' of new.csv holds text among numbers: 'oops' in row 2"),
-        ("w,x,y,z\n1,2,3,a\n1,2,3,b\n", "'z' of new.csv must hold numbers, but holds text"),
-        ("w,x,y,z\n1,2,3,inf\n", "infinite values: 1 in 'z'"),
-        ("w,x,y,z\n1,2,3,1e300\n", "'z' of new.csv holds 1e+300"),
+        ("w,x,y,z\n1,2,3,inf\n", "new.csv: the column 'z' holds infinity in row 0"),
+        ("w,x,y,z\n" + "1,2,3,4\n" * 9 + "1,2,3,1e300\n", "the column 'z' holds 1e+300"),
+        ("w,x,y,z\n" + "1,2,3,4\n" * 9 + "1,2,3,1e300\n", "in row 9"),
         ("w,x,y,z\n", "new.csv has no rows"),
         ("", "new.csv is empty"),
     ],
 )
-def test_rows_that_do_not_fit(content, message, fitted, cli):
+def test_rows_that_do_not_fit(content, message, fitted, cli, monkeypatch):
+    monkeypatch.setattr(embedding, "CHUNK_CELLS", 4 * 7)
     (fitted / "new.csv").write_text(content)
     assert message in cli("transform", MODEL, "new.csv", "--out", "out.csv").error
     assert not list(fitted.glob("*out*"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("w,x,y,z\n1,2,3,\n", "missing values: 1 in 'z'. Fill them in"),
+        ("w,x,y,z\n1,2,3,4\n1,2,3,4\n1,2,3,oops\n", "'z' of new.csv holds text among numbers: 'oops' in row 2"),
+        ("w,x,y,z\n1,2,3,a\n1,2,3,b\n", "'z' of new.csv must hold numbers, but holds text"),
+        ("w,x,y,z\n1,2,3,inf\n", "infinite values: 1 in 'z'"),
+        ("w,x,y,z\n1,2,3,1e300\n", "'z' of new.csv holds 1e+300"),
+    ],
+)
+def test_rows_that_do_not_fit_a_model_without_an_encoder(content, message, table, cli):
+    pd = pytest.importorskip("pandas")
+    pairs = Constraints([(0, 1)], [(0, 30)], n_samples=60)
+    save(WBDR(2).fit(pd.DataFrame(X, columns=list("wxyz")), constraints=pairs), table / "bare.pairlens")
+    (table / "new.csv").write_text(content)
+    assert message in cli("transform", "bare.pairlens", "new.csv", "--out", "out.csv").error
+    assert not list(table.glob("*out*"))
+
+
+def test_a_pipeline_of_scikit_learn(table, cli):
+    """Words and missing numbers are handed on to steps that take them."""
+    pd = pytest.importorskip("pandas")
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    from pairlens.selection.fitting import fit_model
+
+    frame = pd.read_csv(table / "data.csv")
+    columns = ColumnTransformer(
+        [("n", SimpleImputer(), list("wxyz")), ("w", OneHotEncoder(handle_unknown="ignore"), ["note"])],
+        sparse_threshold=0,
+    )
+    pairs = Constraints([(0, 1)], [(0, 30)], n_samples=60)
+    model = fit_model(make_pipeline(columns, WBDR(2)), frame[[*"wxyz", "note"]], pairs)
+    save(model, table / "pipe.pairlens")
+    (table / "new.csv").write_text("note,z,y,x,w\nnever seen,1,2,,4\nremark 1,1,2,3,4\n")
+    outcome = cli("transform", "pipe.pairlens", "new.csv", "--out", "out.csv")
+    assert outcome.code == 0, outcome.err
+    assert np.isfinite(read(table / "out.csv")).all()
+    np.save(table / "rows.npy", np.ones((3, 5)))
+    assert "the model wants the text of 'note'" in cli("transform", "pipe.pairlens", "rows.npy", "--out", "o.npy").error
 
 
 def test_arrays_that_do_not_fit(fitted, cli):
@@ -203,7 +236,7 @@ def test_where_to_write(fitted, cli):
     assert "there.csv exists already" in cli(*run, "there.csv").error
     assert (fitted / "there.csv").read_text() == "mine"
     assert cli(*run, "there.csv", "--overwrite").code == 0
-    assert "none is no folder" in cli(*run, "none/out.csv").error
+    assert "none is not a folder" in cli(*run, "none/out.csv").error
     assert "out.xlsx must end in" in cli(*run, "out.xlsx").error
 
 

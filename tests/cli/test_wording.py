@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer import Typer
 from typer.models import OptionInfo
 
-from pairlens.cli._wording import PATH_OPTIONS
-from pairlens.cli.app import app
+from pairlens.cli._wording import OPTIONS, PATH_OPTIONS, in_options
+from pairlens.cli.app import COMMANDS
+from pairlens.exceptions import InputError
 
 
 @pytest.fixture
@@ -25,23 +28,28 @@ def files(tmp_path):
     return tmp_path
 
 
-def commands(of: Any) -> Iterator[Callable[..., Any]]:
-    for command in of.registered_commands:
-        yield command.callback
-    for group in of.registered_groups:
-        yield from commands(group.typer_instance)
+def commands() -> Iterator[Callable[..., Any]]:
+    for place in COMMANDS.values():
+        module, _, attribute = place.partition(":")
+        found = getattr(import_module(f"pairlens.cli.{module}"), attribute)
+        yield from [each.callback for each in found.registered_commands] if isinstance(found, Typer) else [found]
 
 
-def test_all_options_that_name_files_are_known():
+def option_names(paths: bool = False) -> set[str]:
+    """All options of the commands, or those that name files."""
     found = set()
-    for command in commands(app):
+    for command in commands():
         for name, hint in typing.get_type_hints(command, include_extras=True).items():
             kind, *about = typing.get_args(hint) or [None]
-            if kind is Path or Path in typing.get_args(kind):
+            if not paths or kind is Path or Path in typing.get_args(kind):
                 # In an annotation the name of an option stands where else its default does.
                 options = (each for each in about if isinstance(each, OptionInfo))
                 found |= {each.default if str(each.default).startswith("--") else f"--{name}" for each in options}
-    assert found == PATH_OPTIONS
+    return found
+
+
+def test_all_options_that_name_files_are_known():
+    assert option_names(paths=True) == PATH_OPTIONS
 
 
 @pytest.mark.parametrize("command", ["fit", "transform", "ask", "demo", "compare", "studio"])
@@ -92,3 +100,10 @@ def test_small_words_of_pairs_and_ask(cli, files):
     assert cli(*sample, "--id", "a").error.endswith("ids must be distinct, but '0' comes 3 times in 'a'")
     said = cli("ask", "rows.csv", "--out", "told.csv", "--closure", "./told.csv").error
     assert said.endswith("--closure and --out are both told.csv: give two names")
+
+
+def test_arguments_of_errors_become_options():
+    said = InputError("a was made with ids='number' and x=1", argument="ids", remedy="Give ids='name', store= or drop=")
+    assert str(said) == "a was made with ids='number' and x=1. Give ids='name', store= or drop="
+    assert in_options(said) == "a was made with --id number and x=1. Give --id name, --store or --drop"
+    assert {*OPTIONS.values()} <= option_names()

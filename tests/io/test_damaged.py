@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from pairlens.io.cells import read_cells
-from pairlens.io.streams import embed_file
-from pairlens.io.tables import column_names, read_columns, read_table
+from pairlens.io.embedding import embed
+from pairlens.io.source import Source, column_names, read_columns
 
 X = np.random.default_rng(0).standard_normal((40, 4))
 SEEDS = range(25)
@@ -74,9 +73,9 @@ def test_damaged_tables_are_named(name, tmp_path):
     for seed in SEEDS:
         path.write_bytes(hurt(content, seed))
         for call in (
-            lambda: read_table(path),
+            lambda: Source(path).read(),
             lambda: column_names(path),
-            lambda: embed_file(Doubling(), path, tmp_path / "out.csv"),
+            lambda: embed(Doubling(), Source(path), tmp_path / "out.csv"),
         ):
             count += refused(call, path)
     assert count > len(SEEDS) // 2
@@ -100,8 +99,8 @@ def test_headers_that_promise_too_much(header, tmp_path):
     for name in ("data.npy", "data.npz"):
         path = tmp_path / name
         for call in (
-            lambda path=path: read_table(path),
-            lambda path=path: embed_file(Doubling(), path, tmp_path / "out.npy"),
+            lambda path=path: Source(path).read(),
+            lambda path=path: embed(Doubling(), Source(path), tmp_path / "out.npy"),
         ):
             with pytest.raises(ValueError, match=name):
                 call()
@@ -132,7 +131,7 @@ def test_damaged_cells_are_named(cells, rep):
     content, count = cells.read_bytes(), 0
     for seed in SEEDS:
         cells.write_bytes(hurt(content, seed))
-        count += refused(lambda: read_cells(cells, rep=rep), cells)
+        count += refused(lambda: Source(cells, rep=rep).read(), cells)
     assert count
 
 
@@ -142,4 +141,4 @@ def test_sparse_cells_whose_entries_lie_outside_are_refused(cells):
     with h5py.File(cells, "r+") as file:
         file["X/indices"][0] = 10**6
     with pytest.raises(ValueError, match=r"cells\.h5ad is not an h5ad file of annotated data, or is damaged"):
-        read_cells(cells, rep="X")
+        Source(cells, rep="X").read()

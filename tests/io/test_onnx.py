@@ -12,7 +12,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
-from pairlens import LMCA, WBDR, WSDR, Constraints, PairLens, Preferences
+from pairlens import LMCA, WBDR, WSDR, Constraints, PairLens, Preferences, view_pipeline
 from pairlens.io.onnx import export_onnx
 from pairlens.selection.fitting import fit_model
 from tests.estimators import linear_methods
@@ -106,6 +106,23 @@ def test_columns_of_a_table(tmp_path):
     np.testing.assert_allclose(run(path, X), model.transform(table), atol=1e-12)
     properties = {entry.key: entry.value for entry in onnx.load(path).metadata_props}
     assert properties == {"columns": "a\nb\nc\nd\ne\nf"}
+
+
+def test_numbers_of_a_table(tmp_path):
+    """The encoder in front leaves out columns of one value and fills in medians."""
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(X, columns=list("abcdef")).assign(c=1.0)
+    model = fitted(view_pipeline(table, WBDR(2)), table)
+    path = tmp_path / "model.onnx"
+    export_onnx(model, path, dtype="float64")
+    rows = table.to_numpy()
+    rows[3, 1] = np.nan
+    np.testing.assert_allclose(
+        run(path, rows), model.transform(table.set_axis(range(90)).mask(np.isnan(rows))), atol=1e-12
+    )
+    words = table.assign(word=["x", "y", "z"] * 30)
+    with pytest.raises(TypeError, match="only a TableEncoder of numbers is written as ONNX"):
+        export_onnx(fitted(view_pipeline(words, WBDR(2)), words), tmp_path / "words.onnx")
 
 
 def test_any_number_of_rows(tmp_path):

@@ -80,7 +80,7 @@ def test_a_remapped_store_puts_answers_on_their_rows(studio, tmp_path):
     assert exported(Person.enter(link(running))) == wanted
     running.stop()
     for ids in ("name", None):
-        with pytest.raises(StoreError, match="was made with --id number"):
+        with pytest.raises(StoreError, match="was made with ids='number'"):
             studio(turned, store=store, ids=ids)
     assert exported(Person.enter(link(studio(turned, store=store, ids="number")))) == wanted
 

@@ -11,7 +11,8 @@ from scipy.spatial.distance import pdist
 from sklearn.datasets import load_digits, load_wine
 from sklearn.decomposition import PCA
 
-from pairlens import Constraints, LinearPairLens, Preferences, load
+from pairlens import Constraints, LinearPairLens, PairMap, Preferences, load
+from pairlens.pipeline import default_view
 from pairlens.studio.maps import MapJob, align, make_mapper
 from pairlens.studio.results import Snapshot, make_model, make_report
 from pairlens.studio.rows import rows_from_array, rows_from_file
@@ -74,9 +75,11 @@ def test_a_model_of_a_mixed_table_takes_such_tables(mixed, tmp_path):
     path, frame = mixed
     rows = rows_from_file(path, ids="key")
     pairs = Constraints([(0, 2), (4, 6)], [(0, 1), (2, 3), (4, 5)], len(frame))
-    known = Snapshot(rows.X, rows.features, rows.ids, pairs, None, [None] * 80, "companies", True, rows.encoder)
+    known = Snapshot(rows.X, rows.features, rows.ids, rows.prepared, pairs, None, [None] * 80, "companies")
     (tmp_path / "model.pairlens").write_bytes(make_model({}, known))
-    assert load(tmp_path / "model.pairlens").transform(frame).shape == (80, 2)
+    model = load(tmp_path / "model.pairlens")
+    assert type(model[-1]) is type(default_view()) is PairMap
+    assert model.transform(frame).shape == (80, 2)
     assert make_report({}, known).startswith("<!doctype html>")
 
 
@@ -87,7 +90,7 @@ def test_digits_are_drawn(tmp_path):
     frame.insert(0, "scan", [f"s{k}" for k in range(50)])
     frame.to_csv(tmp_path / "digits.csv", index=False)
     for rows in (rows_from_file(tmp_path / "digits.csv", ids="scan"), rows_from_array(digits.data[:50])):
-        assert rows.pixels == (8, 8)
+        assert rows.ink.shape == (50, 8, 8)
         height, width, ink = rows.shown(7)["pixels"]
         drawn = np.frombuffer(base64.b64decode(ink), dtype=np.uint8).reshape(height, width)
         np.testing.assert_allclose(drawn / 255, digits.images[7] / 16, atol=1 / 255)

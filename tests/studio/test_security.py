@@ -330,7 +330,7 @@ def test_duplicate_headers_are_refused(person):
 def test_other_machines_only_with_a_token_of_ones_own(table):
     rows = rows_from_file(table, ids="name")
     with open_store(table.with_suffix(".db"), rows) as store:
-        with pytest.raises(ValueError, match=r"--host 0\.0\.0\.0 would let other machines in: give a --token"):
+        with pytest.raises(ValueError, match=r"host='0\.0\.0\.0' would let other machines in\. Give a token="):
             Studio.prepare(rows, store, host="0.0.0.0", port=0)
         with pytest.raises(ValueError, match="--token must have at least 16 characters, got 5"):
             Studio.prepare(rows, store, host="0.0.0.0", port=0, token="short")

@@ -191,7 +191,7 @@ def test_a_store_belongs_to_its_table(tables, tmp_path):
     path = tmp_path / "log.db"
     open_store(path, one).close()
     open_store(path, one).close()
-    with pytest.raises(StoreError, match=r"another table or of another state of it .*nothing was changed.*--remap"):
+    with pytest.raises(StoreError, match=r"another table or of another state of it .*nothing was changed.*remap="):
         open_store(path, two)
     # Other columns of the same file are still the same rows.
     open_store(path, rows_from_file(tables[0], ids="name", drop=["d"])).close()
@@ -236,7 +236,9 @@ def test_a_store_knows_by_which_column_rows_are_named(tmp_path):
     before = path.read_bytes()
     for ids in (None, "name"):
         for remap in (False, True):
-            with pytest.raises(StoreError, match=r"was made with --id number, .*nothing was changed. Give --id number"):
+            with pytest.raises(
+                StoreError, match=r"was made with ids='number', .*nothing was changed. Give ids='number'"
+            ):
                 open_store(path, rows_from_file(table, ids=ids), remap=remap)
     other = tmp_path / "other.csv"
     write_table(other, extra={"number": [str(k) for k in range(90)]})
@@ -247,7 +249,7 @@ def test_a_store_knows_by_which_column_rows_are_named(tmp_path):
         assert len(History.of(store.events()).about(rows.ids).answers) == 15
     # And the other way round: the rows of a store without ids are numbers.
     open_store(tmp_path / "bare.db", rows_from_file(table)).close()
-    with pytest.raises(StoreError, match=r"was made without --id, .* Give no --id"):
+    with pytest.raises(StoreError, match=r"was made without ids=, .* Give no ids="):
         open_store(tmp_path / "bare.db", rows)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from pairlens.exceptions import InputError
+from pairlens.exceptions import ArgumentError
 from pairlens.supervision import Constraints, Preferences
 
 Pair = tuple[int, int]
@@ -18,8 +18,8 @@ Weights = dict[Pair, float]
 
 
 def refused(call: Callable[[], Any]) -> tuple[str, Any]:
-    """The argument and the value that an InputError names."""
-    with pytest.raises(InputError) as caught:
+    """The argument and the value that an ArgumentError names."""
+    with pytest.raises(ArgumentError) as caught:
         call()
     assert caught.value.reason
     assert str(caught.value)

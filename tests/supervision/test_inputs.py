@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 
-from pairlens.exceptions import InputError
+from pairlens.exceptions import ArgumentError
 from pairlens.supervision import Constraints
 from tests.supervision import oracles
 
@@ -194,10 +194,10 @@ class TestErrors:
         assert oracles.refused(lambda: Constraints([(0, 1)], must_link_weight=np.nan))[0] == "must_link_weight[0]"
 
     def test_the_text_names_everything(self):
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(ArgumentError) as caught:
             Constraints(must_link=[(0, 1), (3, 3)])
         assert str(caught.value) == "must_link[1] must name two different rows; got (3, 3). Leave it out."
         again = pickle.loads(pickle.dumps(caught.value))
         assert (str(again), again.argument, again.remedy) == (str(caught.value), "must_link[1]", "Leave it out")
-        assert str(InputError("n", 2, "must be odd")) == "n must be odd; got 2"
-        assert InputError("n", 2, "must be odd").phrased(argument="--n") == "--n must be odd; got 2"
+        assert str(ArgumentError("n", 2, "must be odd")) == "n must be odd; got 2"
+        assert ArgumentError("n", 2, "must be odd").phrased(argument="--n") == "--n must be odd; got 2"

@@ -12,7 +12,7 @@ anndata = pytest.importorskip("anndata")
 pandas = pytest.importorskip("pandas")
 
 import pairlens.anndata  # noqa: E402
-from pairlens import Constraints, LinearPairLens, PairLens  # noqa: E402
+from pairlens import Constraints, LinearPairLens, PairMap  # noqa: E402
 
 
 @pytest.fixture
@@ -32,10 +32,10 @@ def cells():
 def test_labels_become_a_view(cells):
     assert pairlens.anndata.embed(cells, labels="cell_type") is None
     labels = np.array([None if w in ("Unknown", None) or w != w else w for w in cells.obs["cell_type"]], dtype=object)
-    expected = PairLens(2, standardize=False, random_state=0).fit(cells.obsm["X_pca"], labels)
+    expected = PairMap(standardize=False, random_state=0).fit(cells.obsm["X_pca"], labels)
     np.testing.assert_array_equal(cells.obsm["X_pairlens"], expected.transform(cells.obsm["X_pca"]))
     record = cells.uns["pairlens"]
-    assert record["params"]["method"] == "PairLens"
+    assert record["params"]["method"] == "PairMap"
     assert record["params"]["rep"] == "X_pca"
     assert record["auc"] == pytest.approx(expected.auc_)
 

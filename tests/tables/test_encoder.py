@@ -15,6 +15,7 @@ pandas = pytest.importorskip("pandas")
 
 import pairlens  # noqa: E402
 from pairlens import TableEncoder  # noqa: E402
+from pairlens.exceptions import InputError  # noqa: E402
 from pairlens.tables import Role  # noqa: E402
 
 
@@ -283,10 +284,10 @@ def test_files_pickle_clone_and_pandas_output(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"roles": {"mas": "number"}}, r"roles names the column 'mas'.*did you mean 'mass'\?"),
+        ({"roles": {"mas": "number"}}, r"roles= names the column 'mas'.*did you mean 'mass'\?"),
         ({"roles": {"mass": "numbr"}}, r"roles\['mass'\] is 'numbr'; it must be one of 'number'"),
         ({"weights": {"mass": -1.0}}, r"weights\['mass'\] is -1.0; it must be a finite number from 0 on"),
-        ({"weights": {"nothing": 1.0}}, "weights names the column 'nothing'"),
+        ({"weights": {"nothing": 1.0}}, "weights= names the column 'nothing'"),
     ],
 )
 def test_bad_parameters(parameters, message):
@@ -328,3 +329,32 @@ def test_tables_of_other_kinds_are_those_of_pandas():
 def test_a_table_without_columns_is_said_to_have_none():
     with pytest.raises(ValueError, match="the table has no columns"):
         TableEncoder().fit(pandas.DataFrame(index=range(5)))
+
+
+def test_numbers_may_keep_their_values():
+    """Words are encoded all the same, missing numbers take the median, and columns of one value are left out."""
+    frame = pandas.DataFrame(
+        {
+            "big": np.linspace(1000, 2000, 60),
+            "flag": np.arange(60) % 2,
+            "same": 3.0,
+            "gap": [np.nan, *np.arange(59.0)],
+            "word": ["x", "y", "z"] * 20,
+        }
+    )
+    kept, scaled = (TableEncoder(standardize=standardize).fit(frame) for standardize in (False, True))
+    assert [column.role for column in kept.columns_] == ["number", "yes/no", "constant", "number", "category"]
+    found = kept.transform(frame)
+    np.testing.assert_array_equal(found[:, :2], frame[["big", "flag"]])
+    np.testing.assert_array_equal(found[:, 2], frame["gap"].fillna(29.0))
+    np.testing.assert_array_equal(found[:, 3:], scaled.transform(frame)[:, 3:])
+    assert kept.number_blocks() is None
+    assert len(TableEncoder().fit(frame.drop(columns="word")).number_blocks()) == 3
+
+
+def test_an_error_names_the_row_of_the_table():
+    frame = pandas.DataFrame({"a": [1.0, 2.0, 3.0]}).set_axis([10, 11, 12])
+    encoder = TableEncoder().fit(frame)
+    with pytest.raises(InputError, match="the column 'a' holds infinity in row 12") as caught:
+        encoder.transform(frame.assign(a=[1.0, 2.0, np.inf]))
+    assert caught.value.value == np.inf

@@ -18,12 +18,6 @@ class ScaleBy(StrEnum):
     none = "none"
 
 
-class ImputeBy(StrEnum):
-    """How missing numbers are filled in."""
-
-    median = "median"
-
-
 class Conflict(StrEnum):
     """What to do about answers that contradict each other."""
 
@@ -125,14 +119,6 @@ Columns = Annotated[
         help="File with name, role and optionally weight of columns, to override how they are read.",
         show_default=False,
     ),
-]
-Strict = Annotated[
-    bool,
-    typer.Option("--strict", help="Numbers only: refuse missing cells and leave out text, instead of encoding it."),
-]
-OneHot = Annotated[bool, typer.Option("--one-hot", help="One-hot encode text columns.")]
-Impute = Annotated[
-    ImputeBy | None, typer.Option("--impute", help="Replace missing numbers by the median.", show_default=False)
 ]
 Scale = Annotated[
     ScaleBy,

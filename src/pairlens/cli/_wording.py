@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pairlens.exceptions import AnswerError, ConflictError, ConflictWarning, InputError
+from pairlens.exceptions import AnswerError, ArgumentError, ConflictError, ConflictWarning, InputError
 
 PATH_OPTIONS = frozenset(
     {"--closure", "--columns", "--data", "--files", "--out", "--page", "--pairs", "--prefer", "--rows", "--store"}
@@ -15,19 +15,38 @@ PATH_OPTIONS = frozenset(
 OPTIONS = {
     "cannot_link": "--pairs",
     "constraints": "--pairs",
+    "drop": "--drop",
+    "files": "--files",
     "fraction": "--fraction",
+    "host": "--host",
     "ids": "--id",
     "must_link": "--pairs",
     "n_pairs": "--n-pairs",
     "n_splits": "--folds",
     "on_conflict": "--on-conflict",
     "per_class": "--per-class",
+    "port": "--port",
     "preferences": "--prefer",
+    "remap": "--remap",
+    "rep": "--rep",
+    "roles": "--columns",
+    "rows": "--rows",
+    "scale": "--scale",
+    "store": "--store",
+    "token": "--token",
+    "weights": "--columns",
     "y": "--labels",
 }
 """The options that stand for arguments of the library."""
 
-_ARGUMENT = re.compile(rf"\b({'|'.join(OPTIONS)})\b(?:='(\w+)')?")
+_NAMED = (
+    *("cannot_link", "constraints", "fraction", "ids", "must_link", "n_pairs", "n_splits", "on_conflict", "per_class"),
+    *("preferences", "y"),
+)
+"""Arguments whose names are not words of a sentence, so that they are meant wherever they stand."""
+_ARGUMENT = re.compile(rf"\b({'|'.join(_NAMED)})\b(?:='(\w+)')?")
+_GIVEN = re.compile(rf"\b({'|'.join(OPTIONS)})=(?:'([^']*)')?")
+"""An argument as it is given, such as ``drop=``."""
 
 _SAID = [
     (re.compile(pattern), words)
@@ -37,7 +56,6 @@ _SAID = [
         (r"\b(by|give) preferences=, or (?:ordinal scores by y|a y of at least two levels)", r"\1 --prefer"),
         (r"\bThe 'n_components' parameter of (\w+)", r"--dims of \1"),
         (r"\bn_components=(\w+)", r"--dims \1"),
-        (r"\bset roles=", "give roles by --columns"),
         (r" neighbors=\"exact\" accepts the time\.", ""),
         (r"\bX has no variation", "the table has no variation"),
         (r"\bthe values of X\b", "the values of the table"),
@@ -65,17 +83,21 @@ def in_options(said: Exception) -> str:
                 remedy="if the lines name rows by an id, say which column of the data holds it with --id"
             )
         return str(said)
-    if isinstance(said, InputError):
-        argument, reason, remedy = map(_named_by_options, (said.argument, said.reason, said.remedy))
+    if isinstance(said, ArgumentError):
+        argument, reason, remedy = (
+            _with_options(_ARGUMENT, part or "") for part in (said.argument, said.reason, said.remedy)
+        )
         if isinstance(said, ConflictError):
             remedy += ". pairlens pairs check shows all"
         return said.phrased(argument=argument, reason=reason, remedy=remedy)
-    return _named_by_options(str(said)) if isinstance(said, ConflictWarning) else reworded(str(said))
+    if isinstance(said, InputError):
+        return _with_options(_GIVEN, str(said))
+    return _with_options(_ARGUMENT, str(said)) if isinstance(said, ConflictWarning) else reworded(str(said))
 
 
-def _named_by_options(text: str) -> str:
+def _with_options(named: re.Pattern[str], text: str) -> str:
     """Return a text with ``--option`` in place of ``argument``, and ``--option value`` of ``argument='value'``."""
-    return _ARGUMENT.sub(lambda found: " ".join(filter(None, (OPTIONS[found[1]], found[2]))), text)
+    return named.sub(lambda found: " ".join(filter(None, (OPTIONS[found[1]], found[2]))), text)
 
 
 def reworded(text: str) -> str:

@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 import warnings
+from collections import UserDict
 from collections.abc import Sequence
+from importlib import import_module
 from types import FrameType
 from typing import Annotated, Any
 
@@ -14,7 +16,6 @@ import typer
 from typer.core import TyperGroup
 
 from pairlens._version import __version__
-from pairlens.cli import ask, compare, demo, evaluate, export, fit, pairs, studio, transform
 from pairlens.cli._console import forgive_encoding, tell
 from pairlens.cli._wording import check_paths, in_options
 
@@ -25,11 +26,46 @@ INTERRUPTED = 130
 TERMINATED = 143
 
 
+COMMANDS = {
+    "fit": "fit:fit",
+    "transform": "transform:transform",
+    "evaluate": "evaluate:evaluate",
+    "compare": "compare:compare",
+    "pairs": "pairs:app",
+    "export-onnx": "export:export_onnx",
+    "ask": "ask:ask",
+    "studio": "studio:studio",
+    "studio backup": "studio:backup",
+    "demo": "demo:demo",
+}
+"""Where each command is: its module, and the function or the group of commands in it."""
+
+
+class LazyCommands(UserDict[str, Any]):
+    """The commands by name, each imported when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the command of this name."""
+        module, _, attribute = COMMANDS[name].partition(":")
+        found = getattr(import_module(f"pairlens.cli.{module}"), attribute)
+        if not isinstance(found, typer.Typer):
+            alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+            alone.command(name)(found)
+            found = alone
+        command = typer.main.get_command(found)
+        command.name = name
+        return command
+
+
 class Commands(TyperGroup):
     """Commands of which some have two words: "studio backup" stands beside "studio", whose next word is a file."""
 
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = LazyCommands(COMMANDS)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the arguments begin with, and the rest of them."""
+        """Return the command that the arguments begin with, and the rest of them."""
         words = " ".join(args[:2])
         return super().resolve_command(ctx, [words, *args[2:]] if words in self.commands else args)
 
@@ -59,18 +95,6 @@ def _root(
     ] = False,
 ) -> None:
     pass
-
-
-app.command("fit")(fit.fit)
-app.command("transform")(transform.transform)
-app.command("evaluate")(evaluate.evaluate)
-app.command("compare")(compare.compare)
-app.add_typer(pairs.app, name="pairs")
-app.command("export-onnx")(export.export_onnx)
-app.command("ask")(ask.ask)
-app.command("studio")(studio.studio)
-app.command("studio backup")(studio.backup)
-app.command("demo")(demo.demo)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

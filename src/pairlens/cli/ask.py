@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pairlens.asking import Asker, PreferenceAsker, Question
-    from pairlens.io.tables import Table
+    from pairlens.io.source import Table
 
 WIDEST = 32
 MOST_COLUMNS = 16
@@ -83,9 +83,6 @@ def ask(
     ] = None,
     drop: options.Drop = None,
     columns: options.Columns = None,
-    strict: options.Strict = False,
-    one_hot: options.OneHot = False,
-    impute: options.Impute = None,
     seed: options.Seed = 0,
 ) -> None:
     """Ask about rows, the most informative question first, and write the answers as pairlens fit --pairs reads them.
@@ -95,27 +92,18 @@ def ask(
     import numpy as np
 
     from pairlens.asking import Journal, fingerprint
-    from pairlens.cli._work import Scaling, distinct_ids, prepared, read_columns_file, read_data
+    from pairlens.cli._work import Given, distinct_ids
 
     path = _checked_journal(out, closure)
-    choices = read_columns_file(columns)
-    table = read_data(
-        data,
-        ids=id_column,
-        drop=options.as_list(drop),
-        one_hot=one_hot,
-        impute=impute is not None,
-        strict=strict,
-        columns=choices,
-    )
-    names = np.arange(table.n_rows) if id_column is None else distinct_ids(table.asked[id_column], id_column)
+    given = Given(data, id_column=id_column, drop=options.as_list(drop), columns=columns)
+    table = given.table()
+    names = np.arange(table.n_rows) if table.ids is None else distinct_ids(table.ids, str(table.id_column))
     rows = _Rows(data, table, names, options.as_list(show))
     with progress("looking at the rows"):
-        X = prepared(table, impute is not None, choices)[1]
+        prepared, X, _ = given.preparation(table)
         about = {"table": fingerprint(X, names.astype(str)), "question": question.value}
         journal = Journal(path, about if path.exists() else {**about, "seed": seed})
-        scaling = Scaling.of(options.ScaleBy.auto, table, X)
-        asker = _asker(X, question, strategy, journal.about["seed"], standardize=not scaling.keep)
+        asker = _asker(X, question, strategy, journal.about["seed"], standardize=prepared.standardize)
         journal.replay(asker)
     if asker.log:
         tell(f"{path.name}: {_count(len(asker.log))} so far")
@@ -139,7 +127,7 @@ def _checked_journal(out: Path, closure: Path | None) -> Path:
         if path is not None:
             file_format(path)
             if not path.parent.is_dir():
-                raise ValueError(f"{path.parent} is no folder, so {path.name} cannot be written there")
+                raise ValueError(f"{path.parent} is not a folder, so {path.name} cannot be written there")
     if closure is not None and closure.resolve() == out.resolve():
         raise ValueError(f"--closure and --out are both {out}: give two names")
     journal = out.with_suffix(".journal.jsonl")
@@ -217,7 +205,8 @@ class _Rows:
     """The rows of a table as people see them: side by side, differing cells marked."""
 
     def __init__(self, data: Path, table: Table, names: NDArray[Any], show: list[str]) -> None:
-        from pairlens.io.tables import check_column, column_names, read_columns
+        from pairlens.io.columns import check_column
+        from pairlens.io.source import column_names, read_columns
 
         self._names = names
         self._columns: dict[str, Any]
@@ -228,9 +217,9 @@ class _Rows:
             self._columns = read_columns(data, show or columns[:MOST_COLUMNS])
         else:
             for name in show:
-                check_column(name, table.numbers, data.name)
-            used = show or table.numbers[:MOST_COLUMNS]
-            self._columns = {name: table.rows[:, table.numbers.index(name)] for name in used}
+                check_column(name, table.features, data.name)
+            used = show or table.features[:MOST_COLUMNS]
+            self._columns = {name: table.rows[:, table.features.index(name)] for name in used}
 
     def print(self, question: Question, number: int) -> None:
         """Show a question."""

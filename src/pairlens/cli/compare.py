@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ from pairlens.cli._console import print_json, print_table, progress, said, tell
 from pairlens.cli._wording import reworded
 
 if TYPE_CHECKING:
+    from pairlens.pipeline import Preparation
     from pairlens.selection import Entry
 
 MIB = 1 << 20
@@ -41,43 +41,24 @@ def compare(
     scale: options.Scale = options.ScaleBy.auto,
     drop: options.Drop = None,
     columns: options.Columns = None,
-    strict: options.Strict = False,
-    one_hot: options.OneHot = False,
-    impute: options.Impute = None,
     on_conflict: options.OnConflict = None,
     folds: options.Folds = 5,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
     """Compare methods on the same table and the same folds over the pairs, with PCA and no reduction as controls."""
-    from pairlens.cli._work import (
-        Scaling,
-        describe_pairs,
-        prepared,
-        read_all_answers,
-        read_columns_file,
-        read_features,
-    )
+    from pairlens.cli._work import Given, describe_pairs, told_columns
 
     n_components = options.as_dims(dims)
+    unknowns, dropped = options.as_list(unknown), options.as_list(drop)
+    given = Given(
+        data, pairs, labels, prefer, id_column, rows, rep, unknowns, dropped, columns, on_conflict=on_conflict
+    )
     with progress(f"reading {data.name}") as update:
-        filled, choices = impute is not None, read_columns_file(columns)
-        table, _ = read_features(
-            data,
-            rows=rows,
-            rep=rep,
-            ids=id_column,
-            labels=(labels,),
-            drop=options.as_list(drop),
-            one_hot=one_hot,
-            impute=filled,
-            strict=strict,
-            columns=choices,
-        )
-        known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict, options.as_list(unknown))
-        _, values, _ = prepared(table, filled, choices)
-        scaling = Scaling.of(scale, table, values)
-        contests = _contests(known, options.as_list(methods), n_components, seed, scaling.pipeline)
+        table = given.table()
+        known = given.answers(table)
+        prepared, values, _ = given.preparation(table, scale)
+        contests = _contests(known, options.as_list(methods), n_components, seed, prepared)
         total = sum(len(models) for _, models in contests) * (folds + 1)
         steps = 0
 
@@ -88,11 +69,12 @@ def compare(
 
         results = {source: list(_run(models, values, known, source, folds, seed, step)) for source, models in contests}
     if as_json:
+        told = told_columns(table, prepared)
         print_json(
             {
                 "rows": table.n_rows,
-                "columns": [*table.numbers, *table.words],
-                "left_out": table.left_out,
+                "columns": told["columns"],
+                "left_out": told["left_out"],
                 "pairs": known.counts(),
                 "folds": folds,
                 "seed": seed,
@@ -107,7 +89,7 @@ def compare(
 
 
 def _contests(
-    known: Any, wanted: list[str], n_components: int | str, seed: int, view_of: Callable[[Any], Any]
+    known: Any, wanted: list[str], n_components: int | str, seed: int, prepared: Preparation
 ) -> list[tuple[str, dict[str, Any]]]:
     """Which models are judged by what."""
     from pairlens.selection.registry import CONTROLS, cli_name, makes_view, method_class, takes_dimension, view_methods
@@ -126,10 +108,10 @@ def _contests(
     for name in known_to_none:
         reason = "makes no view" if not makes_view(method_class(name)) else "does not learn from the pairs given"
         raise ValueError(f"{name} cannot be compared: it {reason}")
-    return [(source, _models(chosen, n_components, seed, view_of)) for source, chosen in result if chosen]
+    return [(source, _models(chosen, n_components, seed, prepared)) for source, chosen in result if chosen]
 
 
-def _models(names: list[str], n_components: int | str, seed: int, view_of: Callable[[Any], Any]) -> dict[str, Any]:
+def _models(names: list[str], n_components: int | str, seed: int, prepared: Preparation) -> dict[str, Any]:
     from pairlens.selection.registry import CONTROLS, build, finds_dimension, method_class
 
     models = {}
@@ -137,7 +119,7 @@ def _models(names: list[str], n_components: int | str, seed: int, view_of: Calla
         # Those that do not find the number of directions themselves show what two can do.
         is_fixed = name in CONTROLS or not finds_dimension(method_class(name))
         directions = 2 if n_components == "auto" and is_fixed else n_components
-        models[name] = view_of(build(name, directions, seed))
+        models[name] = prepared.view(prepared.pipeline(build(name, directions, seed)))
     return models
 
 

@@ -106,7 +106,7 @@ def _agreement(data: Path, folder: Path, column: str) -> float:
     from sklearn.cluster import KMeans
     from sklearn.metrics import adjusted_rand_score
 
-    from pairlens.io.tables import read_columns
+    from pairlens.io.source import read_columns
 
     groups = np.asarray(read_columns(data, [column])[column]).astype(str)
     places = np.loadtxt(folder / "embedding.csv", delimiter=",", skiprows=1, usecols=(1, 2))

@@ -40,15 +40,16 @@ def evaluate(
 
     The pairs should be others than those the model was fitted to; with --cross-validate they may be the same.
     """
-    from pairlens.cli._work import describe_pairs, held_out_score, read_all_answers, read_new
+    from pairlens.cli._work import Given, describe_pairs, held_out_score
     from pairlens.io.models import load
     from pairlens.selection.fitting import last_step
 
     fitted = load(model)
     with progress(f"reading {data.name}") as update:
-        table = read_new(fitted, data, rows=rows, ids=id_column, labels=[] if labels is None else [labels], rep=rep)
-        words = options.as_list(unknown)
-        known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict, words)
+        unknowns = options.as_list(unknown)
+        given = Given(data, pairs, labels, prefer, id_column, rows, rep, unknowns, on_conflict=on_conflict)
+        table = given.table(fitted)
+        known = given.answers(table)
         update(None, "judging")
         result: dict[str, Any] = {
             "model": type(last_step(fitted)).__name__,

@@ -30,7 +30,7 @@ def export_onnx(
     """Write a linear model, with the scaling in front of it, as ONNX."""
     from pairlens.cli._work import check_new
     from pairlens.io import onnx
-    from pairlens.io.streams import inputs_of
+    from pairlens.io.source import inputs_of
 
     check_new(out, overwrite)
     fitted = load_view(model)
@@ -40,6 +40,6 @@ def export_onnx(
         raise ValueError(str(error)) from error
     wanted = inputs_of(fitted)
     if as_json:
-        print_json({"out": str(out), "dtype": dtype.value, "columns": wanted.names or wanted.n_features})
+        print_json({"out": str(out), "dtype": dtype.value, "columns": wanted.array_names or wanted.n_features})
     else:
         tell(f"wrote {out}: X of {wanted.n_features} columns of {dtype.value} in, embedding out")

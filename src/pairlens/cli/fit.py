@@ -20,8 +20,8 @@ from pairlens.cli._console import plain, print_json, print_table, progress, rema
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pairlens.io.beside import RowsBeside
-    from pairlens.io.tables import Table
+    from pairlens.io.source import Table
+    from pairlens.pipeline import Preparation
     from pairlens.selection import HeldOutScore
     from pairlens.supervision import Answers
 
@@ -58,9 +58,6 @@ def fit(
     scale: options.Scale = options.ScaleBy.auto,
     drop: options.Drop = None,
     columns: options.Columns = None,
-    strict: options.Strict = False,
-    one_hot: options.OneHot = False,
-    impute: options.Impute = None,
     colour: Annotated[
         str | None,
         typer.Option(
@@ -78,59 +75,41 @@ def fit(
     Writes the model, the embedded rows, a report that opens in a browser, and a record of the run. Nothing is written
     before all of it is done.
     """
-    from pairlens.cli._work import (
-        Scaling,
-        held_out_score,
-        prepared,
-        read_all_answers,
-        read_columns_file,
-        read_features,
-    )
+    from pairlens.cli._work import Given, held_out_score
 
-    clock = _Clock()
-    dropped, n_components = options.as_list(drop), options.as_dims(dims)
+    clock, n_components = _Clock(), options.as_dims(dims)
+    unknowns, dropped = options.as_list(unknown), options.as_list(drop)
+    given = Given(data, pairs, labels, prefer, id_column, rows, rep, unknowns, dropped, columns, colour, on_conflict)
     with progress(f"reading {data.name}") as update:
         with clock("read"):
-            filled, choices = impute is not None, read_columns_file(columns)
-            table, beside = read_features(
-                data,
-                rows=rows,
-                rep=rep,
-                ids=id_column,
-                labels=(labels, colour),
-                drop=dropped,
-                one_hot=one_hot,
-                impute=filled,
-                strict=strict,
-                columns=choices,
-            )
-            words = options.as_list(unknown)
-            known = read_all_answers(table, pairs, prefer, labels, id_column, on_conflict, words)
-            id_column = id_column or table.id_column
-            steps, values, features = prepared(table, filled, choices)
-        from sklearn.pipeline import Pipeline
-
+            table = given.table()
+            known = given.answers(table)
+            prepared, values, features = given.preparation(table, scale)
         from pairlens.selection.fitting import fit_model
 
         estimator = _method(method, known, n_components, seed)
         _check_folder(out, table.kind, overwrite)
-        scaling = Scaling.of(scale, table, values)
-        view = scaling.pipeline(estimator)
+        model = prepared.pipeline(estimator)
+        view = prepared.view(model)
         update(None, f"fitting {type(estimator).__name__}")
         with clock("fit"):
             fit_model(view, values, known.constraints, known.preferences)
             _calibrate(view, values, known)
         with clock("judge"):
             scored, score = held_out_score(view, values, known, folds, seed, update)
-        model = Pipeline([*steps, *view.steps])
-        run = _record(table, known, model, scored, score, _parameters(locals()), seed, clock.seconds)
-        run["data"]["scale"] = scaling.reason
-        run["suspicious"] = _suspicious(estimator, table, id_column)
+        command = {"method": method, "dims": dims, "scale": str(scale), "folds": folds, "out": str(out)}
+        run = {
+            **_record(table, known, prepared, estimator, scored, score),
+            "command": {**given.record(), **command},
+            "seed": seed,
+            "seconds": clock.seconds,
+            "suspicious": _suspicious(estimator, table),
+        }
         update(None, "writing the report")
         with clock("report"):
-            page = _report(view, values, table, known, features, run, score, seed, id_column, colour or labels, beside)
+            page = _report(view, values, table, known, features, run, score, seed, colour or labels)
         update(None, "writing files")
-        written = _write(out, table, model, view.transform(values), id_column, run, page)
+        written = _write(out, table, model, view.transform(values), run, page)
     if as_json:
         print_json(run)
         return
@@ -151,16 +130,19 @@ class _Clock:
 
 
 def _method(name: str | None, known: Answers, n_components: int | str, seed: int) -> Any:
-    """The method by name, or the one that suits what is known; ValueError if it cannot learn from that."""
+    """Return the method by name, or the default; ValueError if it cannot learn from what is known."""
+    from pairlens.pipeline import default_view
     from pairlens.selection.fitting import learns_from
-    from pairlens.selection.registry import build, makes_view, method_class, view_methods
+    from pairlens.selection.registry import build, cli_name, makes_view, method_class, view_methods
 
     only_preferences = known.constraints.n_pairs == 0
     if name is None:
-        name = "wsdr" if only_preferences else "pairmap" if n_components == 2 else "pairlens"
-    if not makes_view(method_class(name)):
+        estimator = default_view(n_components, preferences=only_preferences, random_state=seed)
+        name = cli_name(type(estimator).__name__)
+    elif not makes_view(method_class(name)):
         raise ValueError(f"{name} makes no view of its own; choose a method that does, such as pairlens")
-    estimator = build(name, n_components, seed)
+    else:
+        estimator = build(name, n_components, seed)
     sources = learns_from(estimator)
     if not sources & {"constraints", "preferences"}:
         what = " or ".join(sorted(sources)) or "numbers as a target"
@@ -192,15 +174,15 @@ def _calibrate(view: Any, values: NDArray[Any], known: Answers) -> None:
         method.calibrate(rows, constraints=pairs)
 
 
-def _suspicious(method: Any, table: Table, ids: str | None) -> list[dict[str, Any]] | None:
-    """The answers that stand out as wrong; None if the method does not judge them, or had too few."""
+def _suspicious(method: Any, table: Table) -> list[dict[str, Any]] | None:
+    """Return the answers that stand out as wrong; None if the method does not judge them, or had too few."""
     if not hasattr(method, "suspicious_pairs"):
         return None
     try:
         found = method.suspicious_pairs().standing_out
     except ValueError:
         return None
-    named = found.pairs if ids is None else table.asked[ids][found.pairs]
+    named = found.pairs if table.ids is None else table.ids[found.pairs]
     kinds = ["must-link" if link > 0 else "cannot-link" for link in found.link]
     return [
         {"a": plain(a), "b": plain(b), "kind": kind, "suspicion": round(float(suspicion), 3)}
@@ -216,60 +198,21 @@ def _check_folder(out: Path, kind: str, overwrite: bool) -> None:
         raise ValueError(f"{out} holds {there[0]} already: choose another folder, or give --overwrite")
 
 
-def _parameters(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of the command as they were given, less what scripts say about output."""
-    names = (
-        "data",
-        "pairs",
-        "labels",
-        "prefer",
-        "id_column",
-        "rows",
-        "rep",
-        "words",
-        "method",
-        "dims",
-        "scale",
-        "dropped",
-        "one_hot",
-        "impute",
-    )
-    result = {name: given[name] for name in (*names, "columns", "strict", "colour", "on_conflict", "folds", "out")}
-    named = {"dropped": "drop", "words": "unknown"}
-    return {named.get(name, name): _text(value) for name, value in result.items()}
-
-
-def _text(value: Any) -> Any:
-    return str(value) if isinstance(value, (Path, options.ScaleBy, options.ImputeBy, options.Conflict)) else value
-
-
 def _record(
-    table: Table,
-    known: Answers,
-    model: Any,
-    scored: str,
-    score: HeldOutScore,
-    parameters: dict[str, Any],
-    seed: int,
-    timings: dict[str, float],
+    table: Table, known: Answers, prepared: Preparation, method: Any, scored: str, score: HeldOutScore
 ) -> dict[str, Any]:
-    from pairlens.cli._work import encoding, versions
-    from pairlens.selection.fitting import last_step
+    """Return what there is to say about the data, the method and the result."""
+    from pairlens.cli._work import told_columns, versions
 
-    method = last_step(model)
     return {
         "versions": versions(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "method": {"name": type(method).__name__, "parameters": plain(method.get_params())},
-        "command": parameters,
-        "seed": seed,
         "data": {
             "file": table.source,
             "rows": table.n_rows,
-            "columns": [*table.numbers, *table.words],
-            "left_out": list(table.left_out),
-            "missing_filled_in": table.missing,
-            "encoding": encoding(model.steps),
+            **told_columns(table, prepared),
+            "scale": prepared.reason,
         },
         "pairs": known.counts(),
         "result": {
@@ -279,7 +222,6 @@ def _record(
             "folds": list(score.folds),
             **_spaces(method),
         },
-        "seconds": timings,
     }
 
 
@@ -299,17 +241,15 @@ def _report(
     run: dict[str, Any],
     score: HeldOutScore,
     seed: int,
-    ids: str | None,
     colour: str | None,
-    beside: RowsBeside | None,
 ) -> str | None:
     from pairlens.exceptions import MissingExtraError
-    from pairlens.io.tables import label_values
+    from pairlens.io.columns import label_values
     from pairlens.report import build_report
     from pairlens.selection.fitting import learns_from
 
     sources = learns_from(view)
-    cells, pictures = _shown(beside, ids)
+    cells, pictures = _shown(table)
     columns = run["data"]["encoding"]
     # These have sections of their own.
     told = {
@@ -323,7 +263,7 @@ def _report(
             values,
             constraints=known.constraints if "constraints" in sources else None,
             preferences=known.preferences if "preferences" in sources else None,
-            ids=None if ids is None else table.asked[ids],
+            ids=table.ids,
             labels=None if colour is None else label_values(table.asked[colour]),
             beside=cells,
             pictures=pictures,
@@ -339,13 +279,14 @@ def _report(
         return None
 
 
-def _shown(beside: RowsBeside | None, ids: str | None) -> tuple[dict[str, NDArray[Any]] | None, Any]:
-    """What the report shows of the rows: cells, and pictures where a column names files."""
+def _shown(table: Table) -> tuple[dict[str, NDArray[Any]] | None, Any]:
+    """Return what the report shows of the rows: cells, and pictures where a column names files."""
     from pairlens.exceptions import MissingExtraError
 
+    beside = table.beside
     if beside is None:
         return None, None
-    cells = {name: column for name, column in beside.columns.items() if name != ids}
+    cells = {name: column for name, column in beside.columns.items() if name != table.id_column}
     try:
         found = beside.pictures()
     except MissingExtraError as error:
@@ -362,16 +303,15 @@ def _write(
     table: Table,
     model: Any,
     embedded: NDArray[Any],
-    ids: str | None,
     run: dict[str, Any],
     page: str | None,
 ) -> list[Path]:
-    """Everything into a folder of its own first, then each file to its place."""
+    """Write everything to a folder of its own first, then move each file to its place."""
     import numpy as np
 
     from pairlens._atomic import atomic_path
+    from pairlens.io.embedding import open_writer
     from pairlens.io.models import save
-    from pairlens.io.streams import open_writer
     from pairlens.selection.fitting import last_step
 
     out.mkdir(parents=True, exist_ok=True)
@@ -380,8 +320,8 @@ def _write(
         save(model, stage / MODEL)
         view = stage / f"embedding.{table.kind}"
         names = [str(name) for name in last_step(model).get_feature_names_out()]
-        with open_writer(view, names, id_name=ids) as write:
-            write(np.asarray(embedded), np.arange(table.n_rows) if ids is None else table.asked[ids])
+        with open_writer(view, names, id_name=table.id_column) as write:
+            write(np.asarray(embedded), np.arange(table.n_rows) if table.ids is None else table.ids)
         if page is not None:
             (stage / REPORT).write_text(page, encoding="utf-8")
         (stage / RUN).write_text(json.dumps(plain(run), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -406,8 +346,8 @@ def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
     if run["data"]["encoding"] is not None:
         _tell_columns(run["data"]["encoding"])
     tell(f"scale: {run['data']['scale']}")
-    if table.left_out:
-        tell(f"left out: {', '.join(table.left_out)}")
+    if run["data"]["left_out"]:
+        tell(f"left out: {', '.join(run['data']['left_out'])}")
     scored = "held_out_pair_auc" if "held_out_pair_auc" in result else "held_out_preference_accuracy"
     words = "AUC of held-out pairs" if scored == "held_out_pair_auc" else "accuracy on held-out preferences"
     if result[scored] is None:

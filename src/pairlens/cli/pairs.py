@@ -21,6 +21,7 @@ DEFAULT_PAIRS = 60
 
 app = typer.Typer(
     help="Draw pairs from labels, find contradictions, convert files, judge pairs by a model.",
+    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -71,7 +72,8 @@ def sample(
     import numpy as np
 
     from pairlens.cli._work import check_new, distinct_ids
-    from pairlens.io.tables import label_values, read_columns
+    from pairlens.io.columns import label_values
+    from pairlens.io.source import read_columns
     from pairlens.supervision import Constraints, Preferences
     from pairlens.supervision.answers import ANSWER_KINDS, file_format, write_answers
     from pairlens.supervision.combined import listed_answers
@@ -141,7 +143,7 @@ def check(
 
     from pairlens.cli._work import describe_pairs
     from pairlens.exceptions import ConflictWarning
-    from pairlens.io.tables import label_values
+    from pairlens.io.columns import label_values
     from pairlens.supervision import Constraints
     from pairlens.supervision.answers import ANSWER_KINDS, AnswerFile
     from pairlens.supervision.combined import answers_of
@@ -204,11 +206,11 @@ def _plain(value: Any) -> Any:
 
 
 def _columns(data: Path, id_column: str | None, labels: str | None) -> tuple[dict[str, NDArray[Any]], int]:
-    from pairlens.io.tables import read_columns, read_table
+    from pairlens.io.source import Source, read_columns
 
     asked = [name for name in (id_column, labels) if name is not None]
     if not asked:
-        return {}, read_table(data, impute=True, least_rows=0).n_rows
+        return {}, Source(data).read(least_rows=0).n_rows
     columns = read_columns(data, asked)
     return columns, len(columns[asked[0]])
 

@@ -47,7 +47,7 @@ def predict(
     from pairlens._atomic import atomic_path
     from pairlens._text import TableWriter, delimiter_of
     from pairlens.cli._work import check_new
-    from pairlens.io.streams import read_for
+    from pairlens.io.source import Source
     from pairlens.supervision.answers import read_pair_blocks
 
     if out.suffix.lower() not in ENDINGS:
@@ -56,15 +56,14 @@ def predict(
     fitted = load_view(model)
     method = _calibrated(fitted, model.name)
     with progress(f"reading {data.name}") as update:
-        table = read_for(fitted, data, ids=id_column)
+        table = Source(data, id_column).read(fitted)
         rows = fitted[:-1].transform(table.rows) if len(getattr(fitted, "steps", ())) > 1 else table.rows
         rows = np.asarray(rows) if hasattr(rows, "to_numpy") else rows
-        names = None if id_column is None else table.asked[id_column]
         count = likely = 0
         with atomic_path(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
             writer = TableWriter(file, delimiter_of("", out.suffix))
             writer.row(["a", "b", "p_same"])
-            for block in read_pair_blocks(pairs, ids=names, n_samples=table.n_rows):
+            for block in read_pair_blocks(pairs, ids=table.ids, n_samples=table.n_rows):
                 left, right = (rows[block.rows[:, end]] for end in (0, 1))
                 together = method.pair_proba(left, right, base_rate=base_rate)
                 writer.rows(zip(*(end.tolist() for end in block.ends), (f"{p:.6g}" for p in together)))

@@ -28,21 +28,18 @@ def transform(
 ) -> None:
     """Transform the rows of a file with a model, chunk by chunk: the file may be larger than memory.
 
-    With --rows both files are read whole, because rows are joined.
+    NPZ archives, h5ad files and, because rows are joined, files with --rows are read whole.
     """
-    from pairlens.cli._work import check_new, read_new
-    from pairlens.io.streams import embed_file, embed_table
-    from pairlens.io.tables import kind_of
+    from pairlens.cli._work import check_new, remark_unmatched
+    from pairlens.io.embedding import embed
+    from pairlens.io.source import Source, kind_of
 
-    kind_of(out)
+    kind_of(out, written=True)
     check_new(out, overwrite)
     fitted = load_view(model)
+    source = Source(data, id_column, drop=options.as_list(drop), rows=rows, rep=rep)
     with progress(f"transforming {data.name}") as update:
-        if rows is None:
-            count = embed_file(fitted, data, out, ids=id_column, drop=options.as_list(drop), rep=rep, progress=update)
-        else:
-            table = read_new(fitted, data, rows=rows, ids=id_column, rep=rep, drop=options.as_list(drop))
-            count = embed_table(fitted, table, out, ids=id_column, progress=update)
+        count = embed(fitted, source, out, progress=update, opened=lambda table: remark_unmatched(source, table))
     if as_json:
         print_json({"rows": count, "columns": list(fitted.get_feature_names_out()), "out": str(out)})
     else:
@@ -50,7 +47,7 @@ def transform(
 
 
 def load_view(path: Path) -> Any:
-    """A model that has a view; ValueError for others."""
+    """Load a model that has a view; ValueError for others."""
     from pairlens.io.models import load
     from pairlens.selection.fitting import last_step
 

@@ -1,4 +1,4 @@
-"""CSV and TSV files as people have them: byte-order marks, semicolons, decimal commas, odd headers."""
+"""CSV and TSV files as people have them: byte-order marks, semicolons, decimal commas, unusual headers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,10 +30,10 @@ class Dialect:
     names: tuple[str, ...]
 
 
-def sniff(path: Path, *, strict: bool = True) -> Dialect:
-    """Look at the beginning of a file; ValueError if it is no table with a header.
+def sniff(path: Path) -> Dialect:
+    """Look at the beginning of a file; ValueError if it is not a table with a header.
 
-    Columns without a name, or with the name of another, are refused if `strict`; otherwise they get names.
+    Columns without a name, or with the name of another, get names.
     """
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
@@ -52,9 +51,10 @@ def sniff(path: Path, *, strict: bool = True) -> Dialect:
     names = [name.strip() for name in header]
     if names[0] == "" and len(names) > 1:
         names[0] = UNNAMED
-    _check_header(names, path.name)
-    if strict:
-        _check_names(names, path.name)
+    if all(_is_number(name) for name in names):
+        raise ValueError(
+            f"{path.name} has no header: its first line holds numbers only. Give the columns names in a first line"
+        )
     cells = [cell.strip() for line in lines for cell in line]
     comma = any(re.fullmatch(r"[-+]?\d+,\d+", cell) for cell in cells)
     point = any(re.fullmatch(r"[-+]?\d+\.\d+", cell) for cell in cells)
@@ -72,24 +72,9 @@ def _lines(text: str, delimiter: str) -> list[list[str]]:
             if len(found) == LINES:
                 break
     except csv.Error:
-        # What follows is no such table; the reader of the whole file says why.
+        # What follows is not such a table; the reader of the whole file says why.
         pass
     return found or [[text.partition("\n")[0]]]
-
-
-def _check_header(names: list[str], source: str) -> None:
-    if all(_is_number(name) for name in names):
-        raise ValueError(
-            f"{source} has no header: its first line holds numbers only. Give the columns names in a first line"
-        )
-
-
-def _check_names(names: list[str], source: str) -> None:
-    for name in names:
-        if not name:
-            raise ValueError(f"{source} has a column without a name: its header is {', '.join(map(repr, names[:8]))}")
-        if names.count(name) > 1:
-            raise ValueError(f"{source} has {names.count(name)} columns named {name!r}: names must differ")
 
 
 def _is_number(text: str) -> bool:
@@ -100,38 +85,33 @@ def _is_number(text: str) -> bool:
     return True
 
 
-@contextmanager
-def csv_reader(
+def csv_frames(
     path: Path,
     *,
-    text: tuple[str, ...] = (),
-    columns: tuple[str, ...] | None = None,
+    text: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
     chunk: int | None = None,
-    strict: bool = True,
     progress: Callable[[float], None] = lambda share: None,
-) -> Iterator[Iterator[Any]]:
-    """Data frames of a file, one after another: all of it at once if `chunk`, the number of rows, is None.
+) -> Iterator[Any]:
+    """Read a file as data frames, one after another: all of it at once if `chunk`, the number of rows, is None.
 
     Parameters
     ----------
     path : Path
-    text : tuple of str
+    text : sequence of str
         Columns that stay text as it is written: ids and words.
-    columns : tuple of str, optional
+    columns : sequence of str, optional
         The only ones to read.
     chunk : int, optional
         Rows of each frame.
-    strict : bool
-        Whether columns must have different names.
     progress : callable
         Called after each frame with the share of the file that is read.
     """
     pandas = require("pandas", extra="cli", purpose="reading CSV files")
-    dialect = sniff(path, strict=strict)
+    dialect = sniff(path)
     try:
         with (
             path.open("rb") as file,
-            warnings.catch_warnings(action="error", category=pandas.errors.ParserWarning),
             pandas.read_csv(
                 file,
                 sep=dialect.delimiter,
@@ -150,17 +130,21 @@ def csv_reader(
             ) as reader,
         ):
             size = path.stat().st_size
-
-            def frames() -> Iterator[Any]:
-                for frame in reader if chunk is not None else [reader.read()]:
-                    yield frame
-                    progress(file.tell() / size)
-
-            yield frames()
+            while (frame := _next_frame(reader, chunk, pandas.errors.ParserWarning)) is not None:
+                yield frame
+                progress(file.tell() / size)
+                if chunk is None:
+                    return
     except UnicodeDecodeError as error:
         raise ValueError(_not_utf8(path, error)) from None
     except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
         raise ValueError(f"{path.name} is not a table: {_reason(error)}") from None
+
+
+def _next_frame(reader: Any, chunk: int | None, unreadable: type[Warning]) -> Any:
+    """Read the next frame, None at the end; whoever asks for it has warnings of their own."""
+    with warnings.catch_warnings(action="error", category=unreadable):
+        return reader.read() if chunk is None else next(reader, None)
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> str:
@@ -179,45 +163,3 @@ def _reason(error: Exception) -> str:
         return "some lines have more cells than the header"
     text = text.replace("EOF", "end of file")
     return text[:1].lower() + text[1:]
-
-
-def word_column(column: Any) -> Any:
-    """A column as words, "" where there is none."""
-    return column.astype(object).where(column.notna(), "").astype(str).astype(object)
-
-
-def numeric_column(column: Any, name: str, source: str, first_row: int = 0) -> Any | None:
-    """A column as float64; None if it holds words; ValueError if it holds some text among numbers.
-
-    Parameters
-    ----------
-    column : Series
-    name, source : str
-        For errors.
-    first_row : int
-        Number of the first row of the column in the file.
-    """
-    pandas = require("pandas", extra="cli", purpose="reading tables")
-    types = pandas.api.types
-    if types.is_bool_dtype(column) or types.is_numeric_dtype(column):
-        if types.is_complex_dtype(column):
-            return None
-        return column.to_numpy(dtype="float64", na_value=float("nan"))
-    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
-        return None
-    present = column.notna()
-    # Text with spaces around it, decimal numbers of databases, whole numbers beyond 64 bits.
-    numbers = pandas.to_numeric(column.where(present, None).astype(str).str.strip(), errors="coerce")
-    wrong = present & numbers.isna()
-    n_numbers = int(present.sum()) - int(wrong.sum())
-    if n_numbers == 0 or n_numbers <= int(wrong.sum()):
-        return None
-    if wrong.any():
-        row = int(wrong.to_numpy().argmax())
-        more = int(wrong.sum()) - 1
-        others = "" if more == 0 else f", and {more} more such cell{'s' if more > 1 else ''}"
-        raise ValueError(
-            f"the column {name!r} of {source} holds text among numbers: {str(column.iloc[row])[:40]!r} in row "
-            f"{first_row + row}{others}. Mend it, or leave the column out with --drop {name}"
-        )
-    return numbers.to_numpy(dtype="float64")

@@ -6,7 +6,7 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -75,7 +75,7 @@ def _parsed_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any
         raise ValueError(f"its header has {count} bytes")
     content = file.read(count)
     if HEADER.fullmatch(content.decode("utf-8")) is None:
-        raise ValueError("its header is odd")
+        raise ValueError("its header is malformed")
     read = npy.read_array_header_1_0 if width == 2 else npy.read_array_header_2_0
     return read(io.BytesIO(length + content))
 
@@ -93,6 +93,33 @@ def load_array(path: Path) -> NDArray[Any]:
     return numeric_matrix(values, path.name)
 
 
+@contextmanager
+def stored_rows(path: Path) -> Iterator[tuple[int, int, Callable[[int, int], NDArray[Any]]]]:
+    """Open the matrix of an NPY file: its rows, its columns, and ``read(first, count)``.
+
+    By plain reads: pages of a memory map would count as memory of this process.
+    """
+    with path.open("rb") as file:
+        header = read_header(file, path.name, path.stat().st_size)
+        # An empty array of the same kind stands for the one in the file.
+        numeric_matrix(np.empty((0,) * len(header.shape), dtype=header.dtype), path.name)
+        n_rows, width = header.shape
+        dtype, start = header.dtype, file.tell()
+
+        def by_rows(first: int, count: int) -> NDArray[Any]:
+            file.seek(start + first * width * dtype.itemsize)
+            return np.fromfile(file, dtype, count * width).reshape(count, width)
+
+        def by_columns(first: int, count: int) -> NDArray[Any]:
+            rows = np.empty((count, width), dtype=dtype)
+            for column in range(width):
+                file.seek(start + (column * n_rows + first) * dtype.itemsize)
+                rows[:, column] = np.fromfile(file, dtype, count)
+            return rows
+
+        yield n_rows, width, by_columns if header.fortran else by_rows
+
+
 def numeric_matrix(values: NDArray[Any], source: str) -> NDArray[Any]:
     """The array itself; ValueError if it is no matrix of numbers."""
     if values.ndim != 2:
@@ -107,56 +134,27 @@ def as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
     return values.astype(np.float64, copy=False)
 
 
-class Archive:
-    """An open NPZ archive, whose arrays are read one by one.
-
-    Attributes
-    ----------
-    headers : dict
-        What stands before the numbers of each array, by its name.
-    """
-
-    def __init__(self, path: Path, zipped: zipfile.ZipFile) -> None:
-        self._path, self._zipped = path, zipped
-        self._members = {name.removesuffix(".npy"): name for name in zipped.namelist()}
-        self.headers: dict[str, Header] = {}
-        for name in self._members:
-            with self.open(name):
-                pass
-
-    @contextmanager
-    def open(self, name: str) -> Iterator[IO[bytes]]:
-        """Open the file of an array, at its first number."""
-        info = self._zipped.getinfo(self._members[name])
-        with reading(self._path, KIND):
-            file = self._zipped.open(info)
-        with file:
-            self.headers[name] = read_header(file, f"{name} of {self._path.name}", info.file_size)
-            yield file
-
-    def read(self, name: str) -> NDArray[Any]:
-        """Read an array."""
-        with reading(self._path, KIND), self._zipped.open(self._members[name]) as file:
-            return np.asarray(npy.read_array(file, allow_pickle=False))
-
-
-@contextmanager
-def load_archive(path: Path) -> Iterator[Archive]:
-    """An NPZ archive, open; what is wrong with it is said as a ValueError."""
+def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return all arrays of an NPZ archive by name; the headers of all are checked before anything is unpacked."""
     with path.open("rb") as file:
         if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
             raise ValueError(f"{path.name} is a single NumPy array: give it the ending .npy")
         file.seek(0)
         with reading(path, KIND):
-            zipped = zipfile.ZipFile(file)
-        with zipped:
-            yield Archive(path, zipped)
+            archive = zipfile.ZipFile(file)
+        with archive:
+            for member in archive.infolist():
+                with reading(path, KIND):
+                    content = archive.open(member)
+                with content:
+                    name = member.filename.removesuffix(".npy")
+                    read_header(content, f"{name} of {path.name}", member.file_size)
+            return {name.removesuffix(".npy"): _unpacked(path, archive, name) for name in archive.namelist()}
 
 
-def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """All arrays of an NPZ archive by name."""
-    with load_archive(path) as archive:
-        return {name: archive.read(name) for name in archive.headers}
+def _unpacked(path: Path, archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    with reading(path, KIND), archive.open(name) as file:
+        return np.asarray(npy.read_array(file, allow_pickle=False))
 
 
 def table_among(arrays: Mapping[str, tuple[int, np.dtype[Any]]], source: str) -> str:

@@ -28,7 +28,7 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float
     ----------
     model : estimator
         Any linear method of pairlens, PCA, or a pipeline of StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler,
-        SimpleImputer and PCA that ends in one of these.
+        SimpleImputer, PCA and TableEncoder (of numbers alone) that ends in one of these.
     path : str or path
         Where to. A file that is there is replaced, in one step at the end.
     dtype : {"float32", "float64"}, default="float32"
@@ -116,6 +116,7 @@ def _append(graph: _Graph, step: Any, current: str) -> str:
     from pairlens.methods.base import LinearPairTransformer
     from pairlens.preference.metric import MetricLearner
     from pairlens.preference.wsdr import WSDR
+    from pairlens.tables import TableEncoder
 
     writers: list[tuple[tuple[type, ...], Callable[[_Graph, Any, str], str]]] = [
         ((LinearPairTransformer, WSDR, MetricLearner), _linear),
@@ -126,6 +127,7 @@ def _append(graph: _Graph, step: Any, current: str) -> str:
         ((MinMaxScaler,), _min_max),
         ((SimpleImputer,), _imputed),
         ((ColumnTransformer,), _columns),
+        ((TableEncoder,), _encoded),
     ]
     for kinds, writer in writers:
         if isinstance(step, kinds):
@@ -182,6 +184,29 @@ def _columns(graph: _Graph, step: Any, current: str) -> str:
             current_part = current_part if is_identity else _append(graph, part, current_part)
         parts.append(current_part)
     return graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
+
+
+def _encoded(graph: _Graph, step: Any, current: str) -> str:
+    """Numbers of a table: missing ones take the median, then each is centred and scaled."""
+    blocks = step.number_blocks()
+    if blocks is None or any(len(block.names) > 1 for block in blocks):
+        raise TypeError(
+            "only a TableEncoder of numbers is written as ONNX: this one also encodes words, dates, texts or where "
+            "numbers are missing"
+        )
+    names = [column.name for column in step.columns_]
+    places = [names.index(block.name) for block in blocks]
+    chosen = graph.add("Gather", current, graph.constant(places, np.int64), axis=1)
+    medians = graph.constant([block.encoding.median for block in blocks])
+    filled = graph.add("Where", graph.add("IsNaN", chosen), medians, chosen)
+    scaled = _scaled(
+        graph,
+        filled,
+        np.array([block.encoding.mean for block in blocks]),
+        np.array([block.encoding.deviation for block in blocks]),
+    )
+    centred = graph.add("Sub", scaled, graph.constant(np.concatenate([block.mean for block in blocks])))
+    return graph.add("Mul", centred, graph.constant([block.scale for block in blocks]))
 
 
 def _positions(step: Any, columns: Any) -> list[int]:

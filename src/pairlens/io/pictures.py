@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pairlens._optional import require
+from pairlens.exceptions import InputError
 
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
@@ -50,7 +51,12 @@ class PictureFolder:
 
     def __init__(self, folder: Path, paths: Sequence[str]) -> None:
         if not folder.is_dir():
-            raise ValueError(f"{folder} is no folder, so it holds no pictures; see --files")
+            raise InputError(
+                f"{folder} is not a folder, so it holds no pictures",
+                argument="files",
+                value=folder,
+                remedy="Name the folder of the pictures by files=",
+            )
         require("PIL.Image", extra="studio", purpose="showing pictures")
         self.folder = folder.resolve()
         self.paths = list(paths)
@@ -68,15 +74,15 @@ class PictureFolder:
         if not cell:
             raise PictureError("this row has no picture")
         if "\x00" in cell:
-            raise PictureError("the cell is no path")
+            raise PictureError("the cell is not a path")
         try:
             found = (self.folder / cell).resolve(strict=True)
         except (OSError, RuntimeError, ValueError):
             raise PictureError("the file is missing") from None
         if not found.is_relative_to(self.folder):
-            raise PictureError("the file lies outside the folder of the table; --files names another folder")
+            raise PictureError("the file lies outside the folder of the pictures")
         if not found.is_file():
-            raise PictureError("this is no file")
+            raise PictureError("this is not a file")
         return found
 
     def _encoded(self, row: int, side: int = SIDE) -> bytes:
@@ -101,7 +107,7 @@ class PictureFolder:
         except PictureError:
             raise
         except (UnidentifiedImageError, Image.DecompressionBombError):
-            raise PictureError("the file is no picture of a kind that is shown") from None
+            raise PictureError("the file is not a picture of a kind that is shown") from None
         except (OSError, ValueError, SyntaxError, EOFError) as error:
             raise PictureError(f"the file is damaged: {str(error)[:100]}") from None
         return result.getvalue()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,30 +62,6 @@ class Mapper(Protocol):
         """Places of shape (n_rows, 2); `last` is the map that is shown now."""
 
 
-class EstimatorMapper:
-    """A map by any estimator that takes constraints and has two directions.
-
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features)
-    estimator : callable
-        Makes a new estimator.
-    name : str
-        What the page calls it.
-    """
-
-    def __init__(self, X: NDArray[np.float64], estimator: Any, name: str) -> None:
-        self.X = X
-        self.name = name
-        self._estimator = estimator
-
-    def fit(self, job: MapJob, last: Points | None) -> Points:
-        """Fit again; no warm start, so the last map is of no use."""
-        model = self._estimator()
-        known = job.constraints if job.constraints is not None and job.constraints.n_pairs else None
-        return _plane(model.fit(self.X, constraints=known).transform(self.X))
-
-
 class LensMapper:
     """A map by the linear view that the asker chooses by: what depends on the rows alone is not computed again.
 
@@ -116,17 +91,17 @@ class LayoutMapper:
     Parameters
     ----------
     X : array of shape (n_rows, n_features)
-    layout : class
-        PairMap.
     standardize : bool
-        Its parameter.
+        Parameter of PairMap.
     """
 
     name = "PairMap"
 
-    def __init__(self, X: NDArray[np.float64], layout: Any, standardize: bool) -> None:
+    def __init__(self, X: NDArray[np.float64], standardize: bool) -> None:
+        from pairlens import PairMap
+
         self.X = X
-        self._layout = partial(layout, standardize=standardize, random_state=0, n_landmarks=LAID_OUT)
+        self._layout = partial(PairMap, standardize=standardize, random_state=0, n_landmarks=LAID_OUT)
         self._former: Any = None
         self._from_scratch = 0
 
@@ -184,25 +159,18 @@ def by_lens(n_rows: int, ranking: bool) -> bool:
 
 
 def make_mapper(X: NDArray[np.float64], ranking: bool = False, standardize: bool = True) -> Mapper:
-    """The best map there is for rows of this number.
+    """Return the best map there is for rows of this number.
 
-    PairMap where it is there and the rows are neither too few nor too many, else the principal components of few rows,
-    and the views PairLens or, for many rows, LinearPairLens.
+    PairMap, the default view; the principal components of too few rows for it, LinearPairLens of too many to follow the
+    answers, and a ranking where answers are preferences.
     """
+    from pairlens.asking import Lens
+
     if not _differ(X) or (len(X) < FEWEST_FOR_LAYOUT and not ranking):
         return PrincipalMapper(X)
     if ranking:
         return RankingMapper(X)
-    import pairlens
-    from pairlens import PairLens
-    from pairlens.asking import Lens
-
-    if by_lens(len(X), ranking):
-        return LensMapper(Lens(X, standardize=standardize))
-    layout = getattr(pairlens, "PairMap", None)
-    if layout is not None and find_spec("openTSNE") is not None:
-        return LayoutMapper(X, layout, standardize)
-    return EstimatorMapper(X, lambda: PairLens(2, standardize=standardize, random_state=0), "PairLens")
+    return LensMapper(Lens(X, standardize=standardize)) if by_lens(len(X), ranking) else LayoutMapper(X, standardize)
 
 
 def align(points: Points, last: Points | None) -> Points:

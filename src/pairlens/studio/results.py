@@ -7,12 +7,17 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens.pipeline import Preparation, default_view
+from pairlens.studio.maps import FEWEST_FOR_LAYOUT
 from pairlens.supervision import Constraints, Preferences
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 __all__ = ["Snapshot", "make_model", "make_report", "nothing"]
 
@@ -28,83 +33,69 @@ class Snapshot:
         Names of the columns of X.
     ids : sequence of str
         What the rows are called.
+    prepared : Preparation
+        What made X of the table, and how its columns are made comparable.
     constraints, preferences : Constraints and Preferences, or None
         What is known; one of the two.
     labels : list
         The groups, None where unknown.
     title : str
-    named : bool
-        Whether rows come as tables with named columns.
-    encoder : TableEncoder or None
-        What made X of them.
-    standardize : bool
-        Whether columns are divided by their deviations.
     """
 
     X: NDArray[np.float64]
     features: Sequence[str]
     ids: Sequence[str]
+    prepared: Preparation
     constraints: Constraints | None
     preferences: Preferences | None
     labels: list[Any]
     title: str
-    named: bool
-    encoder: Any = None
-    standardize: bool = True
 
 
 def nothing(_: dict[str, Any]) -> None:
-    """The first job, where nothing has to be prepared."""
+    """Do nothing: the first job, where nothing has to be prepared."""
 
 
-def _fitted(known: Snapshot) -> tuple[Any, list[tuple[str, Any]]]:
-    """The view that ``pairlens fit`` would learn, and the steps that come before it."""
-    from sklearn.compose import ColumnTransformer
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import StandardScaler
+def _fitted(known: Snapshot) -> tuple[Pipeline, Pipeline]:
+    """Fit the default view, which is also the one that the page shows; return the pipeline, and it for encoded rows.
 
-    from pairlens import WSDR, PairLens
+    Of too few rows for a map the exported view is PairLens.
+    """
+    from pairlens import PairLens
     from pairlens.selection.fitting import fit_model
 
     ranking = known.constraints is None
     n_rows, n_columns = known.X.shape
-    keep = not known.standardize
-    lens = PairLens(min(2, n_rows - 1), standardize=not keep, random_state=0)
-    method = WSDR(min(2, n_columns), random_state=0) if ranking else lens
-    view = Pipeline([*([] if keep else [("scale", StandardScaler())]), ("method", method)])
+    n_components = min(2, n_columns) if ranking else 2
+    method = default_view(n_components, preferences=ranking, random_state=0)
+    if not ranking and n_rows < FEWEST_FOR_LAYOUT:
+        method = PairLens(min(2, n_rows - 1), random_state=0)
+    pipeline = known.prepared.pipeline(method)
+    view = known.prepared.view(pipeline)
     fit_model(view, known.X, known.constraints, known.preferences)
-    before: list[tuple[str, Any]] = [] if known.encoder is None else [("columns", known.encoder)]
-    if known.named and known.encoder is None:
-        import pandas
-
-        columns = ColumnTransformer([("numbers", "passthrough", list(known.features))], verbose_feature_names_out=False)
-        columns.fit(pandas.DataFrame(known.X, columns=list(known.features)))
-        before = [("columns", columns)]
-    return view, before
+    return pipeline, view
 
 
 def make_model(_: dict[str, Any], known: Snapshot) -> bytes:
-    """A job: the content of a model file, as ``pairlens fit`` writes it and ``pairlens transform`` reads it."""
-    from sklearn.pipeline import Pipeline
-
+    """Return the content of a model file, as ``pairlens fit`` writes it and ``pairlens transform`` reads it."""
     from pairlens.io.models import save
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        view, before = _fitted(known)
+        pipeline, _view = _fitted(known)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.pairlens")
-        save(Pipeline([*before, *view.steps]), path)
+        save(pipeline, path)
         return path.read_bytes()
 
 
 def make_report(_: dict[str, Any], known: Snapshot) -> str:
-    """A job: the report on the view."""
+    """Return the report on the view."""
     from pairlens.report import build_report
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        view = _fitted(known)[0]
+        view = _fitted(known)[1]
         return build_report(
             view,
             known.X,

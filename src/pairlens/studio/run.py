@@ -14,19 +14,24 @@ from typing import Any
 from urllib.parse import quote
 
 from pairlens._optional import require
+from pairlens.exceptions import InputError
 from pairlens.studio.replay import History
 from pairlens.studio.rows import Rows
 from pairlens.studio.store import Event, Store, StoreError
 
-__all__ = ["DEFAULT_PORT", "Studio", "open_store"]
+__all__ = ["DEFAULT_PORT", "OtherTableError", "Studio", "open_store"]
 
 DEFAULT_PORT = 8477
 GRACE_SECONDS = 1
 START_SECONDS = 30
 
 
+class OtherTableError(InputError, StoreError):
+    """A store holds the answers about another table, or another state of it."""
+
+
 def open_store(path: Path, rows: Rows, *, remap: bool = False) -> Store:
-    """The store beside a table; StoreError if it belongs to another one.
+    """Open the store beside a table; OtherTableError if it belongs to another one.
 
     Parameters
     ----------
@@ -51,9 +56,11 @@ def _claim(store: Store, rows: Rows, remap: bool) -> None:
         store.set_meta({"table": rows.fingerprint, "id_column": rows.id_column, "seed": _seed()})
         return
     if missing and not remap:
-        raise StoreError(
+        raise OtherTableError(
             f"{store.path} is damaged: what it says about {' and '.join(missing)} does not match its digest; nothing "
-            "was changed. If its answers are about this table, --remap finds their rows by the same --id as before"
+            "was changed",
+            argument="remap",
+            remedy="If its answers are about this table, remap= finds their rows by the same ids= as before",
         )
     known = meta.get("table")
     same = known is not None and (
@@ -61,27 +68,36 @@ def _claim(store: Store, rows: Rows, remap: bool) -> None:
     )
     if known is not None and not same and not remap:
         columns = f"{', '.join(known['columns'][:4])}{' ...' if len(known['columns']) > 4 else ''}"
-        raise StoreError(
+        raise OtherTableError(
             f"{store.path} holds the answers of another table or of another state of it ({known['rows']} rows, columns "
-            f"{columns}); nothing was changed. Give that table, another file by --store, or, if rows have the same ids "
-            "as before, --remap"
+            f"{columns}); nothing was changed",
+            argument="store",
+            value=store.path,
+            remedy="Give that table, another file by store=, or, if rows have the same ids as before, remap=",
         )
     named = meta.get("id_column", rows.id_column)
     if named != rows.id_column:
-        was, now = (f"with --id {named}", f"--id {named}") if named is not None else ("without --id", "no --id")
-        raise StoreError(
-            f"{store.path} was made {was}, and finds the rows of its answers by that; nothing was changed. Give {now} "
-            "now too, or another file by --store"
+        was, now = ("without ids=", "no ids=") if named is None else (f"with ids={named!r}", f"ids={named!r}")
+        raise OtherTableError(
+            f"{store.path} was made {was}, and finds the rows of its answers by that; nothing was changed",
+            argument="ids",
+            value=rows.id_column,
+            remedy=f"Give {now} now too, or another file by store=",
         )
     if same and not missing:
         return
     if named is None:
-        raise StoreError(f"--remap finds rows by their ids, and {store.path} was made without --id")
+        raise OtherTableError(
+            f"remap= finds rows by their ids, and {store.path} was made without ids=", argument="remap", value=remap
+        )
     history = History.of(store.events())
     if history.answers and not history.about(rows.ids).answers:
-        raise StoreError(
+        raise OtherTableError(
             f"{rows.source} has none of the rows that the {len(history.answers)} answers of {store.path} are about, by "
-            f"the column {named}; nothing was changed. Give a table with these rows, or another file by --store"
+            f"the column {named}; nothing was changed",
+            argument="store",
+            value=store.path,
+            remedy="Give a table with these rows, or another file by store=",
         )
     store.append(Event(secrets.token_hex(8), "remap", "", {"from": known, "to": rows.fingerprint}))
     store.set_meta({"table": rows.fingerprint, "id_column": named, "seed": meta.get("seed", _seed())})
@@ -137,8 +153,10 @@ class Studio:
         from pairlens.studio.settings import Settings
 
         if not is_loopback(host) and token is None:
-            raise ValueError(
-                f"--host {host} would let other machines in: give a --token of your own of at least 16 characters too"
+            raise InputError(
+                f"host={host!r} would let other machines in",
+                argument="token",
+                remedy="Give a token= of your own of at least 16 characters too",
             )
         bound = _bind(host, port)
         number = bound.getsockname()[1]
@@ -208,4 +226,9 @@ def _bind(host: str, port: int | None) -> socket.socket:
         except OSError as error:
             bound.close()
             reason = error.strerror
-    raise ValueError(f"port {port or DEFAULT_PORT} of {host} cannot be used ({reason}): choose another by --port")
+    raise InputError(
+        f"port {port or DEFAULT_PORT} of {host} cannot be used ({reason})",
+        argument="port",
+        value=port,
+        remedy="Choose another by port=",
+    )

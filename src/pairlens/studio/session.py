@@ -79,11 +79,13 @@ class Session:
         self.prepared: Future[None] = Future()
         self._first: dict[str, list[str]] = {}
         ranking = settings.question == "prefer"
-        self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X, ranking, rows.standardize))
+        self._lens = Worker(("pairlens.studio.maps:prepare_lens", rows.X, ranking, rows.prepared.standardize))
         # Of many rows one process holds what is prepared, for questions and maps alike.
         shared = by_lens(rows.n_rows, ranking)
         mapping = (
-            self._lens if shared else Worker(("pairlens.studio.maps:prepare_map", rows.X, ranking, rows.standardize))
+            self._lens
+            if shared
+            else Worker(("pairlens.studio.maps:prepare_map", rows.X, ranking, rows.prepared.standardize))
         )
         self._maps = MapKeeper(mapping, self._later, self._drawn)
         self._fitting: Future[Any] | None = None
@@ -447,13 +449,11 @@ class Session:
             self.rows.X,
             self.rows.features,
             self.rows.ids,
+            self.rows.prepared,
             self._constraints(),
             self._preferences(),
             [groups.get(row) for row in range(self.rows.n_rows)],
             self.rows.source,
-            self.rows.named,
-            self.rows.encoder,
-            self.rows.standardize,
         )
 
     def groups(self) -> list[dict[str, Any]]:

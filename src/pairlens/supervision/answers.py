@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens._atomic import atomic_path
 from pairlens._text import TableWriter, as_it_was, delimiter_of, read_text
 from pairlens.engines import collected
-from pairlens.exceptions import AnswerError, InputError
+from pairlens.exceptions import AnswerError, ArgumentError
 from pairlens.supervision.inputs import as_array, as_n_samples
 from pairlens.supervision.pairs import MAX_ROWS, FloatArray, IntArray
 
@@ -107,11 +107,11 @@ class AnswerColumns:
         for name, default in defaults.items():
             column = as_array(self._read(name, default), f"column {name!r}")
             if column.ndim != 1:
-                raise InputError(f"column {name!r}", column.shape, "must hold one plain value per row")
+                raise ArgumentError(f"column {name!r}", column.shape, "must hold one plain value per row")
             self._columns[name] = column
             if len(column) != len(self._columns[names[0]]):
                 reason = f"must have {len(self._columns[names[0]])} entries, as many as {names[0]!r}"
-                raise InputError(f"column {name!r}", len(column), reason)
+                raise ArgumentError(f"column {name!r}", len(column), reason)
 
     def _check_has(self, name: str, required: Sequence[str]) -> None:
         # In JSON lines every line has names of its own, and reading finds the first that lacks one.
@@ -159,7 +159,7 @@ def read_frame(frame: Any) -> AnswerColumns:
     names = getattr(frame, "column_names", None)
     names = getattr(frame, "columns", None) if names is None else names
     if names is None:
-        raise InputError("frame", frame, "must be a table with named columns")
+        raise ArgumentError("frame", frame, "must be a table with named columns")
     return AnswerColumns(list(names), lambda name, _: frame[name])
 
 
@@ -168,7 +168,7 @@ def file_format(path: Path) -> str:
     kind = _FORMATS.get(path.suffix.lower())
     if kind is None:
         *endings, last = _FORMATS
-        raise InputError("path", path.name, f"must end in {', '.join(endings)} or {last}")
+        raise ArgumentError("path", path.name, f"must end in {', '.join(endings)} or {last}")
     return kind
 
 
@@ -332,7 +332,7 @@ def read_rows(
     else:
         index = ids if isinstance(ids, IdIndex) else IdIndex(ids)
         if size is not None and size != len(index):
-            raise InputError("n_samples", size, f"must be {len(index)}, the number of entries of ids")
+            raise ArgumentError("n_samples", size, f"must be {len(index)}, the number of entries of ids")
         size = len(index)
         rows = [index.rows_of(table, column) for column in columns]
     if size is not None:
@@ -370,7 +370,7 @@ class IdIndex:
         self._sorted, self._row, count = np.unique(self._names, return_index=True, return_counts=True)
         if len(self._sorted) < len(self._names):
             twice = int((count > 1).argmax())
-            raise InputError(
+            raise ArgumentError(
                 "ids", self._sorted.tolist()[twice], f"must be distinct, and one comes {count[twice]} times"
             )
 
@@ -398,7 +398,7 @@ class IdIndex:
 def _as_ids(ids: ArrayLike) -> NDArray[Any]:
     names = as_array(ids, "ids")
     if names.ndim != 1:
-        raise InputError("ids", names.shape, "must be one-dimensional, with one id per row of X")
+        raise ArgumentError("ids", names.shape, "must be one-dimensional, with one id per row of X")
     return names
 
 
@@ -423,7 +423,7 @@ def name_rows(rows: IntArray, ids: ArrayLike | None, n_rows: int) -> NDArray[Any
         return rows
     names = _as_ids(ids)
     if len(names) < n_rows:
-        raise InputError("ids", len(names), f"must name every row of X, which are {n_rows}")
+        raise ArgumentError("ids", len(names), f"must name every row of X, which are {n_rows}")
     chosen = names[rows]
     # Dates have no JSON and no unambiguous CSV form of their own.
     return chosen.astype(str) if chosen.dtype.kind in "mM" else chosen

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._warnings import warn_user
 from pairlens.engines import is_tensor
-from pairlens.exceptions import ApproximationWarning, InputError
+from pairlens.exceptions import ApproximationWarning, ArgumentError
 from pairlens.supervision.answer_set import AnswerSet
 from pairlens.supervision.answers import ANSWER_KINDS, AnswerFile
 from pairlens.supervision.comparisons import Preferences
@@ -157,7 +157,7 @@ def combine_preferences(
         preferences = over_rows(preferences, Preferences, n_samples)
     if y is None:
         if groups is not None and preferences is None:
-            raise InputError("y", None, "must hold ordinal scores, because groups say which rows y compares")
+            raise ArgumentError("y", None, "must hold ordinal scores, because groups say which rows y compares")
         return Preferences(n_samples=n_samples) if preferences is None else preferences
     for name, values in (("y", y), ("groups", groups)):
         if values is not None:
@@ -190,7 +190,7 @@ def over_rows(given: Any, kind: type[_Answers], n_samples: int) -> _Answers:
         return given.with_n_samples(n_samples)
     if len(given) != n_samples:
         remedy = f"Use {name}[rows] for a part of the rows, and n_samples=len(X) when building them"
-        raise InputError(name, len(given), f"must be for {n_samples} rows, as many as X has", remedy)
+        raise ArgumentError(name, len(given), f"must be for {n_samples} rows, as many as X has", remedy)
     return given
 
 
@@ -200,12 +200,14 @@ def pair_shares(sample_weight: ArrayLike, pairs: IntArray, n_samples: int) -> Fl
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError("sample_weight", sample_weight, f"{reason} ({error})") from error
+        raise ArgumentError("sample_weight", sample_weight, f"{reason} ({error})") from error
     if weight.shape != (n_samples,) or not (np.isfinite(weight).all() and (weight >= 0).all()):
-        raise InputError("sample_weight", sample_weight, reason)
+        raise ArgumentError("sample_weight", sample_weight, reason)
     share = weight[pairs].prod(axis=1)
     if len(pairs) and not share.any():
-        raise InputError("sample_weight", sample_weight, "must leave a pair of which both rows have a weight above 0")
+        raise ArgumentError(
+            "sample_weight", sample_weight, "must leave a pair of which both rows have a weight above 0"
+        )
     return np.asarray(share)
 
 
@@ -217,7 +219,7 @@ def _from_labels(y: Any, n_samples: int) -> Constraints:
 
 def _check_entries(name: str, count: int, n_samples: int) -> None:
     if count != n_samples:
-        raise InputError(name, count, f"must have {n_samples} entries, one for each row of X")
+        raise ArgumentError(name, count, f"must have {n_samples} entries, one for each row of X")
 
 
 def _in_memory(y: Any) -> ArrayLike:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import as_generator
-from pairlens.exceptions import AnswerError, InputError
+from pairlens.exceptions import AnswerError, ArgumentError
 from pairlens.supervision import inputs, sampling
 from pairlens.supervision.answer_set import AnswerSet
 from pairlens.supervision.answers import (
@@ -316,12 +316,12 @@ class Preferences(OrderedAnswers):
         scores = inputs.numbers_per_row(y, meaning="the higher the better")
         difference = float(min_difference)
         if not (np.isfinite(difference) and difference >= 0):
-            raise InputError("min_difference", min_difference, "must be finite and at least 0")
+            raise ArgumentError("min_difference", min_difference, "must be finite and at least 0")
         codes = np.zeros(len(scores), dtype=np.int64)
         if groups is not None:
             codes, _ = inputs.factorise(groups, name="groups")
             if len(codes) != len(scores):
-                raise InputError("groups", len(codes), f"must have {len(scores)} entries, one per row")
+                raise ArgumentError("groups", len(codes), f"must have {len(scores)} entries, one per row")
         rows = np.flatnonzero(~np.isnan(scores) & (codes >= 0))
         order, start, length = _better_runs(scores[rows], codes[rows], difference)
         ends = np.cumsum(length)

@@ -15,7 +15,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from pairlens._warnings import warn_user
-from pairlens.exceptions import ConflictError, ConflictWarning, InputError
+from pairlens.exceptions import ArgumentError, ConflictError, ConflictWarning
 from pairlens.supervision.pairs import (
     AnswerTable,
     FloatArray,
@@ -311,9 +311,9 @@ def raise_or_warn(argument: str, example: tuple[int, ...], reason: str, *, error
 
 
 def check_policy(policy: Any) -> None:
-    """Raise InputError if `policy` is not a value of ``on_conflict``."""
+    """Raise ArgumentError if `policy` is not a value of ``on_conflict``."""
     if policy is not None and policy not in _POLICIES:
-        raise InputError("on_conflict", policy, f"must be one of {', '.join(map(repr, _POLICIES))} or None")
+        raise ArgumentError("on_conflict", policy, f"must be one of {', '.join(map(repr, _POLICIES))} or None")
 
 
 def counted(count: int, what: str) -> str:

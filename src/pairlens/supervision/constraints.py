@@ -11,7 +11,7 @@ from scipy import sparse
 
 from pairlens._sklearn import as_generator
 from pairlens._warnings import warn_user
-from pairlens.exceptions import ConflictWarning, InputError
+from pairlens.exceptions import ArgumentError, ConflictWarning
 from pairlens.supervision import inputs, sampling
 from pairlens.supervision.answer_set import AnswerSet
 from pairlens.supervision.answers import (
@@ -183,7 +183,7 @@ class Constraints(AnswerSet):
         counts = {"per_class": per_class, "n_pairs": n_pairs, "fraction": fraction}
         given = [name for name, count in counts.items() if count is not None]
         if len(given) > 1:
-            raise InputError(given[1], counts[given[1]], f"must be None if {given[0]} is given")
+            raise ArgumentError(given[1], counts[given[1]], f"must be None if {given[0]} is given")
         everything = cls._derived(_tables=(_NONE, _NONE), _codes=codes, _n_samples=len(codes))
         if per_class is not None:
             keys = sampling.draw_per_class(
@@ -246,15 +246,17 @@ class Constraints(AnswerSet):
         inputs.refuse_set(pairs, "pairs", "y")
         given = inputs.as_array(inputs.listed(pairs), "pairs")
         if given.ndim == 3:
-            raise InputError("pairs", given.shape, "must hold row numbers, shape (n_pairs, 2), not the rows of X")
+            raise ArgumentError("pairs", given.shape, "must hold row numbers, shape (n_pairs, 2), not the rows of X")
         rows = inputs.row_numbers(given, "pairs")
         signs = inputs.as_array(inputs.listed(y), "y")
         if signs.shape != (len(rows),):
-            raise InputError("y", signs.shape, f"must hold {len(rows)} signs, one for each pair")
+            raise ArgumentError("y", signs.shape, f"must hold {len(rows)} signs, one for each pair")
         wrong = ~np.isin(signs, (1, -1))
         if wrong.any():
             position = int(wrong.argmax())
-            raise InputError(f"y[{position}]", signs.tolist()[position], "must be +1 (must-link) or -1 (cannot-link)")
+            raise ArgumentError(
+                f"y[{position}]", signs.tolist()[position], "must be +1 (must-link) or -1 (cannot-link)"
+            )
         return cls(rows[signs == 1], rows[signs == -1], n_samples, on_conflict=on_conflict)
 
     @property
@@ -491,7 +493,7 @@ class Constraints(AnswerSet):
             return pairs, y
         data = inputs.as_array(X, "X")
         if data.ndim != 2 or len(data) < self._n_rows:
-            raise InputError("X", data.shape, f"must have {self._n_rows} rows and two dimensions")
+            raise ArgumentError("X", data.shape, f"must have {self._n_rows} rows and two dimensions")
         return data[pairs], y
 
     def to_lists(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
@@ -597,7 +599,9 @@ class Constraints(AnswerSet):
         if codes is not None and n_samples is not None:
             if (codes[n_samples:] >= 0).any():
                 last = int(np.flatnonzero(codes >= 0)[-1])
-                raise InputError("n_samples", n_samples, f"must be at least {last + 1}, because row {last} has a label")
+                raise ArgumentError(
+                    "n_samples", n_samples, f"must be at least {last + 1}, because row {last} has a label"
+                )
             lacking = max(n_samples - len(codes), 0)
             codes = freeze(np.concatenate([codes[:n_samples], np.full(lacking, -1, dtype=np.int64)]))
         return self._derived(_tables=self._tables, _codes=codes, _n_samples=n_samples)
@@ -647,16 +651,16 @@ def _chunklet_rows(groups: list[Any], n_samples: int | None) -> tuple[tuple[IntA
     if groups and not any(isinstance(group, Iterable) and getattr(group, "ndim", 1) for group in groups):
         codes = inputs.row_numbers(groups, "chunklets")
         if n_samples is not None and n_samples != len(codes):
-            raise InputError("chunklets", len(codes), f"must have {n_samples} entries, one per row")
+            raise ArgumentError("chunklets", len(codes), f"must have {n_samples} entries, one per row")
         if codes.min() < -1:
-            raise InputError("chunklets", int(codes.min()), "must hold numbers from 0 on, or -1 for rows in none")
+            raise ArgumentError("chunklets", int(codes.min()), "must hold numbers from 0 on, or -1 for rows in none")
         return group_rows(inputs.encode_labels(codes)), len(codes)
     members = [np.unique(inputs.row_numbers(group, f"chunklets[{k}]")) for k, group in enumerate(groups)]
     order = np.concatenate([*members, np.empty(0, dtype=np.int64)])
     limit = MAX_ROWS if n_samples is None else n_samples
     if len(order) and (order.min() < 0 or order.max() >= limit):
         row = order.min() if order.min() < 0 else order.max()
-        raise InputError("chunklets", int(row), f"must hold row numbers from 0 to {limit - 1}")
+        raise ArgumentError("chunklets", int(row), f"must hold row numbers from 0 to {limit - 1}")
     length = np.array([len(group) for group in members], dtype=np.int64)
     return (order, np.cumsum(length) - length, length), n_samples
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens.exceptions import InputError
+from pairlens.exceptions import ArgumentError
 from pairlens.supervision.pairs import MAX_ROWS, FloatArray, IntArray, freeze, renumber
 
 PairsLike = ArrayLike | Iterable[Iterable[int]]
@@ -27,12 +27,12 @@ def listed(values: Any) -> Any:
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an array of whatever shape and type."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise InputError(name, values, "must not have masked entries", "Leave them out")
+        raise ArgumentError(name, values, "must not have masked entries", "Leave them out")
     try:
         return np.asarray(values)
     except ValueError as error:
         offender = _irregular_entry(values) if isinstance(values, Sequence) else values
-        raise InputError(name, offender, f"must be a regular array, with entries of one shape ({error})") from error
+        raise ArgumentError(name, offender, f"must be a regular array, with entries of one shape ({error})") from error
 
 
 def _irregular_entry(values: Sequence[Any]) -> Any:
@@ -42,9 +42,9 @@ def _irregular_entry(values: Sequence[Any]) -> Any:
 
 
 def refuse_set(values: Any, name: str, beside: str) -> None:
-    """Raise InputError if values that are aligned with others have no order."""
+    """Raise ArgumentError if values that are aligned with others have no order."""
     if isinstance(values, (set, frozenset)):
-        raise InputError(name, values, f"must have an order, because {beside} follows it", "Pass a list")
+        raise ArgumentError(name, values, f"must have an order, because {beside} follows it", "Pass a list")
 
 
 def row_numbers(rows: Any, name: str) -> IntArray:
@@ -57,12 +57,12 @@ def row_numbers(rows: Any, name: str) -> IntArray:
     else:
         wrong = [array.dtype.kind not in "iu"]
     if any(wrong):
-        raise InputError(name, array.flat[wrong.index(True)], "must hold row numbers, which are integers")
+        raise ArgumentError(name, array.flat[wrong.index(True)], "must hold row numbers, which are integers")
     # What does not fit into int64 is refused here, the rest where the number of rows is known.
     if array.dtype.kind in "uO":
         for extreme in (array.min(), array.max()):
             if not -MAX_ROWS <= extreme < MAX_ROWS:
-                raise InputError(name, int(extreme), "must hold row numbers from 0 to 2**31 - 1")
+                raise ArgumentError(name, int(extreme), "must hold row numbers from 0 to 2**31 - 1")
     return array.astype(np.int64, copy=False)
 
 
@@ -83,7 +83,7 @@ def answers_of_rows(
     if members.size == 0 and members.ndim <= 2:
         members = members.reshape(0, width)
     if members.ndim != 2 or members.shape[1] != width:
-        raise InputError(name, members.shape, f"must have {width} columns of row numbers")
+        raise ArgumentError(name, members.shape, f"must have {width} columns of row numbers")
     if values is not None:
         values = _weight_per_answer(values, members, weight_name)
     check_rows(members, n_samples, name)
@@ -95,23 +95,23 @@ def _numbers(weight: ArrayLike, name: str) -> FloatArray:
     try:
         return values.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(name, weight, f"must hold numbers ({error})") from error
+        raise ArgumentError(name, weight, f"must hold numbers ({error})") from error
 
 
 def _weight_per_answer(values: FloatArray, members: IntArray, name: str) -> FloatArray:
     if values.ndim == 0:
         values = np.broadcast_to(values, len(members))
     if values.shape != (len(members),):
-        raise InputError(name, values.shape, f"must hold {len(members)} weights, one for each answer")
+        raise ArgumentError(name, values.shape, f"must hold {len(members)} weights, one for each answer")
     wrong = ~(np.isfinite(values) & (values >= 0))
     if wrong.any():
         position = int(wrong.argmax())
-        raise InputError(f"{name}[{position}]", float(values[position]), "must be finite and at least 0")
+        raise ArgumentError(f"{name}[{position}]", float(values[position]), "must be finite and at least 0")
     return values
 
 
 def check_rows(members: IntArray, n_samples: int | None, name: str) -> None:
-    """Raise InputError about the first answer with a row that does not exist."""
+    """Raise ArgumentError about the first answer with a row that does not exist."""
     if not len(members):
         return
     bound = MAX_ROWS if n_samples is None else n_samples
@@ -119,16 +119,16 @@ def check_rows(members: IntArray, n_samples: int | None, name: str) -> None:
         position = int(((members < 0) | (members >= bound)).any(axis=1).argmax())
         last = "2**31 - 1" if n_samples is None else f"{n_samples - 1}, because n_samples is {n_samples}"
         offender = tuple(members[position].tolist())
-        raise InputError(f"{name}[{position}]", offender, f"must hold row numbers from 0 to {last}")
+        raise ArgumentError(f"{name}[{position}]", offender, f"must hold row numbers from 0 to {last}")
 
 
 def check_different(first: IntArray, second: IntArray, members: IntArray, name: str, what: str) -> None:
-    """Raise InputError about the first answer in which two rows (or two pairs) are the same."""
+    """Raise ArgumentError about the first answer in which two rows (or two pairs) are the same."""
     same = first == second
     if same.any():
         position = int(same.argmax())
         offender = tuple(members[position].tolist())
-        raise InputError(f"{name}[{position}]", offender, f"must name two different {what}", "Leave it out")
+        raise ArgumentError(f"{name}[{position}]", offender, f"must name two different {what}", "Leave it out")
 
 
 def as_n_samples(n_samples: Any) -> int | None:
@@ -137,7 +137,7 @@ def as_n_samples(n_samples: Any) -> int | None:
         return None
     number = check_count(n_samples, "n_samples", least=0)
     if number > MAX_ROWS:
-        raise InputError("n_samples", number, "must be at most 2**31")
+        raise ArgumentError("n_samples", number, "must be at most 2**31")
     return number
 
 
@@ -145,7 +145,7 @@ def common_n_samples(*sizes: int | None) -> int | None:
     """Return the number of rows on which all agree; None where it is unknown to all."""
     known = sorted({size for size in sizes if size is not None})
     if len(known) > 1:
-        raise InputError("n_samples", tuple(known), "must agree among answers about the same rows")
+        raise ArgumentError("n_samples", tuple(known), "must agree among answers about the same rows")
     return known[0] if known else None
 
 
@@ -154,11 +154,11 @@ def check_count(count: Any, name: str, *, least: int = 1, most: int | None = Non
     try:
         number = operator.index(count)
     except TypeError:
-        raise InputError(name, count, "must be an integer") from None
+        raise ArgumentError(name, count, "must be an integer") from None
     if number < least:
-        raise InputError(name, number, f"must be at least {least}")
+        raise ArgumentError(name, number, f"must be at least {least}")
     if most is not None and number > most:
-        raise InputError(name, number, f"must be at most {most}, the number of {of}")
+        raise ArgumentError(name, number, f"must be at most {most}, the number of {of}")
     return number
 
 
@@ -166,7 +166,7 @@ def check_fraction(fraction: Any, *, zero: bool = False) -> float:
     """Return a share above 0, or from 0 on, and up to 1."""
     valid = isinstance(fraction, numbers.Real) and 0 <= float(fraction) <= 1 and (zero or fraction != 0)
     if not valid:
-        raise InputError("fraction", fraction, f"must be a number in {'[0' if zero else '(0'}, 1]")
+        raise ArgumentError("fraction", fraction, f"must be a number in {'[0' if zero else '(0'}, 1]")
     return float(fraction)
 
 
@@ -180,7 +180,7 @@ def as_rows(index: Any, n_samples: int) -> IntArray:
         return np.arange(n_samples, dtype=np.int64)[index]
     try:
         rows = as_array(index, "rows")
-    except InputError as error:
+    except ArgumentError as error:
         raise IndexError(str(error)) from error
     if rows.ndim == 0:
         raise TypeError(f"rows must be an array of row numbers, a boolean mask or a slice; got {index!r}")
@@ -239,7 +239,7 @@ def one_per_row(values: ArrayLike, *, name: str) -> tuple[NDArray[Any], NDArray[
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise InputError(name, array.shape, "must be one-dimensional, with one value per row")
+        raise ArgumentError(name, array.shape, "must be one-dimensional, with one value per row")
     present = ~np.ma.getmaskarray(array)
     return np.asarray(array)[present] if masked else array, present
 
@@ -257,7 +257,7 @@ def numbers_per_row(y: ArrayLike, *, meaning: str) -> FloatArray:
         else:
             found[present] = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError("y", y, f"must hold numbers, {meaning} ({error})") from error
+        raise ArgumentError("y", y, f"must hold numbers, {meaning} ({error})") from error
     return found
 
 
@@ -269,7 +269,7 @@ def _factorise_objects(array: NDArray[Any], *, name: str) -> tuple[IntArray, NDA
         try:
             codes[row] = -1 if _is_missing(value) else seen.setdefault(value, len(seen))
         except TypeError as error:
-            raise InputError(f"{name}[{row}]", value, "must be one plain value") from error
+            raise ArgumentError(f"{name}[{row}]", value, "must be one plain value") from error
     distinct = np.empty(len(seen), dtype=object)
     distinct[:] = list(seen)
     return codes, distinct
@@ -291,4 +291,4 @@ def _is_minus_one(value: Any) -> bool:
 def _check_discrete(values: NDArray[Any]) -> None:
     for value in values.tolist():
         if isinstance(value, (float, np.floating)) and not float(value).is_integer():
-            raise InputError("y", float(value), "must hold classes, not measurements", "Bin y first")
+            raise ArgumentError("y", float(value), "must hold classes, not measurements", "Bin y first")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.exceptions import InputError
+from pairlens.exceptions import ArgumentError
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -182,14 +182,14 @@ def from_tuples(members: IntArray, weight: FloatArray | None) -> AnswerTable:
 
 
 def _weighted(members: IntArray, weight: FloatArray, weight_name: str) -> AnswerTable:
-    """Return the answers of positive weight; InputError if the weights add up to infinity."""
+    """Return the answers of positive weight; ArgumentError if the weights add up to infinity."""
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not np.isfinite(total):
         infinite = ~np.isfinite(weight)
         of = f"of {tuple(members[infinite.argmax()].tolist())}" if infinite.any() else "of all answers"
         reason = f"must add up to a finite number, and the weights {of} do not"
-        raise InputError(weight_name, float(total), reason, "Divide all weights by the same large number")
+        raise ArgumentError(weight_name, float(total), reason, "Divide all weights by the same large number")
     positive = weight > 0
     if not positive.all():
         members, weight = members[positive], weight[positive]
@@ -275,9 +275,9 @@ def pairs_between(order: IntArray, start: IntArray, size: IntArray, left: IntArr
 
 
 def check_listable(n_pairs: int, argument: str, remedy: str) -> None:
-    """Raise InputError if there are more pairs than are written out as a list."""
+    """Raise ArgumentError if there are more pairs than are written out as a list."""
     if n_pairs > MAX_LISTED:
-        raise InputError(argument, n_pairs, f"must imply at most {MAX_LISTED:,} pairs to be listed", remedy)
+        raise ArgumentError(argument, n_pairs, f"must imply at most {MAX_LISTED:,} pairs to be listed", remedy)
 
 
 def renumber(codes: IntArray) -> IntArray:

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from pairlens._sklearn import as_generator
-from pairlens.exceptions import InputError
+from pairlens.exceptions import ArgumentError
 from pairlens.supervision.inputs import check_count
 from pairlens.supervision.pairs import (
     IntArray,
@@ -146,7 +146,7 @@ def quadruplets_of_labels(codes: IntArray, count: int, rng: np.random.Generator)
     others = len(order) - size
     inside, across = np.cumsum(size * (size - 1) // 2), np.cumsum(size * others)
     if not len(size) or inside[-1] == 0 or across[-1] == 0:
-        raise InputError("y", size.tolist(), "must have two rows of one label and two rows of different labels")
+        raise ArgumentError("y", size.tolist(), "must have two rows of one label and two rows of different labels")
 
     def draw(n: int) -> tuple[IntArray, IntArray]:
         drawn = rng.integers(inside[-1], size=n)

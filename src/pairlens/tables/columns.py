@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.engines import evenly_spaced
+from pairlens.exceptions import InputError
 from pairlens.tables.cells import has_decimal_comma, read_dates, read_numbers, read_words
 from pairlens.tables.roles import MAX_CATEGORIES, Role
 
@@ -80,10 +81,12 @@ class ColumnBlock:
         max_categories: int,
         balance: float = 0.0,
         text_components: int = TEXT_DIRECTIONS,
+        standardize: bool = True,
     ) -> Self | None:
         """Learn the encoding of a column; None if all its cells are encoded alike.
 
-        The total variance of the block becomes ``weight * r**balance`` for r features of equal strength.
+        The total variance of the block becomes ``weight * r**balance`` for r features of equal strength. Numbers that
+        are not to be standardised keep their values, multiplied by the root of the weight.
         """
         learned_from = column
         encoding: Encoding
@@ -93,10 +96,14 @@ class ColumnBlock:
         elif role is Role.date:
             encoding = DateColumn.fit(column)
         elif role is Role.number or (role is Role.boolean and _holds_numbers(column)):
-            encoding = NumberColumn.fit(column)
+            encoding = NumberColumn.fit(column, standardize)
         else:
             encoding = CategoryColumn.fit(column, max_categories)
         raw = encoding.raw(learned_from)
+        if isinstance(encoding, NumberColumn) and not standardize:
+            return (
+                cls(name, encoding, np.zeros(raw.shape[1]), float(np.sqrt(weight))) if (raw != raw[0]).any() else None
+            )
         mean = raw.mean(axis=0)
         # A second pass: far from zero the first mean carries an error that would show in the variance.
         mean += (raw - mean).mean(axis=0)
@@ -149,15 +156,15 @@ class NumberColumn:
     decimal_comma: bool
 
     @classmethod
-    def fit(cls, column: Any) -> Self:
-        """Learn from the cells of a column."""
+    def fit(cls, column: Any, standardize: bool = True) -> Self:
+        """Learn from the cells of a column; mean 0 and deviation 1 if it is not to be standardised."""
         decimal_comma = has_decimal_comma(column)
         values = _checked(read_numbers(column, decimal_comma), column)
         missing = np.isnan(values)
         median = float(np.median(values[~missing])) if not missing.all() else 0.0
         values[missing] = median
-        mean = float(values.mean())
-        deviation = float(np.sqrt(np.mean((values - mean) ** 2)))
+        mean = float(values.mean()) if standardize else 0.0
+        deviation = float(np.sqrt(np.mean((values - mean) ** 2))) if standardize else 1.0
         return cls(median, mean, deviation or 1.0, bool(missing.mean() >= MANY_MISSING), decimal_comma)
 
     def names(self, name: str) -> list[str]:
@@ -174,14 +181,15 @@ class NumberColumn:
 
 
 def _checked(values: NDArray[np.float64], column: Any) -> NDArray[np.float64]:
-    """A copy of the numbers; ValueError if some are infinite or their squares would be."""
+    """Return a copy of the numbers; InputError if some are infinite or their squares would be."""
     wrong = np.abs(values) > LARGEST
     if wrong.any():
         row = int(wrong.argmax())
         what = "infinity" if np.isinf(values[row]) else f"{values[row]:.3g}, whose square leaves the range of numbers,"
-        raise ValueError(
-            f"the column {column.name!r} holds {what} in row {row}. Replace it, for example by a missing cell, or "
-            "leave the column out"
+        raise InputError(
+            f"the column {column.name!r} holds {what} in row {column.index[row]}",
+            value=float(values[row]),
+            remedy="Replace it, for example by a missing cell, or leave the column out",
         )
     return values.copy()
 

@@ -23,8 +23,9 @@ from pairlens._sklearn import (
     validate_data,
 )
 from pairlens.engines import collected
+from pairlens.exceptions import InputError
 from pairlens.tables.cells import as_frame, distinct_names, is_missing
-from pairlens.tables.columns import TEXT_DIRECTIONS, ColumnBlock
+from pairlens.tables.columns import TEXT_DIRECTIONS, ColumnBlock, NumberColumn
 from pairlens.tables.roles import MAX_CATEGORIES, ColumnSummary, Role, role_of
 
 __all__ = ["TableEncoder"]
@@ -51,7 +52,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       to length 1.
 
     Choose it in front of any method when the table has words, dates or missing cells. Do not scale its result again:
-    that would undo the weights.
+    that would undo the weights. :func:`view_pipeline` puts it in front of a view.
 
     Parameters
     ----------
@@ -65,6 +66,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         weights of factor analysis of mixed data. Choose 0 where the numbers decide and 1 where words or texts do; the
         default is best on average (docs/tables.md). r is :math:`(\sum \lambda)^2 / \sum \lambda^2` for the
         eigenvalues of the covariance of the block.
+    standardize : bool, default=True
+        Whether numbers become z-scores. Choose False to keep their values, for numbers whose scale means something or
+        that a scaler behind the encoder makes comparable; other columns are encoded all the same.
     max_categories : int, default=40
         Most features of a category; beyond it the rarest words are pooled.
     text_components : int, default=100
@@ -112,6 +116,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "roles": [dict, None],
         "weights": [dict, None],
         "balance": [Interval(Real, 0, 1, closed="both")],
+        "standardize": ["boolean"],
         "max_categories": [Interval(Integral, 2, None, closed="left")],
         "text_components": [Interval(Integral, 1, None, closed="left")],
         "sparse_output": ["boolean"],
@@ -124,6 +129,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         roles: Mapping[str, str] | None = None,
         weights: Mapping[str, float] | None = None,
         balance: float = 0.5,
+        standardize: bool = True,
         max_categories: int = MAX_CATEGORIES,
         text_components: int = TEXT_DIRECTIONS,
         sparse_output: bool = False,
@@ -132,6 +138,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.roles = roles
         self.weights = weights
         self.balance = balance
+        self.standardize = standardize
         self.max_categories = max_categories
         self.text_components = text_components
         self.sparse_output = sparse_output
@@ -159,10 +166,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self._fit_column(frame[name], name, named, roles.get(name), weights.get(name, 1.0))
         if not self._blocks:
             if not self.columns_:
-                raise ValueError("the table has no columns; give one with a column whose cells differ.")
+                raise InputError("the table has no columns", remedy="Give one with a column whose cells differ")
             reasons = "; ".join(f"{column.name!r}: {column.note or column.role}" for column in self.columns_[:5])
-            raise ValueError(
-                f"no column can be learned from ({reasons}). Give a column whose cells differ, or set roles=."
+            raise InputError(
+                f"no column can be learned from ({reasons})",
+                argument="roles",
+                value=self.roles,
+                remedy="Give a column whose cells differ, or choose how columns are read by roles=",
             )
         return self
 
@@ -170,7 +180,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         role, note = role_of(column, name if named else None) if given is None else (given, "role given")
         block = None
         if role.is_used and weight > 0:
-            block = ColumnBlock.fit(column, name, role, weight, self.max_categories, self.balance, self.text_components)
+            block = ColumnBlock.fit(
+                column,
+                name,
+                role,
+                weight,
+                self.max_categories,
+                self.balance,
+                self.text_components,
+                self.standardize,
+            )
             if block is None:
                 role, note = Role.constant, "all cells are encoded alike"
         if block is not None:
@@ -186,17 +205,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 if name not in names:
                     near = difflib.get_close_matches(str(name), names, n=1)
                     hint = f"; did you mean {near[0]!r}?" if near else ""
-                    raise ValueError(f"{parameter} names the column {name!r}, which the table does not have{hint}")
+                    raise InputError(
+                        f"{parameter}= names the column {name!r}, which the table does not have{hint}",
+                        argument=parameter,
+                        value=name,
+                    )
         roles = {}
         for name, word in (self.roles or {}).items():
             try:
                 roles[name] = Role(word)
             except ValueError:
                 known = ", ".join(repr(role.value) for role in Role)
-                raise ValueError(f"roles[{name!r}] is {word!r}; it must be one of {known}") from None
+                raise InputError(
+                    f"roles[{name!r}] is {word!r}; it must be one of {known}", argument="roles", value=word
+                ) from None
         for name, weight in (self.weights or {}).items():
             if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < np.inf:
-                raise ValueError(f"weights[{name!r}] is {weight!r}; it must be a finite number from 0 on")
+                raise InputError(
+                    f"weights[{name!r}] is {weight!r}; it must be a finite number from 0 on",
+                    argument="weights",
+                    value=weight,
+                )
         return roles, {name: float(weight) for name, weight in (self.weights or {}).items()}
 
     def transform(self, X: Any) -> NDArray[Any] | sparse.csr_array:
@@ -244,6 +273,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_feature_names_in(self, input_features)
         return np.array([name for block in self._blocks for name in block.names], dtype=object)
 
+    def number_blocks(self) -> list[ColumnBlock] | None:
+        """Return the encodings of the columns used if all of them are numbers; None otherwise.
+
+        Such an encoder takes an array in place of a table, with its columns in the order of :meth:`fit`.
+        """
+        check_is_fitted(self)
+        return self._blocks if all(isinstance(block.encoding, NumberColumn) for block in self._blocks) else None
+
     def _frame(self, X: Any, *, fitting: bool) -> tuple[Any, bool]:
         """X as a pandas DataFrame with different names, and whether the names are its own."""
         pandas = require("pandas", extra="io", purpose="TableEncoder")
@@ -280,7 +317,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         lacking = [name for name in used if name not in frame]
         if lacking:
             shown = ", ".join(map(repr, lacking[:5]))
-            raise ValueError(f"the table lacks columns that TableEncoder was fitted to: {shown}")
+            raise InputError(f"the table lacks columns that TableEncoder was fitted to: {shown}")
         return frame, named
 
     def __sklearn_tags__(self) -> Any:

@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 
 from pairlens._optional import require
 from pairlens.engines import evenly_spaced
-from pairlens.tables.cells import holds_collections, is_missing, read_dates, read_numbers, read_words
+from pairlens.tables.cells import (
+    are_plain_numbers,
+    holds_collections,
+    is_missing,
+    read_dates,
+    read_numbers,
+    read_words,
+)
 
-__all__ = ["MAX_CATEGORIES", "ColumnSummary", "Role", "role_of"]
+__all__ = ["MAX_CATEGORIES", "ColumnSummary", "Role", "is_all_numbers", "role_of"]
 
 READABLE = 0.95
 """Share of the present cells that must be numbers, or dates, for a column of text to be read as such."""
@@ -162,3 +169,10 @@ def _frequent_share(words: NDArray[np.object_]) -> float:
     """Share of the rows with one of the most frequent words, as many as a category has room for."""
     counts = np.array(sorted(Counter(words.tolist()).values(), reverse=True))
     return float(counts[:MAX_CATEGORIES].sum() / len(words))
+
+
+def is_all_numbers(frame: Any) -> bool:
+    """Return whether every column of a data frame holds numbers without gaps, and none of them names the rows."""
+    if not are_plain_numbers(frame):
+        return False
+    return all(role_of(frame[name], name)[0] is not Role.identifier for name in frame.columns)

@@ -1,0 +1,130 @@
+"""Columns of data files: found by name, as plain values, as labels, and as numbers that a model can take."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pairlens._optional import require
+from pairlens.exceptions import InputError
+from pairlens.io._numpy_files import listed_names
+from pairlens.tables.cells import MISSING_WORDS
+from pairlens.tables.columns import LARGEST
+
+SHOWN = 5
+
+
+def check_column(name: str, names: Sequence[str], source: str) -> None:
+    """Raise InputError with a suggestion if a file does not have such a column."""
+    if name in names:
+        return
+    if not names:
+        raise InputError(f"{source} is an array without named columns, so it has no column {name!r}", value=name)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; it has {listed_names(names)}"
+    raise InputError(f"{source} has no column {name!r}{hint}", value=name)
+
+
+def plain_column(column: Any) -> NDArray[Any]:
+    """Return the values of a column; text with None where it is missing."""
+    values = column.to_numpy()
+    if values.dtype.kind in "biufmM":
+        return np.asarray(values)
+    return np.array([None if missing else value for value, missing in zip(values, column.isna())], dtype=object)
+
+
+def label_values(column: NDArray[Any], unknown: Iterable[str] = ()) -> NDArray[Any]:
+    """Return labels with None where unknown: missing cells, words that mean so, and -1 if all are whole numbers."""
+    if column.dtype.kind != "O" and column.dtype.kind not in "US":
+        return column
+    absent = {*MISSING_WORDS, *unknown}
+    words = [None if word is None or str(word).strip() in absent else str(word).strip() for word in column.tolist()]
+    whole = all(word is None or word.lstrip("-").isdecimal() for word in words)
+    return np.array([None if whole and word == "-1" else word for word in words], dtype=object)
+
+
+def check_values(values: NDArray[Any], names: Sequence[str], source: str, *, fills_in: bool) -> None:
+    """Refuse infinite and huge numbers, and missing ones unless they are filled in."""
+    if not len(values):
+        return
+    infinite = np.isinf(values).sum(axis=0)
+    if infinite.any():
+        raise InputError(
+            f"{source} has infinite values: {_counts(infinite, names)}",
+            argument="drop",
+            remedy="Replace them, or leave the columns out by drop=",
+        )
+    missing = np.isnan(values).sum(axis=0)
+    if missing.any() and not fills_in:
+        raise InputError(
+            f"{source} has missing values: {_counts(missing, names)}",
+            remedy="Fill them in; a model that was fitted to a table, or to rows with missing values, does so itself",
+        )
+    with np.errstate(invalid="ignore"):
+        largest = np.fmax.reduce(np.abs(values), axis=0, initial=0)
+    if (largest > LARGEST).any():
+        column = int(largest.argmax())
+        raise InputError(
+            f"the column {names[column]!r} of {source} holds {largest[column]:.3g}, whose square leaves the range of "
+            "64-bit numbers",
+            argument="drop",
+            remedy="Rescale it, or leave it out by drop=",
+        )
+
+
+def numeric_column(column: Any, name: str, source: str) -> NDArray[np.float64] | None:
+    """Return a column as numbers; None if it holds words; ValueError if it holds some text among numbers."""
+    pandas = require("pandas", extra="cli", purpose="reading tables")
+    types = pandas.api.types
+    if types.is_bool_dtype(column) or types.is_numeric_dtype(column):
+        if types.is_complex_dtype(column):
+            return None
+        return np.asarray(column.to_numpy(dtype="float64", na_value=float("nan")))
+    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
+        return None
+    present = column.notna()
+    # Text with spaces around it, decimal numbers of databases, whole numbers beyond 64 bits.
+    numbers = pandas.to_numeric(column.where(present, None).astype(str).str.strip(), errors="coerce")
+    wrong = present & numbers.isna()
+    n_wrong = int(wrong.sum())
+    n_numbers = int(present.sum()) - n_wrong
+    if n_numbers == 0 or n_numbers <= n_wrong:
+        return None
+    if n_wrong:
+        row = wrong.idxmax()
+        others = "" if n_wrong == 1 else f", and {n_wrong - 1} more such cell{'s' if n_wrong > 2 else ''}"
+        cell = repr(str(column.loc[row])[:40])
+        raise InputError(
+            f"the column {name!r} of {source} holds text among numbers: {cell} in row {row}{others}",
+            argument="drop",
+            value=name,
+            remedy="Fix the cells, or leave the column out by drop=",
+        )
+    return np.asarray(numbers.to_numpy(dtype="float64"))
+
+
+def model_columns(frame: Any, words: Collection[str], source: str, *, fills_in: bool) -> Any:
+    """Return the columns of a data frame as numbers, or as words where a model takes words."""
+    columns = {}
+    for name in frame.columns:
+        column = frame[name]
+        if name in words:
+            columns[name] = column.astype(object).where(column.notna(), "").astype(str).astype(object)
+            continue
+        values = numeric_column(column, name, source)
+        if values is None and column.notna().any():
+            raise InputError(f"the column {name!r} of {source} must hold numbers, but holds text", value=name)
+        columns[name] = np.full(len(frame), np.nan) if values is None else values
+    numbers = [name for name in columns if name not in words]
+    rows = require("pandas", extra="cli", purpose="reading tables").DataFrame(columns, index=frame.index)
+    check_values(rows[numbers].to_numpy(dtype=np.float64), numbers, source, fills_in=fills_in)
+    return rows
+
+
+def _counts(counts: NDArray[np.int64], names: Sequence[str]) -> str:
+    found = [f"{count} in {name!r}" for count, name in zip(counts.tolist(), names) if count]
+    return ", ".join(found[:SHOWN]) + (f" and {len(found) - SHOWN} more columns" if len(found) > SHOWN else "")

@@ -1,0 +1,560 @@
+"""Data files as rows: CSV, TSV, Parquet, NPY, NPZ and h5ad by one way, whole or some rows at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pairlens._optional import require
+from pairlens.exceptions import InputError
+from pairlens.io._csv import UNNAMED, csv_frames, sniff
+from pairlens.io._damage import reading
+from pairlens.io._numpy_files import (
+    as_floats,
+    check_length,
+    load_array,
+    load_arrays,
+    numeric_matrix,
+    stored_rows,
+    table_among,
+)
+from pairlens.io._parquet import list_column, list_matrix, list_width, open_parquet, read_parts
+from pairlens.io.columns import check_column, check_values, model_columns, numeric_column, plain_column
+from pairlens.tables import Role, TableEncoder
+from pairlens.tables.cells import distinct_names
+
+__all__ = ["Inputs", "RowsBeside", "Source", "Table", "column_names", "inputs_of", "kind_of", "read_columns"]
+
+KINDS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".npy": "npy",
+    ".npz": "npz",
+    ".h5ad": "h5ad",
+}
+NAMED = ("csv", "tsv", "parquet")
+"""Kinds of files that have named columns."""
+CELL_NAMES = "cell"
+"""What the names of the cells of an h5ad file are called where it does not say."""
+REP = "X_pca"
+SHOWN = 5
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class RowsBeside:
+    """What people know of the rows of a table of features, from a second file.
+
+    Attributes
+    ----------
+    columns : dict of arrays
+        Columns by name, in the order of the features; text stays text.
+    folder : Path
+        Folder of the file.
+    n_unmatched : tuple of int
+        Rows of the features, and of the file, that have no partner and are left out.
+    """
+
+    columns: dict[str, NDArray[Any]]
+    folder: Path
+    n_unmatched: tuple[int, int] = (0, 0)
+
+    def pictures(self) -> tuple[str, Any] | None:
+        """Return the column that names files of pictures, and these; None if there is none."""
+        from pairlens.io.pictures import PictureFolder, are_picture_paths
+
+        for name, column in self.columns.items():
+            if are_picture_paths(column.tolist()):
+                return name, PictureFolder(self.folder, ["" if cell is None else str(cell) for cell in column])
+        return None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a file, with the columns asked for beside them.
+
+    Attributes
+    ----------
+    source : str
+        Name of the file.
+    kind : {"csv", "tsv", "parquet", "npy", "npz"}
+        What kind of file a view of these rows is written to.
+    rows : DataFrame, or array or CSR matrix of float64 of shape (n_rows, n_features)
+        What is learned from. A data frame has the cells as they are in the file, for a TableEncoder to read.
+    features : tuple of str
+        Names of the columns of `rows`.
+    asked : dict of arrays
+        Ids and labels by the name of their column; text stays as it is written.
+    id_column : str or None
+        Which of them names the rows.
+    left_out : tuple of str
+        Columns or arrays of the file that are not used.
+    own_scale : bool
+        Whether the columns have one scale of their own, as those of annotated data do.
+    beside : RowsBeside or None
+        The second file, if there is one.
+    """
+
+    source: str
+    kind: str
+    rows: Any
+    features: tuple[str, ...]
+    asked: dict[str, NDArray[Any]] = field(default_factory=dict)
+    id_column: str | None = None
+    left_out: tuple[str, ...] = ()
+    own_scale: bool = False
+    beside: RowsBeside | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.rows.shape[0])
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether the rows have named columns."""
+        return hasattr(self.rows, "columns")
+
+    @property
+    def ids(self) -> NDArray[Any] | None:
+        """Names of the rows, None if they have none."""
+        return None if self.id_column is None else self.asked[self.id_column]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a fitted model takes.
+
+    Attributes
+    ----------
+    names : tuple of str or None
+        Columns that it uses, where it knows their names.
+    words : frozenset of str
+        Those among them whose cells stay text.
+    array_names : tuple of str or None
+        Columns that an array stands for; None if the model does not take arrays, or does not need names.
+    n_features : int
+        Number of columns of an array.
+    fills_in : bool
+        Whether it fills in missing numbers.
+    encodes : bool
+        Whether it reads columns of any kind itself, by a TableEncoder.
+    """
+
+    names: tuple[str, ...] | None
+    words: frozenset[str]
+    array_names: tuple[str, ...] | None
+    n_features: int
+    fills_in: bool
+    encodes: bool = False
+
+
+def inputs_of(model: Any) -> Inputs:
+    """Return what a fitted model or pipeline takes."""
+    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    first, parts, words = steps[0], list(steps), set()
+    known = getattr(first, "feature_names_in_", None)
+    names = None if known is None else tuple(map(str, known))
+    if isinstance(first, TableEncoder) and names is not None:
+        used = [column for column in first.columns_ if column.n_features]
+        words = {column.name for column in used if column.role != Role.number}
+        array_names = None if first.number_blocks() is None else names
+        return Inputs(tuple(each.name for each in used), frozenset(words), array_names, len(names), True, encodes=True)
+    for _, part, columns in getattr(first, "transformers_", ()):
+        parts.append(part)
+        if type(part).__name__ == "OneHotEncoder":
+            words.update(map(str, columns))
+    fills_in = any(type(part).__name__ in ("SimpleImputer", "TableEncoder") for part in parts)
+    return Inputs(names, frozenset(words), None if words else names, int(first.n_features_in_), fills_in)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data file, and what is asked of it.
+
+    Parameters
+    ----------
+    path : path
+        The ending of the name says which kind it is.
+    ids : str, optional
+        Column that names the rows: of `rows` if given, of `obs` for an h5ad file.
+    labels : sequence of str
+        Other columns to hand over beside the rows; they are not features.
+    drop : sequence of str
+        Columns of a table to leave out.
+    text : sequence of str
+        Columns of a CSV file whose cells stay text, as categories written in digits must.
+    rows : path, optional
+        Table that people know the rows by, where `path` holds features alone. Where the features have a column or an
+        array called `ids` too, rows are joined by it. Otherwise both files must have the same rows in the same order.
+    rep : str, optional
+        Representation of the cells of an h5ad file: a key of `obsm`, or "X"; "X_pca" by default.
+    """
+
+    path: Path
+    ids: str | None = None
+    labels: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    text: Sequence[str] = ()
+    rows: Path | None = None
+    rep: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", Path(self.path))
+        object.__setattr__(self, "rows", None if self.rows is None else Path(self.rows))
+        cells = kind_of(self.path) == "h5ad"
+        if self.rep is not None and not cells:
+            raise InputError(
+                f"rep= chooses among the representations of an h5ad file, which {self.path.name} is not",
+                argument="rep",
+                value=self.rep,
+            )
+        if cells and self.rows is not None:
+            raise InputError(
+                f"{self.path.name} holds what is known of its cells in obs", argument="rows", remedy="Leave out rows="
+            )
+        if self.drop and (cells or self.rows is not None):
+            other = "an h5ad file" if cells else "rows="
+            raise InputError(f"drop= is for the columns of a table, not for {other}", argument="drop", value=self.drop)
+        if self.rows is not None and kind_of(self.rows) not in NAMED:
+            raise InputError(
+                f"{self.rows.name} must be a table with named columns: a CSV, TSV or Parquet file",
+                argument="rows",
+                value=self.rows,
+            )
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Names of the columns to hand over."""
+        return tuple(dict.fromkeys([*([] if self.ids is None else [self.ids]), *self.labels]))
+
+    def read(self, model: Any = None, *, least_rows: int = 2) -> Table:
+        """Read the whole file; as a fitted model takes it, if one is given.
+
+        Parameters
+        ----------
+        model : estimator, optional
+        least_rows : int, default=2
+            Fewest rows that are enough.
+        """
+        table = next(self.tables(model))
+        if table.n_rows < least_rows:
+            has = {0: "has no rows", 1: "has only one row"}.get(table.n_rows, f"has only {table.n_rows} rows")
+            raise InputError(f"{self.path.name} {has}; at least {least_rows} are needed", argument="path")
+        return table
+
+    def tables(
+        self, model: Any = None, *, chunk_cells: int | None = None, progress: Progress = lambda share: None
+    ) -> Iterator[Table]:
+        """Read some rows after another; NPZ archives, h5ad files and those with `rows` at once.
+
+        Parameters
+        ----------
+        model : estimator, optional
+        chunk_cells : int, optional
+            Cells of a part; all rows at once by default.
+        progress : callable
+            Called after each part with the share of the file that is read.
+        """
+        wanted = None if model is None else inputs_of(model)
+        kind = kind_of(self.path)
+        if self.rows is not None:
+            return iter([self._with_rows(model)])
+        if kind == "h5ad":
+            return iter([self._cells(wanted)])
+        if kind == "npz":
+            return iter([self._archive(wanted)])
+        if kind == "npy":
+            return self._array(wanted, chunk_cells, progress)
+        if kind == "parquet" and (listed := self._list_column(wanted)) is not None:
+            return self._lists(listed, wanted, chunk_cells, progress)
+        return self._frames(wanted, chunk_cells, progress)
+
+    def _frames(self, wanted: Inputs | None, cells: int | None, progress: Progress) -> Iterator[Table]:
+        """Read a file of named columns."""
+        names = column_names(self.path)
+        columns = self._columns(names, wanted)
+        text = (*self.asked, *(self.text if wanted is None else wanted.words))
+        size = None if cells is None else max(1, cells // max(1, len(names)))
+        frames: Iterator[Any]
+        if kind_of(self.path) == "parquet":
+            frames = (part.to_pandas() for part in read_parts(self.path, columns, size, progress))
+        else:
+            frames = csv_frames(self.path, text=text, columns=columns, chunk=size, progress=progress)
+        first, chosen = 0, None if wanted is None else wanted.names
+        for frame in frames:
+            # Errors that name a row count the rows of the file.
+            frame.index = range(first, first + len(frame))
+            if columns is None:
+                frame.columns = distinct_names(list(frame.columns))
+            if chosen is None:
+                chosen = self._features(frame, wanted)
+            rows = frame[list(chosen)]
+            if wanted is not None and not wanted.encodes:
+                taken = model_columns(rows, wanted.words, self.path.name, fills_in=wanted.fills_in)
+                rows = taken if wanted.names is not None else taken.to_numpy(dtype=np.float64)
+            yield self._table(rows, chosen, {name: plain_column(frame[name]) for name in self.asked})
+            first += len(frame)
+
+    def _check_columns(self, names: Sequence[str]) -> None:
+        for name in (*self.asked, *self.drop):
+            check_column(name, names, self.path.name)
+
+    def _columns(self, names: Sequence[str], wanted: Inputs | None) -> tuple[str, ...] | None:
+        """Return the columns to read, None for all of them."""
+        if wanted is None or wanted.names is None:
+            return None
+        self._check_columns(names)
+        lacking = [name for name in wanted.names if name not in names]
+        if lacking:
+            shown = ", ".join(map(repr, lacking[:SHOWN]))
+            more = f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
+            raise InputError(f"{self.path.name} lacks columns that the model was fitted to: {shown}{more}")
+        return tuple(dict.fromkeys([*wanted.names, *self.asked]))
+
+    def _features(self, frame: Any, wanted: Inputs | None) -> tuple[str, ...]:
+        """Return the columns to learn from, or the numeric ones for a model that knows only how many it takes."""
+        source = self.path.name
+        self._check_columns(list(frame.columns))
+        names = tuple(name for name in frame.columns if name not in (*self.asked, *self.drop))
+        if wanted is None:
+            if not names:
+                raise InputError(f"{source} has no columns besides those asked for", argument="drop", value=self.drop)
+            return names
+        names = tuple(
+            name for name in names if name != UNNAMED and numeric_column(frame[name], name, source) is not None
+        )
+        if len(names) != wanted.n_features:
+            raise InputError(
+                f"{source} has {len(names)} numeric columns, but the model was fitted to {wanted.n_features} and does "
+                "not know their names",
+                argument="drop",
+                value=self.drop,
+                remedy="Leave the others out by drop=",
+            )
+        return names
+
+    def _list_column(self, wanted: Inputs | None) -> str | None:
+        """Return the column of lists that holds the features, unless its columns are those of the model."""
+        if wanted is not None and wanted.names is not None and set(wanted.names) <= set(column_names(self.path)):
+            return None
+        return list_column(self.path, self.drop)
+
+    def _lists(self, listed: str, wanted: Inputs | None, cells: int | None, progress: Progress) -> Iterator[Table]:
+        """Read a Parquet file of embeddings: its features are the numbers of the lists, whatever else is there."""
+        names = [name for name in column_names(self.path) if name != listed]
+        # pandas stores an index that has no name as such a column.
+        names = [name for name in names if not name.startswith("__index_level_")]
+        self._check_columns(names)
+        left_out = tuple(name for name in names if name not in (*self.asked, *self.drop))
+        size = None if cells is None else max(1, cells // list_width(self.path, listed))
+        first = 0
+        for batch in read_parts(self.path, [listed, *self.asked], size, progress):
+            values = list_matrix(batch.column(listed), self.path.name, first)
+            frame = batch.select(list(self.asked)).to_pandas()
+            asked = {name: plain_column(frame[name]) for name in self.asked}
+            yield self._numbers_table(values, None, wanted, asked, left_out)
+            first += batch.num_rows
+
+    def _array(self, wanted: Inputs | None, cells: int | None, progress: Progress) -> Iterator[Table]:
+        self._check_columns([])
+        if cells is None:
+            yield self._numbers_table(as_floats(load_array(self.path)), None, wanted, {})
+            return
+        with stored_rows(self.path) as (n_rows, width, read):
+            size = max(1, cells // max(1, width))
+            for first in range(0, max(1, n_rows), size):
+                count = min(size, n_rows - first)
+                yield self._numbers_table(as_floats(read(first, count)), None, wanted, {})
+                progress((first + count) / max(1, n_rows))
+
+    def _archive(self, wanted: Inputs | None) -> Table:
+        source, arrays = self.path.name, load_arrays(self.path)
+        chosen = table_among({name: (values.ndim, values.dtype) for name, values in arrays.items()}, source)
+        values = as_floats(numeric_matrix(arrays.pop(chosen), f"{chosen} of {source}"))
+        names = arrays.pop("feature_names", None)
+        self._check_columns(list(arrays))
+        asked = {name: check_length(arrays[name], name, len(values), source) for name in self.asked}
+        left_out = tuple(name for name in arrays if name not in (*self.asked, *self.drop))
+        given = None if names is None or names.shape != (values.shape[1],) else tuple(map(str, names))
+        return self._numbers_table(values, given, wanted, asked, left_out)
+
+    def _cells(self, wanted: Inputs | None) -> Table:
+        """Read the cells of an h5ad file: rows from `obsm` or `X`, names and labels from `obs`."""
+        from pairlens.anndata import representation
+
+        anndata = require("anndata", extra="anndata", purpose="reading h5ad files")
+        rep, source = self.rep or REP, self.path.name
+        with reading(self.path, "an h5ad file of annotated data"):
+            adata = anndata.read_h5ad(self.path, backed="r")
+            try:
+                rows: Any = _named(lambda: representation(adata, rep), source)
+                if sparse.issparse(rows):
+                    # Compiled code trusts the places of the entries.
+                    rows.check_format(full_check=True)
+                for name in self.asked:
+                    check_column(name, [str(column) for column in adata.obs.columns], f"obs of {source}")
+                asked = {name: plain_column(adata.obs[name]) for name in self.asked}
+                id_column = self.ids or str(adata.obs_names.name or CELL_NAMES)
+                asked.setdefault(id_column, np.asarray(adata.obs_names, dtype=object))
+                stem = rep.removeprefix("X_")
+                numbered = tuple(f"{stem}{j + 1}" for j in range(rows.shape[1]))
+                names = tuple(str(name) for name in adata.var_names) if rep == "X" else numbered
+            finally:
+                adata.file.close()
+        rows = rows.astype(np.float64) if sparse.issparse(rows) else as_floats(rows)
+        return replace(self._numbers_table(rows, names, wanted, asked), kind="csv", id_column=id_column, own_scale=True)
+
+    def _with_rows(self, model: Any) -> Table:
+        """Read features and the rows that belong to them."""
+        assert self.rows is not None
+        data, rows, ids = self.path.name, self.rows.name, self.ids
+        names = column_names(self.rows)
+        for name in self.asked:
+            check_column(name, names, rows)
+        cells = read_columns(self.rows, names)
+        joins = ids is not None and ids in column_names(self.path)
+        table = Source(self.path, ids=ids if joins else None).read(model)
+        n_rows = len(next(iter(cells.values())))
+        if joins and ids is not None:
+            left, right = _joined(table.asked[ids], cells[ids], ids, data, rows)
+        elif table.n_rows != n_rows:
+            hint = "" if ids is None else f", or {data} a column {ids!r} to join them by"
+            raise InputError(
+                f"{data} has {table.n_rows} rows and {rows} {n_rows}: both need the same rows in the same order{hint}",
+                argument="rows",
+                value=self.rows,
+            )
+        else:
+            left = right = np.arange(n_rows)
+        columns = {name: column[right] for name, column in cells.items()}
+        return replace(
+            table,
+            rows=table.rows.iloc[left].reset_index(drop=True) if table.is_frame else table.rows[left],
+            asked={name: columns[name] for name in self.asked},
+            id_column=ids,
+            kind=kind_of(self.rows),
+            beside=RowsBeside(columns, self.rows.parent, (table.n_rows - len(left), n_rows - len(right))),
+        )
+
+    def _numbers_table(
+        self,
+        values: Any,
+        names: tuple[str, ...] | None,
+        wanted: Inputs | None,
+        asked: dict[str, NDArray[Any]],
+        left_out: tuple[str, ...] = (),
+    ) -> Table:
+        """Return a table of an array of numbers, as a model takes it."""
+        source, width = self.path.name, values.shape[1]
+        if width == 0:
+            raise InputError(f"{source} has no columns", argument="path")
+        if wanted is not None:
+            _check_width(width, wanted, source)
+            names = wanted.array_names
+        features = names or tuple(f"x{j}" for j in range(width))
+        is_sparse = sparse.issparse(values)
+        stored = values.data[:, None] if is_sparse else values
+        fills_in = not is_sparse and (wanted is None or wanted.fills_in)
+        check_values(stored, ["X"] if is_sparse else features, source, fills_in=fills_in)
+        if wanted is not None and names is not None:
+            frame = require("pandas", extra="cli", purpose="this model").DataFrame
+            values = frame(values, columns=list(names))
+        return self._table(values, features, asked, left_out)
+
+    def _table(
+        self, rows: Any, features: tuple[str, ...], asked: dict[str, NDArray[Any]], left_out: tuple[str, ...] = ()
+    ) -> Table:
+        return Table(self.path.name, kind_of(self.path), rows, features, asked, self.ids, left_out)
+
+
+def kind_of(path: Path, *, written: bool = False) -> str:
+    """Return the kind of a data file by its ending; ValueError if it is unknown, or not one that is `written`."""
+    kind = KINDS.get(path.suffix.lower())
+    if kind is None or (written and kind == "h5ad"):
+        endings = [ending for ending in KINDS if not (written and ending == ".h5ad")]
+        raise InputError(
+            f"{path.name or path} must end in {', '.join(endings[:-1])} or {endings[-1]}", argument="path", value=path
+        )
+    return kind
+
+
+def column_names(path: Path) -> list[str]:
+    """Return the columns of a CSV, TSV or Parquet file, or the arrays of an NPZ archive; none of other files."""
+    kind = kind_of(path)
+    if kind in ("csv", "tsv"):
+        return list(sniff(path).names)
+    if kind == "parquet":
+        with open_parquet(path) as file:
+            return list(file.schema_arrow.names)
+    return list(load_arrays(path)) if kind == "npz" else []
+
+
+def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Read some columns of a file and nothing else: ids, labels, scores; text stays text."""
+    source = Path(path)
+    known = column_names(source)
+    for name in names:
+        check_column(name, known, source.name)
+    if kind_of(source) == "npz":
+        arrays = load_arrays(source)
+        return {name: arrays[name] for name in names}
+    if kind_of(source) == "parquet":
+        frame = next(read_parts(source, names)).to_pandas()
+    else:
+        frame = next(csv_frames(source, text=names, columns=names))
+    return {name: plain_column(frame[name]) for name in names}
+
+
+def _check_width(width: int, wanted: Inputs, source: str) -> None:
+    if wanted.encodes and wanted.array_names is None:
+        raise InputError(
+            f"{source} has no named columns, but the model was fitted to a table: give a CSV, TSV or Parquet file with "
+            f"the column {(wanted.names or ('',))[0]!r} and the others"
+        )
+    if wanted.words and wanted.array_names is None:
+        raise InputError(f"{source} holds numbers only, but the model wants the text of {min(wanted.words)!r}")
+    if width != wanted.n_features:
+        raise InputError(f"{source} has {width} columns, but the model was fitted to {wanted.n_features}")
+
+
+def _named(call: Callable[[], Any], source: str) -> Any:
+    """Return the result of a call; its errors name the file."""
+    try:
+        return call()
+    except ValueError as error:
+        raise InputError(f"{source}: {error}", argument="rep") from None
+
+
+def _joined(
+    known: NDArray[Any], wanted: NDArray[Any], ids: str, data: str, rows: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return row numbers of the features and of the table, row for row, in the order of the table."""
+    left_names, right_names = ([str(name).strip() for name in names.tolist()] for names in (known, wanted))
+    for source, names in ((rows, right_names), (data, left_names)):
+        ((twice, count),) = Counter(names).most_common(1)
+        if count > 1:
+            raise InputError(
+                f"the ids {ids!r} of {source} must differ, but {twice!r} is there more than once", argument="ids"
+            )
+    places = {name: row for row, name in enumerate(left_names)}
+    pairs = [(places[name], row) for row, name in enumerate(right_names) if name in places]
+    if len(pairs) < 2:
+        raise InputError(
+            f"{data} and {rows} have {'only one id' if pairs else 'no id'} in common: {ids!r} is {left_names[0]!r} in "
+            f"the first row of {data} and {right_names[0]!r} in that of {rows}",
+            argument="ids",
+            value=ids,
+        )
+    left, right = np.array(pairs, dtype=np.int64).T
+    return left, right
