@@ -10,7 +10,7 @@ from pairlens.engines import IntArray
 from pairlens.methods.base import IncrementalPairTransformer
 from pairlens.spectral.batches import Space
 from pairlens.spectral.rowspace import Matrix, Pencil, attract_whitened, generalized
-from pairlens.spectral.scatters import SummedPairs, between_chunklets, chunklet_covariance
+from pairlens.spectral.scatters import SummedPairs, chunklet_covariance, chunklet_scatters
 from pairlens.supervision import Constraints
 
 
@@ -158,7 +158,7 @@ class DCA(IncrementalPairTransformer):
         return pairs.rows
 
     def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
-        return chunklet_covariance(space, pairs), between_chunklets(space, pairs)
+        return chunklet_scatters(space, pairs)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         return attract_whitened(attract, repel, k)

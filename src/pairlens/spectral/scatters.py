@@ -39,6 +39,10 @@ class ScatterSum:
     def __add__(self, other: ScatterSum) -> ScatterSum:
         return ScatterSum(self.scatter + other.scatter, self.count + other.count)
 
+    def mean(self) -> Matrix:
+        """Return the scatter divided by the number of what entered it."""
+        return self.scatter / max(1, self.count)
+
 
 @dataclass(frozen=True)
 class SummedPairs:
@@ -143,33 +147,29 @@ def between_scatter(space: RowSpace, codes: IntArray) -> Matrix:
 
 def chunklet_covariance(space: Space, pairs: Constraints | SummedPairs) -> Matrix:
     """Return the covariance of the rows of chunklets about the means of their chunklets."""
-    inside = _chunklet_sum("chunklets", space, pairs)
-    return inside.scatter / max(1, inside.count)
-
-
-def between_chunklets(space: Space, pairs: Constraints | SummedPairs) -> Matrix:
-    """Return the mean outer difference of the means of chunklets that a cannot-link joins, each pair of them once.
-
-    A row in no chunklet is one by itself.
-    """
-    between = _chunklet_sum("between_chunklets", space, pairs)
-    return between.scatter / max(1, between.count)
-
-
-def _chunklet_sum(name: str, space: Space, pairs: Constraints | SummedPairs) -> ScatterSum:
     if isinstance(pairs, SummedPairs):
-        return pairs.sums[name]
+        return pairs.sums["chunklets"].mean()
     assert isinstance(space, RowSpace)
-    return SUMS[name](space, pairs)
+    return _inside_chunklets(space, pairs.chunklets()).mean()
 
 
-def _inside_chunklets(space: RowSpace, pairs: Constraints) -> ScatterSum:
-    codes = pairs.chunklets()
-    return ScatterSum(group_scatter(space.rows, codes), int(np.count_nonzero(codes >= 0)))
+def chunklet_scatters(space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+    """Return :func:`chunklet_covariance`, and the mean outer difference of the means of chunklets.
 
-
-def _joined_chunklets(space: RowSpace, pairs: Constraints) -> ScatterSum:
+    The mean is over those that a cannot-link joins, each pair of chunklets once. A row in no chunklet is one by itself.
+    """
+    if isinstance(pairs, SummedPairs):
+        return pairs.sums["chunklets"].mean(), pairs.sums["between_chunklets"].mean()
+    assert isinstance(space, RowSpace)
     chunklets = pairs.chunklets()
+    return _inside_chunklets(space, chunklets).mean(), _joined_chunklets(space, pairs, chunklets).mean()
+
+
+def _inside_chunklets(space: RowSpace, chunklets: IntArray) -> ScatterSum:
+    return ScatterSum(group_scatter(space.rows, chunklets), int(np.count_nonzero(chunklets >= 0)))
+
+
+def _joined_chunklets(space: RowSpace, pairs: Constraints, chunklets: IntArray) -> ScatterSum:
     # Rows in no pair are in no difference of means: a batch may have many of them.
     group = chunklets.copy()
     single = np.setdiff1d(pairs.rows, np.flatnonzero(group >= 0), assume_unique=True)
@@ -198,7 +198,7 @@ def _sizes(codes: IntArray) -> NDArray[np.float64]:
 SUMS: dict[str, Callable[[RowSpace, Constraints], ScatterSum]] = {
     "must_link": lambda space, pairs: ScatterSum(must_link_scatter(space, pairs), pairs.n_must_link),
     "cannot_link": lambda space, pairs: ScatterSum(cannot_link_scatter(space, pairs), pairs.n_cannot_link),
-    "chunklets": _inside_chunklets,
-    "between_chunklets": _joined_chunklets,
+    "chunklets": lambda space, pairs: _inside_chunklets(space, pairs.chunklets()),
+    "between_chunklets": lambda space, pairs: _joined_chunklets(space, pairs, pairs.chunklets()),
 }
 """Scatters of the pairs among the rows of a batch, which add up over batches."""
