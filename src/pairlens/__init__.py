@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pairlens._version import __version__
 
 if TYPE_CHECKING:
+    from pairlens.cluster.pairclusters import PairClusters
     from pairlens.cluster.skkmeans import SKKMeans
     from pairlens.engines import config_context
     from pairlens.graphs.transformation import transform_constraints
@@ -65,6 +66,7 @@ _HOMES = {
     "LPPSI": "methods.lppsi",
     "LinearPairLens": "methods.linear_pairlens",
     "NPSSDR": "methods.npssdr",
+    "PairClusters": "cluster.pairclusters",
     "PairLens": "methods.pairlens",
     "PairMap": "methods.pairmap.estimator",
     "Preferences": "supervision",
@@ -117,6 +119,7 @@ __all__ = [
     "KernelNullSpace",
     "KernelWBDR",
     "LinearPairLens",
+    "PairClusters",
     "PairLens",
     "PairMap",
     "Preferences",
