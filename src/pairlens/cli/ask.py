@@ -74,6 +74,10 @@ def ask(
     closure: Annotated[
         Path | None, typer.Option("--closure", help=f"Another file to write: {CLOSURE}.", show_default=False)
     ] = None,
+    groups: Annotated[
+        Path | None,
+        typer.Option("--groups", help="Another file to write: the group of every row, as CSV.", show_default=False),
+    ] = None,
     questions: Annotated[
         int | None, typer.Option("--questions", min=1, help="Stop after this many answers.", show_default=False)
     ] = None,
@@ -97,6 +101,8 @@ def ask(
     from pairlens.asking import Journal, fingerprint
     from pairlens.cli._work import Scaling, distinct_ids, prepared, read_columns_file, read_data
 
+    if groups is not None and question is Ask.prefer:
+        raise ValueError("--groups is about groups: there is none for --question prefer")
     path = _checked_journal(out, closure)
     choices = read_columns_file(columns)
     table = read_data(
@@ -128,6 +134,9 @@ def ask(
             raise ValueError("--closure is about groups: there is none for --question prefer")
         _write(closure, asker.constraints(), names)
         tell(f"wrote {closure}: {CLOSURE}")
+    if groups is not None:
+        asker.assigned_rows().write(groups, names)  # type: ignore[union-attr]
+        tell(f"wrote {groups}: the group of every row")
     _say_how_it_goes(asker)
 
 

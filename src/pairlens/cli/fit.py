@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MODEL = "model.pairlens"
 REPORT = "report.html"
 RUN = "run.json"
+GROUPS = "groups.csv"
 MOST_SUSPICIOUS = 5
 """Answers that are named on the screen; run.json has all that stand out."""
 MOST_COLUMNS = 30
@@ -67,6 +68,9 @@ def fit(
             "--colour", metavar="COLUMN", help="Column that colours the report; not learned from.", show_default=False
         ),
     ] = None,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Write groups.csv too: the group of every row, and how sure that is.")
+    ] = False,
     on_conflict: options.OnConflict = None,
     folds: options.Folds = 5,
     seed: options.Seed = 0,
@@ -112,6 +116,8 @@ def fit(
 
         from pairlens.selection.fitting import fit_model
 
+        if groups and known.constraints.n_pairs == 0:
+            raise ValueError("--groups needs --pairs or --labels: preferences say nothing about groups")
         estimator = _method(method, known, n_components, seed)
         _check_folder(out, table.kind, overwrite)
         scaling = Scaling.of(scale, table, values)
@@ -131,6 +137,14 @@ def fit(
             page = _report(view, values, table, known, features, run, score, seed, id_column, colour or labels, beside)
         update(None, "writing files")
         written = _write(out, table, model, view.transform(values), id_column, run, page)
+        if groups:
+            from pairlens.cluster.assigned import assign_rows, label_names
+            from pairlens.io.tables import label_values
+
+            update(None, "grouping the rows")
+            given = None if labels is None else label_names(label_values(table.asked[labels], words))
+            found = assign_rows(values, known.constraints, given, standardize=not scaling.keep, random_state=seed)
+            written.append(found.write(out / GROUPS, None if id_column is None else table.asked[id_column]))
     if as_json:
         print_json(run)
         return
