@@ -32,7 +32,7 @@ FAMILIES = {
         *("LPP", "SLPP", "LPPSI", "CLPP", "NPSSDR"),
     ),
     "Kernel views from pairs": ("KernelWBDR", "KernelBWDR", "KernelLPPSI", "KernelNullSpace"),
-    "Clusters": ("SKKMeans",),
+    "Clusters": ("PairClusters", "SKKMeans"),
     "Views from labels": ("LFDA", "SDA", "LMCA"),
     "Whole metrics": ("ITML", "LSML", "SCML", "LMNN", "MLKR"),
     "Views and rankings from preferences": ("WSDR", "GBWSDR", "RankSVM"),
@@ -40,9 +40,11 @@ FAMILIES = {
 # LSML and SCML draw their comparisons from the labels.
 FROM_LABELS = (*FAMILIES["Views from labels"], "LSML", "SCML", "LMNN")
 FROM_PREFERENCES = FAMILIES["Views and rankings from preferences"]
+CLUSTERERS = FAMILIES["Clusters"]
 PAGES = {
     "maps": ("PairMap",),
     "pairlens": ("PairLens", "LinearPairLens"),
+    "clusters": ("PairClusters",),
     "dsp": ("DSP", "SKKMeans", "KernelNullSpace"),
     "sodrpac": ("SODRPaC",),
     "preference": (*FROM_PREFERENCES, "LMCA"),
@@ -94,7 +96,7 @@ def build(name: str) -> Any:
     known = inspect.signature(cls).parameters
     chosen = {
         "n_components": 2 if name in FROM_PREFERENCES else 1,
-        "n_clusters": 2 if name == "SKKMeans" else None,
+        "n_clusters": 2 if name in CLUSTERERS else None,
         "random_state": 0,
     }
     return cls(**{key: value for key, value in chosen.items() if key in known and value is not None})
@@ -111,7 +113,7 @@ def try_toy(name: str, toy: Toy) -> tuple[np.ndarray, float]:
     if name in FROM_PREFERENCES:
         z = model.decision_function(toy.X)
         return z, pairwise_accuracy(z, Preferences.from_scores(toy.y))
-    if name == "SKKMeans":
+    if name in CLUSTERERS:
         return model.labels_, adjusted_rand_score(toy.y, model.labels_)
     Z = model.transform(toy.X)
     Z = PCA(1, svd_solver="full").fit_transform(Z) if Z.shape[1] > 1 else Z
@@ -120,19 +122,19 @@ def try_toy(name: str, toy: Toy) -> tuple[np.ndarray, float]:
 
 def draw(name: str, toys: list[Toy], path: Path) -> list[float]:
     """The toys above, what the method makes of them below; the measure of each."""
-    measure = "accuracy" if name in FROM_PREFERENCES else "ARI" if name == "SKKMeans" else "1-NN accuracy"
+    measure = "accuracy" if name in FROM_PREFERENCES else "ARI" if name in CLUSTERERS else "1-NN accuracy"
     figure, grid = plt.subplots(2, 3, figsize=(10, 4.6), height_ratios=(3, 2), layout="constrained")
     found = []
     for toy, (above, below) in zip(toys, grid.T):
         z, quality = try_toy(name, toy)
         found.append(quality)
-        shown = z if name == "SKKMeans" else toy.y
+        shown = z if name in CLUSTERERS else toy.y
         above.scatter(*toy.X.T, c=shown, cmap="viridis" if name in FROM_PREFERENCES else "coolwarm", s=8)
         above.set(title=f"{toy.name}: {measure} {quality:.2f}", xticks=[], yticks=[])
         if name in FROM_PREFERENCES:
             below.scatter(z, toy.y, c=toy.y, cmap="viridis", s=6)
             below.set(xlabel="score of the model", ylabel="true score", xticks=[], yticks=[])
-        elif name == "SKKMeans":
+        elif name in CLUSTERERS:
             below.axis("off")
         else:
             parts = [z[toy.y == label] for label in (0, 1)]
@@ -169,7 +171,7 @@ def write_page(name: str, toys: list[Toy]) -> str:
     told = {True: "1,000 preferences", False: "60 to 80 pairs"}[name in FROM_PREFERENCES]
     told = "the labels of a quarter of the rows" if name in FROM_LABELS else told
     told = "the classes of all rows as numbers" if name == "MLKR" else told
-    space = {"SKKMeans": "two clusters", "RankSVM": "all features"}.get(
+    space = {"PairClusters": "two clusters", "SKKMeans": "two clusters", "RankSVM": "all features"}.get(
         name, "two directions" if name in FROM_PREFERENCES else "one direction"
     )
     more = [page for page, names in PAGES.items() if name in names]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pairlens._version import __version__
 
 if TYPE_CHECKING:
+    from pairlens.cluster.pairclusters import PairClusters
     from pairlens.cluster.skkmeans import SKKMeans
     from pairlens.engines import config_context
     from pairlens.graphs.transformation import transform_constraints
@@ -58,6 +59,7 @@ _HOMES = {
     "LPPSI": "methods.locality",
     "LinearPairLens": "methods.lenses",
     "NPSSDR": "methods.differences",
+    "PairClusters": "cluster.pairclusters",
     "PairLens": "methods.lenses",
     "PairMap": "methods.pairmap.estimator",
     "Preferences": "supervision",
@@ -111,6 +113,7 @@ __all__ = [
     "KernelNullSpace",
     "KernelWBDR",
     "LinearPairLens",
+    "PairClusters",
     "PairLens",
     "PairMap",
     "Preferences",

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from pairlens import LinearPairLens
@@ -356,3 +356,34 @@ def test_sparse_rows_are_as_good_as_dense_ones():
     rows[3, 2] = np.inf
     with pytest.raises(ValueError, match="first in row 3"):
         Asker(sparse.csr_matrix(rows))
+
+
+def test_every_row_has_a_group():
+    """Placed rows keep theirs, other rows are put in the likeliest, and new rows too."""
+    X, y = make_blobs(120, centers=4, n_features=5, cluster_std=1.2, random_state=0)
+    asker = Asker(X[:100], random_state=0)
+    for _ in range(60):
+        question = asker.ask()
+        i, j = question.rows
+        asker.tell(question, "same" if y[i] == y[j] else "different")
+    numbers = asker.predict()
+    for number, rows in asker.groups_.items():
+        assert set(numbers[rows]) == {number}
+    assert adjusted_rand_score(y[:100], numbers) > 0.9
+    assert adjusted_rand_score(y[100:], asker.predict(X[100:])) > 0.8
+    columns = np.array(asker.predicted_groups_)
+    assert set(asker.groups_) <= set(columns.tolist())
+    for rows in (None, X[100:]):
+        q = asker.predict_proba(rows)
+        np.testing.assert_allclose(q.sum(axis=1), 1.0)
+        np.testing.assert_array_equal(columns[q.argmax(axis=1)], asker.predict(rows))
+    assigned = asker.assigned_rows()
+    assert [assigned.names[group] for group in assigned.group] == [f"group {number + 1}" for number in numbers]
+    placed = {row for rows in asker.groups_.values() for row in rows}
+    assert {row for row, how in enumerate(assigned.known) if how == "placed"} == placed
+    # One answer more is known at once.
+    before = asker.predict_proba()
+    question = asker.ask()
+    i, j = question.rows
+    asker.tell(question, "same" if y[i] == y[j] else "different")
+    assert asker.predict_proba().shape[0] == len(before)

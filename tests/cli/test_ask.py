@@ -83,13 +83,17 @@ def test_answers_are_written_resumed_and_fitted_with(table, cli, question):
         a, b, kind = line.split(",")
         assert kind == ("must-link" if CLASSES[IDS.index(a)] == CLASSES[IDS.index(b)] else "cannot-link")
 
-    again = Person(table, *arguments, "--closure", "closure.csv")
+    again = Person(table, *arguments, "--closure", "closure.csv", "--groups", "groups.csv")
     assert again.next()
     assert "12 answers so far" in again.said
     again.say(again.true())
     assert again.end() == 0, again.errors
     assert len(lines(table / "answers.csv")) > len(first)
     assert lines(table / "closure.csv")[0] == "a,b,kind,weight"
+    groups = [line.split(",") for line in lines(table / "groups.csv")]
+    assert groups[0] == ["id", "group", "probability", "known"]
+    assert [line[0] for line in groups[1:]] == list(IDS)
+    assert {line[3] for line in groups[1:]} >= {"placed", "inferred"}
     for pairs in ("answers.csv", "closure.csv"):
         fit = ("fit", "data.csv", "--pairs", pairs, "--id", "id", "--drop", "class", "--method", "wbdr")
         outcome = cli(*fit, "--out", pairs[:-4])
@@ -167,6 +171,7 @@ def test_errors(table, cli):
     assert "with no answers.journal.jsonl beside it" in cli(*ASK).error
     (table / "answers.csv").unlink()
     assert "must end in .csv" in cli(*ASK[:-1], "answers.xls").error
+    assert "--groups is about groups" in cli(*ASK, "--question", "prefer", "--groups", "groups.csv").error
     assert "--strategy place is about groups" in cli(*ASK, "--question", "prefer", "--strategy", "place").error
     journal = table / "answers.journal.jsonl"
     journal.unlink(missing_ok=True)

@@ -142,6 +142,28 @@ def test_labels_alone(table, cli):
     assert run_of(table)["pairs"] == {"must_link": 30, "cannot_link": 75, "prefer": 0}
 
 
+def test_a_group_for_every_row(table, cli):
+    """Groups have numbers, or the names that labels give them."""
+    outcome = cli(*FIT, *QUICK, "--groups")
+    assert outcome.code == 0, outcome.err
+    assert "groups.csv" in outcome.out
+    written = [line.split(",") for line in (table / "result" / "groups.csv").read_text().splitlines()]
+    assert written[0] == ["id", "group", "probability", "known"]
+    assert [line[0] for line in written[1:]] == list(IDS)
+    assert {line[1].rstrip("123456789") for line in written[1:]} == {"group "}
+    outcome = cli("fit", "data.csv", "--labels", "class", "--id", "id", *QUICK, "--groups", "--overwrite")
+    assert outcome.code == 0, outcome.err
+    written = [line.split(",") for line in (table / "result" / "groups.csv").read_text().splitlines()[1:]]
+    assert [line[1] for line in written] == ["abc"[label] for label in CLASSES]
+    assert {line[3] for line in written} == {"placed"}
+    assert (
+        "--groups needs --pairs or --labels"
+        in cli(
+            "fit", "data.csv", "--prefer", "prefer.csv", "--id", "id", "--drop", "class", "--out", "other", "--groups"
+        ).error
+    )
+
+
 def test_preferences_choose_a_method_for_them(table, cli):
     outcome = cli("fit", "data.csv", "--prefer", "prefer.csv", "--id", "id", "--drop", "class", "--out", "result")
     assert outcome.code == 0, outcome.err

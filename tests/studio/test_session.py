@@ -193,7 +193,11 @@ def test_names_flags_and_groups(person):
     doubts = person.get("doubts")
     assert [doubt["answer"]["id"] for doubt in doubts if doubt["kind"] == "flagged"] == [newest["id"]]
     lines = list(csv.DictReader(io.StringIO(person.client.get("/api/export/groups.csv").text)))
-    assert {line["name"] for line in lines if line["group"] == str(group["shown"])} == {"'" + name}
+    placed = {line["id"]: line["group"] for line in lines if line["known"] == "placed"}
+    assert {placed[f"row-{row}"] for row in group["rows"]} == {"'" + name}
+    assert len(lines) > len(placed)
+    assert {line["known"] for line in lines} <= {"placed", "answered", "inferred"}
+    assert all(0 < float(line["probability"]) <= 1 for line in lines)
 
 
 @pytest.mark.parametrize("question", ["same", "prefer"])

@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from pairlens.asking.choosing import Draft, Situation, audited_pair, next_place, random_pair, uncertain_pair
+from pairlens.asking.grouping import Grouping
 from pairlens.asking.groups import Groups
 from pairlens.asking.progress import CurvePoint, StoppingHint, audit_curve, hint
 from pairlens.asking.questions import Entry
 from pairlens.asking.session import Session
 from pairlens.asking.state import N_PROBE, SURE, Look, State, closeness, reference_distances
 from pairlens.asking.view import FitJob, Lens, View, fingerprint
+from pairlens.cluster.assigned import AssignedRows
 from pairlens.engines import Float64
 from pairlens.exceptions import ConflictWarning
 from pairlens.supervision import Constraints
@@ -76,6 +78,8 @@ class Asker(Session[State, FitJob, View]):
         How sure each placed row is of its group.
     error_rate_ : float
         Estimated share of wrong answers.
+    predicted_groups_ : list of int
+        The numbers of all groups that :meth:`predict` knows.
     view_ : array of shape (n_samples, n_columns)
         The current view.
     answers_behind_ : int
@@ -134,6 +138,7 @@ class Asker(Session[State, FitJob, View]):
         self._lens = Lens(X, standardize=standardize) if lens is None else lens
         self._strategy, self._screens = strategy, screen == "placement"
         self._looks: dict[str, Look] = {}
+        self._grouped: tuple[str, Grouping] | None = None
         super().__init__(
             self._lens.n_rows,
             self._lens.fit,
@@ -185,6 +190,60 @@ class Asker(Session[State, FitJob, View]):
         """
         with warnings.catch_warnings(action="ignore", category=ConflictWarning):
             return self._state.constraints(self.n_rows)
+
+    @property
+    def predicted_groups_(self) -> list[int]:
+        """The numbers of all groups, those too that no answer has named: the columns of :meth:`predict_proba`."""
+        return [int(number) for number in self._grouping().numbers]
+
+    def predict(self, X: ArrayLike | None = None) -> NDArray[np.int64]:
+        """Return the group of every row.
+
+        Rows that were placed are in the group that they were placed in. The others are put in the likeliest group by
+        :class:`~pairlens.PairClusters`, which knows all that follows from the answers, and may find further groups.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_rows, n_features), optional
+            Other rows than those that are asked about, which are the default.
+
+        Returns
+        -------
+        numbers : array of shape (n_rows,)
+            As in ``groups_``; groups that no answer has named have the numbers after these.
+        """
+        return self._grouping().groups(X)
+
+    def predict_proba(self, X: ArrayLike | None = None) -> Float64:
+        """Return the probability of each group for every row; see :meth:`predict`.
+
+        Returns
+        -------
+        probabilities : array of shape (n_rows, n_groups)
+            A column for each of ``predicted_groups_``.
+        """
+        return self._grouping().probabilities(X)
+
+    def assigned_rows(self) -> AssignedRows:
+        """Return the group of every row with its name, its probability and how it is known, as ``groups.csv`` has it.
+
+        Returns
+        -------
+        AssignedRows
+            With ``names``, ``group``, ``probability``, ``known`` and ``to_csv(ids)``.
+        """
+        return self._grouping().assigned(self.constraints())
+
+    def _grouping(self) -> Grouping:
+        known = self.constraints()
+        key = self._key(known)
+        if self._grouped is None or self._grouped[0] != key:
+            lens = self._lens
+            grouping = Grouping.of(
+                lens.rows, known, self.groups_, self.confidence_, standardize=lens.standardize, seed=self.seed_
+            )
+            self._grouped = key, grouping
+        return self._grouped[1]
 
     def learning_curve(self) -> list[CurvePoint]:
         """The learning curve over the audited questions alone, each judged before it was learned from.

@@ -88,6 +88,9 @@ class Lens:
     Attributes
     ----------
     n_rows : int
+    rows : array or CSR matrix of shape (n_samples, n_features)
+        The rows, checked.
+    standardize : bool
     principal : array of shape (n_samples, at most 10)
         Leading principal components of the scaled rows: the view that knows no answer.
     neighbors : int array of shape (n_samples, at most 10)
@@ -96,7 +99,7 @@ class Lens:
 
     def __init__(self, X: ArrayLike, *, standardize: bool = True) -> None:
         rows = checked_rows(X)
-        self.n_rows = int(rows.shape[0])
+        self.n_rows, self.rows, self.standardize = int(rows.shape[0]), rows, standardize
         with threads_for(rows.shape):
             whitened, values = whitened_coordinates(rows, standardize)
             self._learner = PairLearner.of(whitened, values, near=True)

@@ -74,6 +74,10 @@ def ask(
     closure: Annotated[
         Path | None, typer.Option("--closure", help=f"Another file to write: {CLOSURE}.", show_default=False)
     ] = None,
+    groups: Annotated[
+        Path | None,
+        typer.Option("--groups", help="Another file to write: the group of every row, as CSV.", show_default=False),
+    ] = None,
     questions: Annotated[
         int | None, typer.Option("--questions", min=1, help="Stop after this many answers.", show_default=False)
     ] = None,
@@ -94,6 +98,8 @@ def ask(
     from pairlens.asking import Journal, fingerprint
     from pairlens.cli._work import Given, distinct_ids
 
+    if groups is not None and question is Ask.prefer:
+        raise ValueError("--groups is about groups: there is none for --question prefer")
     path = _checked_journal(out, closure)
     given = Given(data, id_column=id_column, drop=options.as_list(drop), columns=columns)
     table = given.table()
@@ -116,6 +122,9 @@ def ask(
             raise ValueError("--closure is about groups: there is none for --question prefer")
         _write(closure, asker.constraints(), names)
         tell(f"wrote {closure}: {CLOSURE}")
+    if groups is not None:
+        asker.assigned_rows().write(groups, names)  # type: ignore[union-attr]
+        tell(f"wrote {groups}: the group of every row")
     _say_how_it_goes(asker)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MODEL = "model.pairlens"
 REPORT = "report.html"
 RUN = "run.json"
+GROUPS = "groups.csv"
 MOST_SUSPICIOUS = 5
 """Answers that are named on the screen; run.json has all that stand out."""
 MOST_COLUMNS = 30
@@ -64,6 +65,9 @@ def fit(
             "--colour", metavar="COLUMN", help="Column that colours the report; not learned from.", show_default=False
         ),
     ] = None,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Write groups.csv too: the group of every row, and how sure that is.")
+    ] = False,
     on_conflict: options.OnConflict = None,
     folds: options.Folds = 5,
     seed: options.Seed = 0,
@@ -87,6 +91,8 @@ def fit(
             prepared, values, features = given.preparation(table, scale)
         from pairlens.selection.fitting import fit_model
 
+        if groups and known.constraints.n_pairs == 0:
+            raise ValueError("--groups needs --pairs or --labels: preferences say nothing about groups")
         estimator = _method(method, known, n_components, seed)
         _check_folder(out, table.kind, overwrite)
         model = prepared.pipeline(estimator)
@@ -110,6 +116,15 @@ def fit(
             page = _report(view, values, table, known, features, run, score, seed, colour or labels)
         update(None, "writing files")
         written = _write(out, table, model, view.transform(values), run, page)
+        if groups:
+            from pairlens.cluster.assigned import assign_rows, label_names
+            from pairlens.io.columns import label_values
+
+            update(None, "grouping the rows")
+            placed = None if labels is None else label_names(label_values(table.asked[labels], unknowns))
+            scaled = values if prepared.scaler is None else view[:-1].transform(values)
+            found = assign_rows(scaled, known.constraints, placed, standardize=prepared.standardize, random_state=seed)
+            written.append(found.write(out / GROUPS, table.ids))
     if as_json:
         print_json(run)
         return

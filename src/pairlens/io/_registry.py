@@ -14,7 +14,10 @@ PUBLIC = "pairlens."
 """Public classes are named as users import them: ``pairlens.BWDR``."""
 
 HOMES = {
+    "broken-pairs": "pairlens.cluster.pairclusters.BrokenPairs",
     "category-column": "pairlens.tables.columns.CategoryColumn",
+    "cluster-mixture": "pairlens.cluster.mixture.Mixture",
+    "cluster-view": "pairlens.cluster.learned.ClusterView",
     "column-block": "pairlens.tables.columns.ColumnBlock",
     "column-summary": "pairlens.tables.roles.ColumnSummary",
     "date-column": "pairlens.tables.columns.DateColumn",

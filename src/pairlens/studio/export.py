@@ -1,4 +1,4 @@
-"""What leaves the studio: answers, groups and the map as files that other programs read."""
+"""What leaves the studio: answers and the map as files that other programs read."""
 
 from __future__ import annotations
 
@@ -47,16 +47,6 @@ def answers_csv(answers: Sequence[Answer], ids: Sequence[str]) -> str:
 def answers_jsonl(answers: Sequence[Answer], ids: Sequence[str]) -> str:
     """The answers as JSON lines, ids exactly as in the table."""
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(answers, ids))
-
-
-def groups_csv(groups: Sequence[dict[str, Any]], ids: Sequence[str]) -> str:
-    """The placed rows with their groups."""
-    lines = (
-        (ids[row], group["shown"], group["name"], confidence)
-        for group in groups
-        for row, confidence in zip(group["rows"], group["confidence"])
-    )
-    return table_csv(("id", "group", "name", "confidence"), lines)
 
 
 def map_csv(points: Any, groups: Sequence[dict[str, Any]], ids: Sequence[str]) -> str:

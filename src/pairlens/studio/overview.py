@@ -6,7 +6,8 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from pairlens.studio.export import answers_csv, answers_jsonl, groups_csv, map_csv
+from pairlens.cluster.assigned import COLUMNS
+from pairlens.studio.export import answers_csv, answers_jsonl, map_csv, table_csv
 from pairlens.studio.review import Doubt, doubts
 from pairlens.studio.session import BadRequestError, Session
 from pairlens.studio.worker import Worker
@@ -21,6 +22,9 @@ EXPORTS = {
     "model.pairlens": "application/octet-stream",
     "report.html": "text/html",
 }
+
+TARGETS = {"groups.csv": "make_groups", "model.pairlens": "make_model", "report.html": "make_report"}
+"""The jobs that make the files that have to be fitted."""
 
 
 def progress(session: Session) -> dict[str, Any]:
@@ -82,12 +86,12 @@ def export(session: Session, name: str) -> Any:
         return answers_csv(answers, ids)
     if name == "answers.jsonl":
         return answers_jsonl(answers, ids)
-    if name == "groups.csv":
-        return groups_csv(session.groups(), ids)
     if name == "map.csv":
         if session.map.points is None:
             raise BadRequestError("there is no map yet; try again in a moment", 409)
         return map_csv(session.map.points, session.groups(), ids)
+    if name == "groups.csv" and not session.groups():
+        return table_csv(COLUMNS, ())
     return _fitted(session, name)
 
 
@@ -97,7 +101,7 @@ def _fitted(session: Session, name: str) -> Any:
     if pairs is None or pairs.n_pairs == 0:
         raise BadRequestError("there is no answer yet to learn from", 409)
     worker = Worker(("pairlens.studio.results:nothing",))
-    target = "make_model" if name == "model.pairlens" else "make_report"
+    target = TARGETS[name]
     future = worker.submit(f"pairlens.studio.results:{target}", known)
     future.add_done_callback(lambda done: worker.close())
     return future

@@ -89,6 +89,17 @@ def make_model(_: dict[str, Any], known: Snapshot) -> bytes:
         return path.read_bytes()
 
 
+def make_groups(_: dict[str, Any], known: Snapshot) -> str:
+    """Return the group of every row, as ``pairlens fit --groups`` writes it."""
+    from pairlens.cluster.assigned import assign_rows
+
+    assert known.constraints is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = assign_rows(known.X, known.constraints, known.labels, standardize=known.prepared.standardize)
+    return found.to_csv(known.ids)
+
+
 def make_report(_: dict[str, Any], known: Snapshot) -> str:
     """Return the report on the view."""
     from pairlens.report import build_report

@@ -42,7 +42,7 @@ const MENU = [
 const FILES = [
   ["answers.csv", "The answers as must-links and cannot-links, one pair in each line; pairlens fit --pairs reads it"],
   ["answers.jsonl", "The same as JSON lines, ids letter for letter"],
-  ["groups.csv", "The rows that have a group, with its name and how sure it is"],
+  ["groups.csv", "The group of every row, with its name and how sure it is"],
   ["map.csv", "The place of every row on the map"],
   ["model.pairlens", "A model for new rows; pairlens transform reads it"],
   ["report.html", "A report: the view beside PCA’s, held-out pairs, features"],
