@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from sklearn.cluster import KMeans
 
 from pairlens.cluster.learned import Learned
 from pairlens.cluster.mixture import Evidence, Mixture, fit_mixture, matched
@@ -98,6 +97,8 @@ def best_groups(
 
 def first_guesses(Z: Float64, k: int, known: Constraints, seed: int) -> Iterator[IntArray]:
     """Yield labels to start from: k-means of the rows, and k-means from groups of must-linked rows."""
+    from sklearn.cluster import KMeans
+
     if k == 1:
         yield np.zeros(len(Z), dtype=np.int64)
         return
