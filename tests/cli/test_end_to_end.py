@@ -231,7 +231,7 @@ BAD = {
     "contradictory pairs": (
         replaced("pairs.csv", "a,b,kind\n001,002,must-link\n002,001,cannot-link\n"),
         (*FIT, *OUT),
-        r"must-linked and cannot-linked at once.*--on-conflict warn or drop\. pairlens pairs check",
+        r"must-linked and cannot-linked.*--on-conflict warn or --on-conflict drop\. pairlens pairs check",
     ),
     "empty data": (replaced(DATA, ""), (*FIT, *OUT), r"data\.csv is empty"),
     "one row": (one_row, (*FIT, *OUT), r"data\.csv has only one row"),

@@ -290,7 +290,12 @@ def test_triplets_are_pairs_that_add_to_others(wine):
         (None, Triplets([(0, 1, 2)], 10), ValueError, "triplets must be for 20 rows, as many as X has; got 10"),
         (Constraints([(0, 1)], n_samples=20), Triplets([(0, 1, 2)], 10), ValueError, "triplets must be for 20 rows"),
         (Constraints([(0, 1)], n_samples=30), Triplets([(0, 1, 2)], 20), ValueError, "constraints must be for 20 rows"),
-        (None, Triplets([(0, 1, 32)]), ValueError, r"triplets\[0\] is \(0, 1, 32\)"),
+        (
+            None,
+            Triplets([(0, 1, 32)]),
+            ValueError,
+            r"triplets\[0\] must hold row numbers from 0 to 19.*got \(0, 1, 32\)",
+        ),
         ([(0, 1)], Triplets([(0, 1, 2)], 20), TypeError, "constraints must be a pairlens.Constraints, got list"),
     ],
 )

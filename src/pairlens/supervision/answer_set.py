@@ -96,9 +96,7 @@ class AnswerSet:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Arrays come out of a pickle writeable.
-        for part in (state.get("_codes"), *(part for table in state.get("_tables", ()) for part in table)):
-            if part is not None:
-                freeze(part)
+        _freeze_all(tuple(state.values()))
         self._fill(**state)
 
     @property
@@ -358,3 +356,11 @@ class AnswerSet:
         See :meth:`to_file`.
         """
         return cls._read(read_file(path), ids, n_samples, on_conflict)
+
+
+def _freeze_all(parts: tuple[Any, ...]) -> None:
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            freeze(part)
+        elif isinstance(part, tuple):
+            _freeze_all(part)

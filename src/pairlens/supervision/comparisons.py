@@ -143,10 +143,11 @@ class OrderedAnswers(AnswerSet):
 
     @classmethod
     def _denied(cls, members: IntArray) -> NDArray[np.bool_]:
-        """Return which answers have their opposite among them."""
+        """Return which answers of a table have their opposite in it."""
         more, less = cls._ends(members)
-        if members.shape[1] > 2:
-            more, less = np.unique(np.concatenate([more, less]), return_inverse=True)[1].reshape(2, -1)
+        if members.shape[1] == 2:
+            return contains(encode(more, less), encode(less, more))
+        more, less = np.unique(np.concatenate([more, less]), return_inverse=True)[1].reshape(2, -1)
         return contains(np.sort(encode(more, less)), encode(less, more))
 
     def _settled(self, table: AnswerTable, policy: OnConflict) -> AnswerTable:

@@ -35,7 +35,6 @@ from pairlens.supervision.conflicts import (
 )
 from pairlens.supervision.pairs import (
     MAX_LISTED,
-    MAX_ROWS,
     AnswerTable,
     FloatArray,
     IntArray,
@@ -215,7 +214,7 @@ class Constraints(AnswerSet):
         >>> Constraints.from_chunklets([[0, 3, 5], [1, 2]], n_samples=6).to_lists()[0]
         [(0, 3), (0, 5), (1, 2), (3, 5)]
         """
-        (order, start, length), size = _chunklet_rows(list(chunklets), inputs.as_n_samples(n_samples))
+        (order, start, length), size = inputs.chunklet_rows(list(chunklets), inputs.as_n_samples(n_samples))
         remedy = "Split the large ones, or pass the groups as labels to from_labels with n_pairs"
         check_listable(int((length * (length - 1) // 2).sum()), "chunklets", remedy)
         return cls._derived(_tables=(from_keys(pairs_within(order, start, length)), _NONE), _n_samples=size)
@@ -644,25 +643,6 @@ def _checked_pairs(
     first, second = pairs.T
     inputs.check_different(first, second, pairs, name, "rows")
     return from_keys(canonical(first, second), values, weight_name=_WEIGHTS[kind])
-
-
-def _chunklet_rows(groups: list[Any], n_samples: int | None) -> tuple[tuple[IntArray, IntArray, IntArray], int | None]:
-    """Return the rows of chunklets one after the other, where each starts, how long it is, and the number of rows."""
-    if groups and not any(isinstance(group, Iterable) and getattr(group, "ndim", 1) for group in groups):
-        codes = inputs.row_numbers(groups, "chunklets")
-        if n_samples is not None and n_samples != len(codes):
-            raise ArgumentError("chunklets", len(codes), f"must have {n_samples} entries, one per row")
-        if codes.min() < -1:
-            raise ArgumentError("chunklets", int(codes.min()), "must hold numbers from 0 on, or -1 for rows in none")
-        return group_rows(inputs.encode_labels(codes)), len(codes)
-    members = [np.unique(inputs.row_numbers(group, f"chunklets[{k}]")) for k, group in enumerate(groups)]
-    order = np.concatenate([*members, np.empty(0, dtype=np.int64)])
-    limit = MAX_ROWS if n_samples is None else n_samples
-    if len(order) and (order.min() < 0 or order.max() >= limit):
-        row = order.min() if order.min() < 0 else order.max()
-        raise ArgumentError("chunklets", int(row), f"must hold row numbers from 0 to {limit - 1}")
-    length = np.array([len(group) for group in members], dtype=np.int64)
-    return (order, np.cumsum(length) - length, length), n_samples
 
 
 def _same_codes(left: IntArray | None, right: IntArray | None) -> bool:

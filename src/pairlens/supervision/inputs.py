@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens.exceptions import ArgumentError
-from pairlens.supervision.pairs import MAX_ROWS, FloatArray, IntArray, freeze, renumber
+from pairlens.supervision.pairs import MAX_ROWS, FloatArray, IntArray, freeze, group_rows, renumber
 
 PairsLike = ArrayLike | Iterable[Iterable[int]]
 
@@ -202,6 +202,25 @@ def encode_labels(y: ArrayLike) -> IntArray:
         unlabelled = np.flatnonzero([_is_minus_one(value) for value in values.tolist()])
         codes = np.where(np.isin(codes, unlabelled), -1, codes)
     return freeze(renumber(codes))
+
+
+def chunklet_rows(groups: list[Any], n_samples: int | None) -> tuple[tuple[IntArray, IntArray, IntArray], int | None]:
+    """Return the rows of chunklets one after the other, where each starts, how long it is, and the number of rows."""
+    if groups and not any(isinstance(group, Iterable) and getattr(group, "ndim", 1) for group in groups):
+        codes = row_numbers(groups, "chunklets")
+        if n_samples is not None and n_samples != len(codes):
+            raise ArgumentError("chunklets", len(codes), f"must have {n_samples} entries, one per row")
+        if codes.min() < -1:
+            raise ArgumentError("chunklets", int(codes.min()), "must hold numbers from 0 on, or -1 for rows in none")
+        return group_rows(encode_labels(codes)), len(codes)
+    members = [np.unique(row_numbers(group, f"chunklets[{k}]")) for k, group in enumerate(groups)]
+    order = np.concatenate([*members, np.empty(0, dtype=np.int64)])
+    limit = MAX_ROWS if n_samples is None else n_samples
+    if len(order) and (order.min() < 0 or order.max() >= limit):
+        row = order.min() if order.min() < 0 else order.max()
+        raise ArgumentError("chunklets", int(row), f"must hold row numbers from 0 to {limit - 1}")
+    length = np.array([len(group) for group in members], dtype=np.int64)
+    return (order, np.cumsum(length) - length, length), n_samples
 
 
 def factorise(values: ArrayLike, *, name: str) -> tuple[IntArray, NDArray[Any]]:
