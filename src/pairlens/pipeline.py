@@ -119,6 +119,11 @@ class Preparation:
     standardize: bool
     reason: str
 
+    @property
+    def mixed(self) -> bool:
+        """Whether the encoder weighs columns of several kinds, rather than handing on numbers as they are."""
+        return self.encoder is not None and self.encoder.standardize
+
     def pipeline(self, method: Any) -> Pipeline:
         """Return the steps with a method behind them."""
         from sklearn.base import clone

@@ -17,8 +17,7 @@ from pairlens._optional import installed_version
 from pairlens._version import __version__
 from pairlens.cli._console import remark
 from pairlens.cli._options import Conflict, ScaleBy
-from pairlens.exceptions import InputError
-from pairlens.io.columns import check_column, label_values
+from pairlens.io.columns import check_column, label_values, naming
 from pairlens.io.source import Source, Table, column_names, read_columns
 
 if TYPE_CHECKING:
@@ -78,15 +77,11 @@ class Given:
         """Return what comes before a method of the table, the encoded rows, and the names of their columns."""
         from pairlens.pipeline import prepare
 
-        try:
-            # Genes and their components have one scale, which says how much each counts.
-            own = scale is ScaleBy.auto and table.own_scale
+        # Genes and their components have one scale, which says how much each counts.
+        own = scale is ScaleBy.auto and table.own_scale
+        with naming(table.source):
             prepared = prepare(table.rows, scale="none" if own else scale.value, **self.choices)
             rows, names = prepared.encoded(table.rows)
-        except InputError as error:
-            raise InputError(f"{table.source}: {error.reason}", argument=error.argument, remedy=error.remedy) from None
-        except ValueError as error:
-            raise ValueError(f"{table.source}: {error}") from None
         return prepared, rows, list(table.features) if names is None else names
 
     def answers(self, table: Table) -> Answers:
@@ -170,12 +165,11 @@ def told_columns(table: Table, prepared: Preparation) -> dict[str, Any]:
     """Return which columns are used, which are left out, and what became of each column of a mixed table."""
     read = [] if prepared.encoder is None else prepared.encoder.columns_
     unused = [column.name for column in read if not column.n_features]
-    mixed = prepared.encoder is not None and prepared.encoder.standardize
     return {
-        "columns": [name for name in table.features if mixed or name not in unused],
-        "left_out": [*table.left_out, *([] if mixed else unused)],
+        "columns": [name for name in table.features if prepared.mixed or name not in unused],
+        "left_out": [*table.left_out, *([] if prepared.mixed else unused)],
         "missing_filled_in": any(column.n_missing for column in read if column.n_features),
-        "encoding": [asdict(column) for column in read] if mixed else None,
+        "encoding": [asdict(column) for column in read] if prepared.mixed else None,
     }
 
 

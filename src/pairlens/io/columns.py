@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,18 @@ from pairlens.tables.cells import MISSING_WORDS
 from pairlens.tables.columns import LARGEST
 
 SHOWN = 5
+
+
+@contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Put the name of a file in front of the errors about its content."""
+    try:
+        yield
+    except InputError as error:
+        given = {"argument": error.argument, "value": error.value, "remedy": error.remedy}
+        raise InputError(f"{source}: {error.reason}", **given) from None
+    except ValueError as error:
+        raise InputError(f"{source}: {error}") from None
 
 
 def check_column(name: str, names: Sequence[str], source: str) -> None:

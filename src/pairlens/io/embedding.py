@@ -14,6 +14,7 @@ from pairlens._atomic import atomic_path
 from pairlens._optional import require
 from pairlens._text import TableWriter, delimiter_of
 from pairlens.exceptions import InputError
+from pairlens.io.columns import naming
 from pairlens.io.source import CELL_NAMES, Progress, Source, Table, kind_of
 
 __all__ = ["embed", "open_writer"]
@@ -61,7 +62,8 @@ def embed(
             size = max(1, CHUNK_CELLS // table.rows.shape[1])
             for first in range(0, table.n_rows, size):
                 part = slice(first, first + size)
-                embedded = np.asarray(_transformed(model, table.rows[part], source.path.name))
+                with naming(source.path.name):
+                    embedded = np.asarray(model.transform(table.rows[part]))
                 names = np.arange(count, count + len(embedded)) if table.ids is None else table.ids[part]
                 write(embedded, names)
                 count += len(embedded)
@@ -70,16 +72,6 @@ def embed(
         if count == 0:
             raise InputError(f"{source.path.name} has no rows", argument="path")
     return count
-
-
-def _transformed(model: Any, rows: Any, source: str) -> Any:
-    """Transform rows; errors about them name the file."""
-    try:
-        return model.transform(rows)
-    except InputError as error:
-        raise InputError(
-            f"{source}: {error.reason}", argument=error.argument, value=error.value, remedy=error.remedy
-        ) from None
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from pairlens.io._numpy_files import (
     table_among,
 )
 from pairlens.io._parquet import list_column, list_matrix, list_width, open_parquet, read_parts
-from pairlens.io.columns import check_column, check_values, model_columns, numeric_column, plain_column
+from pairlens.io.columns import check_column, check_values, model_columns, naming, numeric_column, plain_column
 from pairlens.tables import Role, TableEncoder
 from pairlens.tables.cells import distinct_names
 
@@ -398,7 +398,8 @@ class Source:
         with reading(self.path, "an h5ad file of annotated data"):
             adata = anndata.read_h5ad(self.path, backed="r")
             try:
-                rows: Any = _named(lambda: representation(adata, rep), source)
+                with naming(source):
+                    rows: Any = representation(adata, rep)
                 if sparse.issparse(rows):
                     # Compiled code trusts the places of the entries.
                     rows.check_format(full_check=True)
@@ -526,14 +527,6 @@ def _check_width(width: int, wanted: Inputs, source: str) -> None:
         raise InputError(f"{source} holds numbers only, but the model wants the text of {min(wanted.words)!r}")
     if width != wanted.n_features:
         raise InputError(f"{source} has {width} columns, but the model was fitted to {wanted.n_features}")
-
-
-def _named(call: Callable[[], Any], source: str) -> Any:
-    """Return the result of a call; its errors name the file."""
-    try:
-        return call()
-    except ValueError as error:
-        raise InputError(f"{source}: {error}", argument="rep") from None
 
 
 def _joined(

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from pairlens.exceptions import InputError
-from pairlens.io.columns import check_column
+from pairlens.io.columns import check_column, naming
 from pairlens.io.pictures import PictureFolder, are_picture_paths
 from pairlens.io.source import NAMED, Source, Table, column_names, kind_of, read_columns
 from pairlens.pipeline import Preparation, prepare
@@ -190,8 +190,7 @@ def rows_from_file(
         check_column(name, columns, source.name)
     table, beside = _read(source, ids, [*drop, *([] if paths in (None, ids) else [str(paths)])])
     prepared, X, features = _prepared(table)
-    mixed = prepared.encoder is not None and prepared.encoder.standardize
-    words = [*beside, *table.left_out, *(table.features if mixed else ())]
+    words = [*beside, *table.left_out, *(table.features if prepared.mixed else ())]
     words = [name for name in words if name in columns]
     wanted = list(dict.fromkeys([*words, *show, *text, *([] if paths is None else [paths])]))
     values = {name: list(column) for name, column in read_columns(source, wanted).items()} if wanted else {}
@@ -201,7 +200,7 @@ def rows_from_file(
     names = None if table.ids is None else [said(value) for value in table.ids]
     result = _rows(X, features, names, prepared, source.name, named=table.is_frame)
     result.id_column = ids
-    if not mixed:
+    if not prepared.mixed:
         numbers = table.rows.to_numpy(dtype=np.float64) if table.is_frame else X
         _draw(result, numbers, table.features, size, show)
     elif size is not None:
@@ -239,11 +238,9 @@ def _read(source: Path, ids: str | None, drop: Sequence[str]) -> tuple[Table, li
 
 def _prepared(table: Table) -> tuple[Preparation, NDArray[np.float64], list[str]]:
     """Return what comes before a method, the rows to learn from, and the names of their columns."""
-    prepared = prepare(table.rows, scale="none" if table.own_scale else "auto")
-    try:
+    with naming(table.source):
+        prepared = prepare(table.rows, scale="none" if table.own_scale else "auto")
         X, names = prepared.encoded(table.rows)
-    except InputError as error:
-        raise InputError(f"{table.source}: {error.reason}", argument=error.argument, remedy=error.remedy) from None
     X = X.toarray() if sparse.issparse(X) else X
     return prepared, np.ascontiguousarray(X, dtype=np.float64), list(table.features) if names is None else names
 

@@ -246,7 +246,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             parts = [sparse.csr_array(block.encode(frame[block.name], centred=False)) for block in self._blocks]
             return sparse.csr_array(sparse.hstack(parts, format="csr"), dtype=self.dtype)
         width = sum(len(block.names) for block in self._blocks)
-        result = np.empty((len(frame), width), dtype=self.dtype)
+        # Numbers that stay as they are keep the layout of a data frame too.
+        result = np.empty((len(frame), width), dtype=self.dtype, order="C" if self.standardize else "F")
         start = 0
         for block in self._blocks:
             stop = start + len(block.names)

@@ -175,4 +175,5 @@ def is_all_numbers(frame: Any) -> bool:
     """Return whether every column of a data frame holds numbers without gaps, and none of them names the rows."""
     if not are_plain_numbers(frame):
         return False
-    return all(role_of(frame[name], name)[0] is not Role.identifier for name in frame.columns)
+    whole = [name for name in frame.columns if (frame[name] % 1 == 0).all()]
+    return all(role_of(frame[name], name)[0] is not Role.identifier for name in whole)
