@@ -23,7 +23,7 @@ from pairlens.studio.worker import serve
 IMPORTED = (
     "pairlens.asking.view",
     "pairlens.methods.pairmap",
-    "pairlens.methods.pairlens",
+    "pairlens.methods.lenses",
     "pairlens.preference",
     "pairlens.studio.maps",
     "pairlens.studio.results",
