@@ -12,7 +12,7 @@ from pairlens import Constraints, LinearPairLens, PairLens
 from pairlens.exceptions import SupervisionWarning
 from pairlens.judging import auc_standard_error
 from pairlens.learning.spaces import chosen_landmarks
-from pairlens.methods import pairlens as module
+from pairlens.methods import lenses as module
 from tests.learning.cases import assert_same_geometry, lists, problem
 from tests.methods.cases import quiet
 from tests.oracles import learning as oracle
