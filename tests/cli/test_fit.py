@@ -252,7 +252,7 @@ def test_a_failure_while_writing_leaves_no_file(table, cli, monkeypatch):
     ("change", "message"),
     [
         (lambda text: text.replace("id,w,x,y,z,note,class\n", ""), "did you mean|has no column 'id'"),
-        (lambda text: text.replace("\n001,", "\n000,"), "ids must be distinct, but '000' comes 2 times"),
+        (lambda text: text.replace("\n001,", "\n000,"), "--id must be distinct, and one comes 2 times; got '000'"),
         (lambda text: text + "1,2,3,4,5,6,7,8\n", "not a table: expected 7 fields in line 62, saw 8"),
     ],
     ids=["no header", "ids twice", "long line"],

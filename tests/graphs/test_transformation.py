@@ -196,7 +196,11 @@ def test_sparse_rows_and_equal_rows():
     ("wrong", "error", "message"),
     [
         ({"constraints": [(0, 1)]}, TypeError, "must be a pairlens.Constraints, got list"),
-        ({"constraints": Constraints([(0, 1)], n_samples=7)}, ValueError, "for 7 rows but X has 6"),
+        (
+            {"constraints": Constraints([(0, 1)], n_samples=7)},
+            ValueError,
+            "must be for 6 rows, as many as X has; got 7",
+        ),
         ({"n_neighbors": 0}, ValueError, "n_neighbors=0 must be at least 1"),
         ({"gamma": 0.0}, ValueError, "gamma=0.0 must be a positive number or 'auto'"),
         ({"gamma": "cv"}, ValueError, "gamma='cv' must be a positive number or 'auto'"),

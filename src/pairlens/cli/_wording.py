@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pairlens.exceptions import AnswerError, ArgumentError, ConflictError, ConflictWarning, InputError
 
 PATH_OPTIONS = frozenset(
-    {"--closure", "--columns", "--data", "--files", "--out", "--page", "--pairs", "--prefer", "--rows", "--store"}
+    {"--closure", "--columns", "--data", "--files", "--groups", "--out", "--pairs", "--prefer", "--rows", "--store"}
 )
 """Options whose value is the name of a file or folder."""
 

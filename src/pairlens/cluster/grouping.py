@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from pairlens.cluster.learned import Learned
 from pairlens.cluster.mixture import Evidence, Mixture, fit_mixture, matched
@@ -84,6 +86,20 @@ def best_groups(
     seed : int
     """
     evidence = Evidence.of(known, mistakes)
+    # That rows coincide, and make fewer groups, is nothing that a user could change.
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
+        return _best_of(Z, known, evidence, numbers, same, plain, seed)
+
+
+def _best_of(
+    Z: Float64,
+    known: Constraints,
+    evidence: Evidence,
+    numbers: list[int],
+    same: Float64 | None,
+    plain: Float64,
+    seed: int,
+) -> Mixture:
     best, found = -np.inf, None
     for k in numbers:
         for start in first_guesses(Z, k, known, seed):
