@@ -32,7 +32,7 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from pairlens import Constraints, PairClusters, PairLens
-from pairlens.datasets import load
+from reproduction.datasets import load
 
 RESULTS = Path(__file__).parent.parent / "docs" / "clusters.json"
 DEVELOPMENT = (

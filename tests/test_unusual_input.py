@@ -18,7 +18,7 @@ from pairlens.graphs.transformation import transform_constraints
 from tests.estimators import all_estimators
 
 ESTIMATORS = [cls for cls in all_estimators() if cls is not TableEncoder]
-RESCALING = ("LinearPairLens", "PairLens", "PairMap")
+RESCALING = ("LinearPairLens", "PairClusters", "PairLens", "PairMap")
 """Methods that z-score the features before they square anything."""
 CLASSES = np.arange(24) % 3
 ROWS = np.random.default_rng(0).standard_normal((24, 4)) + 3 * np.eye(3, 4)[CLASSES]

@@ -313,7 +313,7 @@ def test_wrong_input_is_refused(table):
             pairlens.SSDR().fit(rows)
     with pytest.raises(ValueError, match="at most 5,000 are taken"):
         pairlens.SSDR().fit(da.zeros((6000, 5001), chunks=(1000, 5001)))
-    with pytest.raises(ValueError, match="constraints are for"):
+    with pytest.raises(ValueError, match="constraints must be for"):
         pairlens.SSDR().fit(as_dask(X)[:100], constraints=pairs)
 
 

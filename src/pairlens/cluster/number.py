@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import betaln
-from sklearn.metrics import silhouette_score
 
 from pairlens.engines import Float64, IntArray
 from pairlens.learning.stack import effective_answers
@@ -53,6 +52,8 @@ def score(labels: IntArray, known: Constraints, same: Float64 | None, plain: Flo
     plain : array of shape (n_rows, n_features)
         The rows as they are.
     """
+    from sklearn.metrics import silhouette_score
+
     said = agreement(labels, known)
     if same is not None:
         return said + (effective_answers(known) + ADDED_ANSWERS) * expected_rand(labels, same)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import is_clusterer
 
-from pairlens import PairLens, PairMap
+from pairlens import PairClusters, PairLens, PairMap
 from pairlens.engines import collected, config_context
 from pairlens.preference._base import PreferenceEstimator
 from pairlens.supervision import Constraints, Preferences
@@ -18,7 +18,7 @@ from tests.methods.test_promises import make
 da = pytest.importorskip("dask.array", reason="dask arrays need pairlens[dask]")
 
 pytestmark = pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
-LANDMARKS = (PairLens, PairMap)
+LANDMARKS = (PairClusters, PairLens, PairMap)
 """They learn from landmarks of a large dask array, and transform it by blocks."""
 IN_MEMORY = [cls for cls in all_estimators() if cls not in linear_methods() and cls not in LANDMARKS]
 
