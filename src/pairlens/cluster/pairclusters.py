@@ -254,7 +254,7 @@ class PairClusters(ClusterMixin, BaseEstimator):
 
         Returns
         -------
-        probabilities : array of shape (n_samples, n_clusters_)
+        probabilities : array of shape (n_samples, `n_clusters_`)
         """
         check_is_fitted(self)
         rows = checked_rows(self, X, fitting=False, in_memory=False)
