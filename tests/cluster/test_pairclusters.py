@@ -181,11 +181,15 @@ def test_one_group_if_all_answers_say_same():
     assert PairClusters(1, random_state=0).fit(X).n_clusters_ == 1
 
 
-def test_cannot_links_alone_keep_rows_apart():
-    X, _ = make_blobs(60, centers=3, cluster_std=0.3, random_state=0)
-    apart = Constraints(cannot_link=[(i, j) for i in range(4) for j in range(i)], n_samples=60)
+@pytest.mark.parametrize("seed", range(3))
+def test_cannot_links_alone_keep_rows_apart(seed):
+    X, y = make_blobs(60, centers=3, cluster_std=0.3, random_state=seed)
+    rows = np.unique(y, return_index=True)[1]
+    apart = Constraints(cannot_link=[(i, j) for i in rows for j in rows if j < i], n_samples=60)
     model = PairClusters(random_state=0).fit(X, constraints=apart)
-    assert len(set(model.labels_[:4])) == 4
+    assert len(set(model.labels_[rows])) == 3
+    assert model.n_clusters_ == 3
+    assert not len(model.broken_)
 
 
 def test_broken_answers_are_listed_with_the_reason():
