@@ -10,18 +10,23 @@ LOCKED := pyproject.toml requirements.lock tools/install.py
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENV := $(ONE_THREAD) SCIPY_ARRAY_API=1
+# Scripts and styles of the pages.
+PAGES := '**/*.js' '**/*.mjs' '**/*.css'
+# The libraries of which private names are used (docs/dependencies.md).
+NIGHTLY := $(addprefix git+https://github.com/,numpy/numpy scikit-learn/scikit-learn pavlin-policar/openTSNE)
 
-.PHONY: help demo test explore test-oldest test-newest coverage dist lint format bench history league league-full reproduce reproduce-full docs clean
+.PHONY: help demo test explore test-oldest test-newest test-nightly coverage dist lint format bench history league league-full reproduce reproduce-full docs clean
 
 help:
 	@echo "make demo    the tour: digits from 60 answered pairs, penguins by two questions, reports in demo/"
 	@echo "make test    the whole test suite"
 	@echo "make test-oldest, make test-newest  the same with the oldest and the newest dependencies that are supported"
+	@echo "make test-nightly  the same with numpy, scikit-learn and openTSNE built from their main branches"
 	@echo "make coverage  the same with every optional package, and the share of the code that it runs"
 	@echo "make explore the tests of properties, and 2,000 changed model files, on examples that are new each time"
 	@echo "make dist    wheel and sdist, checked, and the wheel tried in an empty environment"
-	@echo "make lint    ruff and mypy"
-	@echo "make format  let ruff rewrite the files"
+	@echo "make lint    format, lint and types of Python, format and lint of JavaScript and CSS, spelling"
+	@echo "make format  fix what can be fixed automatically"
 	@echo "make bench   measure against peers, as ratios in one run"
 	@echo "make history  time and quality of the last commits, as curves (airspeed velocity)"
 	@echo "make league  all methods from few and noisy pairs; writes docs/league.md (league-full: 80 minutes; ARGS=\"--maps\": maps, docs/maps.md; ARGS=\"--mixed\": mixed tables; ARGS=\"--notions\": several ways to say same, docs/notions.md, its sets in PAIRLENS_NOTIONS)"
@@ -55,7 +60,7 @@ explore: $(VENV)/.test
 	PAIRLENS_EXPLORE=1 $(TEST_ENV) $(BIN)/python -m pytest -n auto -q -m hypothesis $(ARGS)
 
 # Environments of their own; nothing is taken from requirements.lock.
-test-oldest test-newest: test-%: .venv-%/.test
+test-oldest test-newest test-nightly: test-%: .venv-%/.test
 	$(TEST_ENV) .venv-$*/bin/python -m pytest -n auto -q $(ARGS)
 
 .venv-oldest/.test: pyproject.toml requirements-oldest.txt
@@ -66,6 +71,13 @@ test-oldest test-newest: test-%: .venv-%/.test
 .venv-newest/.test: pyproject.toml
 	$(PYTHON) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager -e ".[test]"
+	@touch $@
+
+# Building takes a compiler and about half an hour. pandas, polars and the others stay as released.
+.venv-nightly/.test: pyproject.toml
+	$(PYTHON) -m venv .venv-nightly
+	.venv-nightly/bin/python -m pip install --quiet --disable-pip-version-check -e ".[test]"
+	.venv-nightly/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --no-deps $(NIGHTLY)
 	@touch $@
 
 # This spelling of torch alone selects the small CPU build.
@@ -84,10 +96,14 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/oxfmt --check $(PAGES)
+	$(BIN)/oxlint --deny-warnings
+	$(BIN)/codespell
 
 format: $(VENV)/.lint
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/oxfmt $(PAGES)
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -109,7 +125,7 @@ reproduce: $(VENV)/.papers
 	$(BIN)/python -m reproduction all --profile quick $(ARGS)
 
 reproduce-full: $(VENV)/.papers
-	$(BIN)/python -m reproduction all --profile full --page docs/reproduction.md $(ARGS)
+	$(BIN)/python -m reproduction all --profile full --docs docs $(ARGS)
 
 docs: $(VENV)/.docs
 	$(ONE_THREAD) $(BIN)/sphinx-build -q -W --keep-going -j 2 -b html -d build/doctrees docs build/docs
@@ -117,5 +133,5 @@ docs: $(VENV)/.docs
 	@echo "open build/docs/index.html"
 
 clean:
-	rm -rf $(VENV) .venv-oldest .venv-newest build dist docs/generated docs/gallery docs/methods docs/guide/pictures
+	rm -rf $(VENV) .venv-oldest .venv-newest .venv-nightly build dist docs/generated docs/gallery docs/methods docs/guide/pictures
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis

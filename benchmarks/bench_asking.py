@@ -21,14 +21,11 @@ one of them in the top tenth, that RankSVM orders rightly is measured.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 import zlib
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +39,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.asking_page import Results, write_page
+from benchmarks.measure import read_lines, run_lines
 from pairlens import LinearPairLens, RankSVM
 from pairlens.asking import Asker, PreferenceAsker, Question
 from reproduction.datasets import load
@@ -218,27 +216,11 @@ def run(task: Task) -> dict[str, Any]:
     return result
 
 
-def stored(path: Path) -> dict[str, dict[str, Any]]:
-    """The runs that are there."""
-    if not path.exists():
-        return {}
-    records = (json.loads(line) for line in path.read_text().splitlines() if line.endswith("}"))
-    return {record["key"]: record for record in records}
-
-
 def run_all(tasks: list[Task], path: Path, jobs: int) -> dict[str, dict[str, Any]]:
-    """Do what is missing."""
-    path.parent.mkdir(exist_ok=True)
-    done = stored(path)
-    missing = [task for task in tasks if task.key not in done]
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool, path.open("a") as file:
-        for number, future in enumerate(as_completed([pool.submit(run, task) for task in missing]), start=1):
-            record = future.result()
-            done[record["key"]] = record
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            print(f"{number}/{len(missing)} {record['key']} {np.mean(record['scores'][1:]):.3f}", flush=True)
-    return done
+    """Do what is missing, and return all that is there."""
+    done = {record["key"] for record in read_lines(path)}
+    records = run_lines(run, [task for task in tasks if task.key not in done], path, jobs)
+    return {record["key"]: record for record in records}
 
 
 def tasks_of(views: list[str], sets: tuple[str, ...], splits: int, strategies: list[str]) -> list[Task]:
@@ -256,7 +238,7 @@ def tasks_of(views: list[str], sets: tuple[str, ...], splits: int, strategies: l
 
 def simulate(tasks: list[Task], path: Path, *, only_print: bool = False, jobs: int = 1, docs: Path | None) -> None:
     """Run what is missing, and show all."""
-    done = stored(path) if only_print else run_all(tasks, path, jobs)
+    done = run_all([] if only_print else tasks, path, jobs)
     # A split of a set counts when all of its runs are there.
     unfinished = {(task.view, task.name, task.split) for task in tasks if task.key not in done}
     results, parts = {}, {}

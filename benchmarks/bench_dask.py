@@ -152,7 +152,7 @@ def _streamed(folder: Path, n: int) -> dict[str, float]:
 
 
 def _neighbours(folder: Path, n: int, landmarks: tuple[int, ...]) -> dict[str, float]:
-    """Exact neighbours over all pairs of chunks, and the same methods from landmarks."""
+    """Methods with neighbours from all rows of a dask array, and from landmarks."""
     path = folder / "part.npy"
     labels = write_table(path, n)
     known = draw_pairs(labels, 1000)
@@ -163,8 +163,8 @@ def _neighbours(folder: Path, n: int, landmarks: tuple[int, ...]) -> dict[str, f
             started = time.perf_counter()
             memory = cls(2).fit(X, constraints=known)
             in_memory = time.perf_counter() - started
-            for exact, count in ((True, 0), *((False, count) for count in landmarks)):
-                with config_context(exact_rows=n if exact else 1, landmark_rows=n if exact else count):
+            for exact, count in ((True, n), *((False, count) for count in landmarks)):
+                with config_context(landmark_rows=count):
                     started = time.perf_counter()
                     model = cls(2).fit(as_dask(path, n, n // 10), constraints=known)
                     seconds = time.perf_counter() - started

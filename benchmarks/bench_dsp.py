@@ -1,4 +1,4 @@
-"""DSP at scale: the exact path against faiss and against dense matrices, the approximate path against the exact one.
+"""DSP at scale: the exact path against faiss and against dense matrices, landmarks against all rows.
 
 Each case runs in a fresh process, so that peaks of memory are its own. Times are of one run on a machine that may do
 other things: read the ratios. The folder of the data sets is taken from the environment variable ``PAIRLENS_DATA``.
@@ -8,8 +8,8 @@ other things: read the ratios. The folder of the data sets is taken from the env
 mnist      70,000 x 784, 200 must-links and 200 cannot-links: the whole fit against faiss's exact search for the 5
            nearest rows.
 pendigits  10,992 x 16, 200 + 200 pairs: the fit against dense n x n matrices with full sorts, one BLAS thread each.
-mixture    1,000,000 x 50, a mixture of 30 Gaussians: the approximate path, recall on a sample of rows.
-agreement  exact and approximate on real data: recall of neighbours, angle between the subspaces, F-score of k-means.
+mixture    1,000,000 x 50, a mixture of 30 Gaussians: from 50,000 landmarks.
+agreement  all rows and half of them as landmarks, real data: angle between the subspaces, F-score of k-means.
 """
 
 from __future__ import annotations
@@ -29,13 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, subspace_angles
 
-from benchmarks.measure import report
+from benchmarks.measure import peak_memory, report
 from pairlens import Constraints
-from pairlens.engines.local.projected import LocalProjectedRows
-from pairlens.graphs.approximate import approximate_neighbors
-from pairlens.kernels.nullspace import delta_to_gamma, median_distance, must_link_null_space
+from pairlens.engines import config_context
+from pairlens.kernels import delta_to_gamma
 from pairlens.methods.dsp import DSP
-from pairlens.selection.measure import peak_memory
 
 K = 5
 GIB = 2.0**30
@@ -56,12 +54,6 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     result = call()
     return time.perf_counter() - start, result
-
-
-def prepared(X: NDArray[np.floating], pairs: Constraints) -> LocalProjectedRows:
-    chunklets, gamma = pairs.chunklets(), delta_to_gamma(median_distance(X))
-    F = must_link_null_space(X, chunklets, gamma=gamma).coordinates(X)
-    return LocalProjectedRows.of(X, F, gamma, chunklets)
 
 
 def mnist(quick: bool) -> Result:
@@ -148,37 +140,12 @@ def mixture(quick: bool) -> Result:
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     fit_s, _ = timed(lambda: DSP(10, neighbors="approx", random_state=0).fit(X, constraints=pairs))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    rows = prepared(X, pairs)
-    found = approximate_neighbors(rows, K, random_state=0)
-    near, far = sample_recall(rows, found.nearest, found.farthest, 100)
     return {
         "rows": len(X),
         "fit_s": fit_s,
         "peak GiB of the process": peak / GIB,
         "GiB before": base / GIB,
-        "recall of nearest": near,
-        "recall of farthest": far,
     }
-
-
-def sample_recall(
-    rows: LocalProjectedRows, nearest: NDArray[np.int64], farthest: NDArray[np.int64], size: int
-) -> tuple[float, float]:
-    """Share of the true k nearest and farthest of some rows that was found; ties in projected distance by input."""
-    group, stands = rows.groups.group, rows.groups.representative
-    X, F = rows.X.astype(np.float64), rows.F
-    X_square, F_square = (np.einsum("ij,ij->i", A, A) for A in (X, F))
-    near, far = [], []
-    for row in np.random.default_rng(1).choice(rows.n, size, replace=False):
-        point = stands[row]
-        in_input, from_point = (X_square + X_square[i] - 2 * X @ X[i] for i in (row, point))
-        squared = 2 - 2 * np.exp(-rows.gamma * from_point) - (F_square + F_square[point] - 2 * F @ F[point])
-        squared = np.rint(squared[stands] / 1e-9)
-        squared[group == group[row]] = -1
-        squared[row] = np.inf
-        near.append(np.isin(np.lexsort((in_input, squared))[:K], nearest[row]).mean())
-        far.append(np.isin(np.argsort(-in_input, kind="stable")[:K], farthest[row]).mean())
-    return float(np.mean(near)), float(np.mean(far))
 
 
 def agreement(quick: bool) -> Result:
@@ -194,15 +161,10 @@ def agreement(quick: bool) -> Result:
     ):
         X, y = load(name, n_rows)
         pairs = Constraints.from_labels(y, per_class=20, random_state=0)
-        models = {
-            how: DSP(r, neighbors=how, random_state=0, tol=1e-6).fit(X, constraints=pairs)
-            for how in ("exact", "approx")
-        }
-        rows = prepared(X, pairs)
-        exact, approx = rows.neighbors(K), approximate_neighbors(rows, K, random_state=0)
-        for side in ("nearest", "farthest"):
-            true, found = getattr(exact, side), getattr(approx, side)
-            result[f"{name}: recall of {side}"] = float(np.mean([np.isin(t, f).mean() for t, f in zip(true, found)]))
+        models = {}
+        for how in ("exact", "approx"):
+            with config_context(landmark_rows=len(X) // 2):
+                models[how] = DSP(r, neighbors=how, random_state=0, tol=1e-6).fit(X, constraints=pairs)
         result[f"{name}: angle in rad"] = float(
             np.max(subspace_angles(*(model.components_.T.astype(np.float64) for model in models.values())))
         )

@@ -8,10 +8,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.decomposition import PCA
 
-from benchmarks.measure import best_time, paired_times, report
+from benchmarks.measure import best_time, paired_times, peak_memory, report
 from pairlens import BWDR, WBDR, Constraints
 from pairlens.engines import pair_scatter
-from pairlens.selection.measure import peak_memory
 
 MIB = 1 << 20
 

@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.league import load
-from benchmarks.measure import best_time, paired_times, report
+from benchmarks.measure import best_time, paired_times, peak_memory, report
 from pairlens import Constraints, LinearPairLens, PairLens
 from pairlens.engines import neighbors
-from pairlens.selection.measure import peak_memory
 
 SETS = (
     *("breast", "glass", "heart", "ionosphere", "iris", "letter_abcd", "mfeat_zer", "pendigits", "seeds"),

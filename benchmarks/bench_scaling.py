@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from benchmarks.measure import best_time, report
+from benchmarks.measure import best_time, peak_memory, report
 from pairlens import (
     BWDR,
     CFLD,
@@ -45,7 +45,6 @@ from pairlens import (
     SODRPaC,
 )
 from pairlens.methods.base import LinearPairTransformer
-from pairlens.selection.measure import peak_memory
 
 MIB = 1 << 20
 N_FEATURES, N_PAIRS, LARGEST_LABELLED = 50, 1000, 2000
@@ -89,7 +88,7 @@ def main(quick: bool = False) -> dict[str, float]:
     for title, methods, sizes in (
         ("Sums over pairs and rows", SUMS, (20_000, 200_000) if quick else (10_000, 100_000, 1_000_000)),
         ("Neighbours of all rows, exact", NEIGHBOURS, (2_000, 8_000) if quick else (2_000, 8_000, 32_000)),
-        ("Kernels, taught spaces, labels", OTHERS, (500, 2_000) if quick else (500, 2_000, 8_000)),
+        ("Kernels, learned spaces, labels", OTHERS, (500, 2_000) if quick else (500, 2_000, 8_000)),
         ("Preferences", PREFERENCES, (2_000, 8_000) if quick else (2_000, 8_000, 32_000)),
     ):
         tables = {n: table(n) for n in sizes}

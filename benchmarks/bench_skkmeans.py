@@ -23,7 +23,7 @@ from sklearn.preprocessing import minmax_scale
 from benchmarks.measure import report
 from pairlens import Constraints, KernelNullSpace, SKKMeans
 from pairlens.exceptions import SupervisionWarning
-from pairlens.kernels.nullspace import delta_to_gamma
+from pairlens.kernels import delta_to_gamma
 
 DELTA = 0.5
 N_PAIRS = 10

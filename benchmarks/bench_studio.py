@@ -88,7 +88,7 @@ def measure(n_people: int, seconds: float, n_rows: int) -> dict[str, float]:
     names = [f"person{k}" for k in range(n_people)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "load.answers.db")
-        studio = Studio.prepare(rows, open_store(path, rows), annotators=names, port=0).start()
+        studio = Studio.prepare(rows, open_store(path, rows), question="same", annotators=names, port=0).start()
         while not studio.call(lambda session: session.ready):
             time.sleep(0.1)
         until = time.monotonic() + seconds

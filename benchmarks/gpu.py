@@ -35,14 +35,19 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import report
 from pairlens import DSP, WSDR, Constraints, Preferences
-from pairlens.engines import ProjectedNeighbors, config_context, graph_scatter, projected_rows, symmetric_eigen
-from pairlens.engines.torch import TensorRows, TorchProjectedRows, TorchRows, torch_neighbors
-from pairlens.engines.torch import device as torch_device
-from pairlens.engines.torch.collapse import TorchCollapsed
-from pairlens.engines.torch.device import triton_kernels
-from pairlens.graphs.edges import projected_far_graph, projected_near_graph
-from pairlens.kernels.nullspace import delta_to_gamma, median_distance, must_link_null_space
-from pairlens.methods.dsp import dual_diagonalisation
+from pairlens.engines import (
+    ProjectedNeighbors,
+    ProjectedRows,
+    config_context,
+    graph_scatter,
+    projected_rows,
+    symmetric_eigen,
+)
+from pairlens.engines.torch import TensorRows, torch_neighbors, triton_kernels
+from pairlens.engines.torch import rows as torch_device
+from pairlens.engines.torch import search as torch_search
+from pairlens.kernels import delta_to_gamma, median_distance, must_link_null_space
+from pairlens.methods.dsp import dual_diagonalisation, far_edges, near_edges
 
 K = 5
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -99,11 +104,13 @@ def mnist_rows(quick: bool) -> tuple[torch.Tensor, Constraints, str]:
     return torch.from_numpy(X).to(DEVICE).float() / 255, pairs, name
 
 
-def agreement(rows: TorchProjectedRows, found: ProjectedNeighbors, size: int = 256) -> tuple[float, float]:
+def agreement(rows: ProjectedRows, found: ProjectedNeighbors, size: int = 256) -> tuple[float, float]:
     """Share of the true nearest and farthest of some rows that was found; ties in projected distance by input."""
-    X, F = rows.X.double() - rows.X.double().mean(dim=0), rows.F
+    X, F = rows.X.tensor.double() - rows.X.tensor.double().mean(dim=0), rows.F
     X_square, F_square = X.square().sum(dim=1), F.square().sum(dim=1)
-    stands = rows.groups.representative
+    stands, nearest, farthest = (
+        torch.from_numpy(part).to(X.device) for part in (rows.groups.representative, found.nearest, found.farthest)
+    )
     near, far = [], []
     for row in np.random.default_rng(1).choice(rows.n, min(size, rows.n), replace=False).tolist():
         point = int(stands[row])
@@ -114,29 +121,27 @@ def agreement(rows: TorchProjectedRows, found: ProjectedNeighbors, size: int = 2
         squared[row] = torch.inf
         by_input = in_input.argsort(stable=True)
         true = by_input[squared[by_input].argsort(stable=True)][:K]
-        near.append(float(torch.isin(true, found.nearest[row]).double().mean()))
+        near.append(float(torch.isin(true, nearest[row]).double().mean()))
         true = (-in_input).argsort(stable=True)[:K]
-        far.append(float(torch.isin(true, found.farthest[row]).double().mean()))
+        far.append(float(torch.isin(true, farthest[row]).double().mean()))
     return float(np.mean(near)), float(np.mean(far))
 
 
 @contextmanager
 def counting_open_rows() -> Iterator[dict[str, int]]:
     """Count the rows that were compared with all others in float64, by side."""
-    from pairlens.engines.torch import selection as torch_selection
-
     counts: dict[str, int] = {}
-    original = torch_selection._compare_all
+    original = torch_search._compare_all
 
     def counted(screen: Any, name: str, side: Any, rows: torch.Tensor, found: Any) -> None:
         counts[name] = counts.get(name, 0) + len(rows)
         original(screen, name, side, rows, found)
 
-    torch_selection._compare_all = counted
+    torch_search._compare_all = counted
     try:
         yield counts
     finally:
-        torch_selection._compare_all = original
+        torch_search._compare_all = original
 
 
 def dsp(name: str, X: torch.Tensor, pairs: Constraints, n_components: int, goal: float) -> Lines:
@@ -144,13 +149,16 @@ def dsp(name: str, X: torch.Tensor, pairs: Constraints, n_components: int, goal:
     gamma, chunklets = delta_to_gamma(median_distance(X[:: max(1, len(X) // 1000)].cpu().numpy())), pairs.chunklets()
     tensor = TensorRows.of(X)
     _, prepare, rows = seconds(
-        lambda: projected_rows(tensor, must_link_null_space(tensor, chunklets, gamma=gamma), chunklets), 1
+        lambda: projected_rows(
+            tensor, must_link_null_space(tensor, chunklets, gamma=gamma).coordinates(tensor), gamma, chunklets
+        ),
+        1,
     )
     _, search, found = seconds(lambda: rows.neighbors(K), 1)
     cannot = pairs.cannot_link
     graphs = (
-        lambda: projected_near_graph(rows, found),
-        lambda: projected_far_graph(rows, found, cannot, np.ones(len(cannot))),
+        lambda: near_edges(rows, found),
+        lambda: far_edges(rows, found, cannot, np.ones(len(cannot))),
     )
     _, scatter, (A, B) = seconds(lambda: [graph_scatter(tensor, graph()) for graph in graphs], 1)
     _, solve, _ = seconds(lambda: dual_diagonalisation(A, B, n_components, eigh=partial(symmetric_eigen, tensor)), 1)
@@ -248,9 +256,9 @@ def tilings(quick: bool) -> Lines:
         kernels = triton_kernels(X)
         if kernels is None:
             return [("tilings", "no Triton here")]
-        rows = TorchRows.of(X)
         F = torch.randn((len(X), rank), device=DEVICE, dtype=torch.float64) / (2 * rank**0.5)
-        projected = TorchProjectedRows(X, F, 0.5 / rows.scale**2, TorchCollapsed.of(X, np.full(len(X), -1)), rows)
+        scale = float(X.double().var(dim=0, correction=0).sum()) ** 0.5
+        projected = projected_rows(TensorRows(X), TensorRows(F), 0.5 / scale**2, np.full(len(X), -1))
         part = slice(0, min(16_384, len(X) // 256 * 256))
         flop = 2.0 * len(X) ** 2 * (X.shape[1] + rank)
         for shape in (

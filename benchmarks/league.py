@@ -59,9 +59,9 @@ from sklearn.utils import check_array
 
 import pairlens
 from benchmarks.league_table import Record, page, scores_by_dim
+from benchmarks.measure import peak_memory
 from pairlens import Constraints, Quadruplets
 from pairlens.metrics import pairwise_f_score
-from pairlens.selection.measure import peak_memory
 from reproduction import datasets
 from reproduction.tasks import Store, progress, work
 

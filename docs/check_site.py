@@ -1,10 +1,11 @@
-"""Checks the built pages: links, anchors, pictures and notebooks exist, and nothing is loaded from a network.
+"""Check the built pages: links, anchors, pictures and notebooks exist, nothing is loaded from a network, search works.
 
 ``make docs`` runs it after the build: ``python docs/check_site.py build/docs``.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import cache
 from html.parser import HTMLParser
@@ -14,6 +15,15 @@ from urllib.parse import unquote, urlsplit
 EXAMPLES = Path(__file__).parent.parent / "examples"
 LOADING = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
 NOT_LOADED = ("canonical", "next", "prev", "search", "index")
+SEARCHED = {
+    "text": "tables",
+    "images": "tables",
+    "missing values": "tables",
+    "preferences": "guide/preferences",
+    "noisy answers": "guide/noise",
+    "large data": "guide/scaling",
+}
+"""What users search for, and the page whose heading it has to find."""
 
 
 class Page(HTMLParser):
@@ -73,7 +83,22 @@ def problems(site: Path, examples: Path | None = None) -> list[str]:
     return sorted(set(found))
 
 
+def not_found(site: Path) -> list[str]:
+    """Return what users search for in vain, one line each.
+
+    The search of Sphinx puts a heading first that contains the words and is at most twice as long.
+    """
+    text = (site / "searchindex.js").read_text("utf-8")
+    index = json.loads(text[text.index("(") + 1 : text.rindex(")")])
+    found = []
+    for words, page in SEARCHED.items():
+        headings = [title for title in index["alltitles"] if words in title.lower() and len(title) <= 2 * len(words)]
+        pages = {index["docnames"][place[0]] for title in headings for place in index["alltitles"][title]}
+        found += [] if page in pages else [f"searching for {words!r} does not find {page}"]
+    return found
+
+
 if __name__ == "__main__":
-    wrong = problems(Path(sys.argv[1]), EXAMPLES)
+    wrong = problems(Path(sys.argv[1]), EXAMPLES) + not_found(Path(sys.argv[1]))
     print(*wrong, sep="\n", end="\n" if wrong else "")
     raise SystemExit(bool(wrong))

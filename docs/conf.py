@@ -59,6 +59,7 @@ html_static_path = [
 ]
 mathjax_path = MATHJAX
 html_css_files = ["site.css"]
+html_extra_path = ["llms.txt"]
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

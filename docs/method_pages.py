@@ -45,6 +45,7 @@ PAGES = {
     "maps": ("PairMap",),
     "pairlens": ("PairLens", "LinearPairLens"),
     "clusters": ("PairClusters",),
+    "bwdr": ("BWDR", "WBDR", "KernelBWDR", "KernelWBDR"),
     "dsp": ("DSP", "SKKMeans", "KernelNullSpace"),
     "sodrpac": ("SODRPaC",),
     "preference": (*FROM_PREFERENCES, "LMCA"),

@@ -2,8 +2,8 @@
 One table, four views
 =====================
 
-Handwritten digits by PCA, by t-SNE (a neighbour map, as UMAP is), and by PairLens and PairMap from 30 answered
-questions. PCA and t-SNE see no answers. The colours are the true digits; the number is the share of rows whose nearest
+Handwritten digits in four views: PCA, t-SNE (a neighbour map like UMAP), and PairLens and PairMap with 30 answered
+questions. PCA and t-SNE use no answers. The colours are the true digits. The number is the share of rows whose nearest
 neighbour in the picture is the same digit.
 """
 
@@ -25,7 +25,7 @@ print(pairs)
 
 # %%
 # t-SNE draws clear islands. It cannot use answers, and it cannot place a new row; PairLens and PairMap do both.
-# PairLens gives directions to compute with, PairMap a map to look at.
+# PairLens gives features for other tools, PairMap a map to look at.
 views = {
     "PCA": PCA(2).fit_transform(X),
     "t-SNE": TSNE(random_state=0, init="pca").fit_transform(X),

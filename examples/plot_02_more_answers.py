@@ -2,8 +2,8 @@
 How many answers are enough?
 ============================
 
-The AUC with which distance tells pairs of *new* rows apart, against the number of answers, on wine. The bars are the
-standard deviation over five draws of the answers.
+The AUC with which distance separates pairs of *new* rows, against the number of answers, on the wine data. The bars
+are the standard deviation over five draws of the answers.
 """
 
 import matplotlib.pyplot as plt

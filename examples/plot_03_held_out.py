@@ -2,7 +2,7 @@
 Comparing methods
 =================
 
-Methods side by side on three data sets, judged by held-out pairs. No method is best everywhere: compare on your own
+Several methods on three data sets, judged by held-out pairs. No method is best everywhere, so compare them on your own
 table, with PCA as the control.
 """
 

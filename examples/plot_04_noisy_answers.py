@@ -2,8 +2,8 @@
 Finding wrong answers
 =====================
 
-A tenth of 200 answers are wrong. ``suspicious_pairs`` ranks the answers by the probability that they are, judging
-each by a view that was fitted without it. We look at the pairs of pictures that it names first.
+A tenth of 200 answers are wrong. ``suspicious_pairs`` ranks the answers by the probability that they are wrong.
+Each one is judged by a view that was fitted without it. We look at the most suspicious pairs of images.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Classes of several clusters
 ===========================
 
-Two classes of two blobs each lie in turns along the horizontal. Every must-link joins the two blobs of a class: it is
-true, and it misleads methods that pull must-links together. SODRPaC turns the must-links into cannot-links first.
+Two classes of two blobs each alternate along the horizontal axis. Every must-link connects the two blobs of a class. It
+is true, but it misleads methods that pull must-links together. SODRPaC turns the must-links into cannot-links first.
 """
 
 import matplotlib.pyplot as plt

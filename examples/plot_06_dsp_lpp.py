@@ -2,8 +2,8 @@
 DSP against LPP
 ===============
 
-LPP keeps neighbours together and knows nothing else. DSP makes must-linked rows one point in a kernel before it looks
-for neighbours, and keeps far rows far. Ten answers per class show in the view.
+LPP only keeps neighbours together. DSP first maps must-linked rows to one point in a kernel space, then looks for
+neighbours, and keeps far rows far. The effect of ten answers per class is visible in the view.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 Digits by preference
 ====================
 
-A person prefers larger digits and compares pairs of pictures. WSDR learns a view in which better is one direction,
+A person prefers larger digits and compares pairs of images. WSDR learns a view in which better is one direction,
 from 200 comparisons and without a single label. The test pictures are drawn where the view places them.
 """
 

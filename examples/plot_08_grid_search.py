@@ -2,7 +2,7 @@
 A pipeline with grid search
 ===========================
 
-Pairs travel through scikit-learn's pipelines and searches, sliced to the rows of each fold. Here a search chooses the
+scikit-learn's pipelines and searches select the pairs among the rows of each fold. Here a search chooses the
 number of directions and the shrinkage of WBDR by the AUC of held-out pairs. No label is needed.
 """
 

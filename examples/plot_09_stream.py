@@ -2,8 +2,8 @@
 A stream of batches
 ===================
 
-Rows arrive in batches with a few answers each. ``partial_fit`` adds each batch to the sums of WBDR; nothing of the
-past is kept except these sums. Most of the gain comes early: more answers do not raise the AUC at every step.
+Rows arrive in batches with a few answers each. ``partial_fit`` adds each batch to the sums of WBDR, and only
+these sums are kept. Most of the gain comes early; later answers do not raise the AUC at every step.
 """
 
 import matplotlib.pyplot as plt

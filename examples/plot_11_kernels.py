@@ -3,8 +3,8 @@ When a kernel helps
 ===================
 
 Three shapes that no line can separate, by WBDR and by its kernel form, from 60 answers each. The kernel solves the
-rings in one direction. On the moons and the chess board its first direction is worse than the linear one: a kernel is
-no guarantee, so judge it by held-out pairs.
+rings in one direction. On the moons and the chess board its first direction is worse than the linear one. A kernel is
+not always better, so judge it by held-out pairs.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 What a direction means
 ======================
 
-A linear view can be read: ``components_`` says how much each feature counts. Here 40 answers about tumours give one
-direction; its ten heaviest features and the rows along it.
+A linear view can be interpreted: ``components_`` has the weight of each feature. Here 40 answers about tumours give one
+direction. The plots show its ten largest weights and the rows along it.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Clusters that respect answers
 =============================
 
-k-means cuts moons in the wrong place. SKKMeans clusters in a kernel space in which must-linked rows are one point: a
-chain of ten answers along each moon repairs the cut.
+k-means cuts moons in the wrong place. SKKMeans clusters in a kernel space in which must-linked rows are one point. A
+chain of ten answers along each moon corrects the cut.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 How many directions?
 ====================
 
-``n_components="auto"`` takes the fewest directions whose AUC of held-out pairs is within one standard error of the
-best. The curve shows what it chooses from.
+``n_components="auto"`` chooses the smallest number of directions whose AUC of held-out pairs is within one standard
+error of the best. The curve shows the candidates.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,7 @@
 A million rows with Dask
 ========================
 
-A table that is never in memory as a whole: 50 chunks of 20,000 rows each, made when they are needed. One pass over the
+The table is never in memory as a whole: 50 chunks of 20,000 rows each are generated when needed. One pass over the
 chunks fits WBDR from 300 answers. The view stays lazy, and a histogram of it is summed chunk by chunk.
 """
 

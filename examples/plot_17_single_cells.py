@@ -2,9 +2,9 @@
 Single cells
 ============
 
-Counts of 600 genes in 1,500 simulated cells of six types from three donors. What donors differ in covers the types in
-PCA. An expert has named five cells of each type for each donor; ``pairlens.anndata.embed`` learns from them and from
-all cells, and stores the view where scanpy looks for it.
+Counts of 600 genes in 1,500 simulated cells of six types from three donors. Differences between donors hide the types
+in PCA. An expert has named five cells of each type for each donor. ``pairlens.anndata.embed`` learns from them and from
+all cells, and stores the view where scanpy expects it.
 """
 
 import matplotlib.pyplot as plt

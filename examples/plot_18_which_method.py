@@ -3,7 +3,7 @@ Which method when
 =================
 
 Follow the tree from what people know to a method. Under each leaf is a mean over data sets of scikit-learn (two for
-comparisons, else three) and two draws of the answers, on rows that no method has seen. PCA uses none. Chance is 0.5.
+comparisons, otherwise three) and two draws of the answers, on unseen rows. PCA uses no answers. Chance is 0.5.
 """
 
 import warnings

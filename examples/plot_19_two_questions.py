@@ -2,9 +2,9 @@
 The same rows, two questions, two maps
 ======================================
 
-Penguins are alike by species or by sex. Their four measurements show the species first, and so does t-SNE, which sees
-no answers. PairMap draws the same rows by what people were asked: 60 answers to "the same species?" give one map, 60
-answers to "the same sex?" another.
+Penguins can be compared by species or by sex. Their four measurements show the species first, and so does t-SNE, which
+uses no answers. PairMap draws the same rows according to the question: 60 answers to "the same species?" give one map,
+60 answers to "the same sex?" another.
 """
 
 import matplotlib.pyplot as plt

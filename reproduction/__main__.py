@@ -36,7 +36,12 @@ def parser() -> argparse.ArgumentParser:
         "--out", type=Path, help="folder of the output and the stored results; build/reproduction/PROFILE by default"
     )
     made.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes; all cores by default")
-    made.add_argument("--page", type=Path, help="write this page of the stored results of the full profile")
+    made.add_argument(
+        "--docs",
+        type=Path,
+        metavar="FOLDER",
+        help="keep the results of the full profile in the repository, and write the pages and pictures that show them",
+    )
     return made
 
 
@@ -51,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
             profile=given.profile,
             out=given.out,
             jobs=given.jobs,
-            page=given.page,
+            docs=given.docs,
         )
     except (ValueError, RuntimeError) as error:
         print(f"error: {error}", file=sys.stderr)

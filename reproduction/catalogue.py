@@ -11,14 +11,18 @@ names: protocols, checks of claims, drawings. The parts of a file:
 - ``[[experiment.table]]``: the fields of :class:`Table`. A column is the name of a method, or a table with the fields
   of :class:`Column`; what it leaves open it takes from the table. ``printed`` has for each heading a list in the order
   of the sets of the experiment, with ``nan`` where the paper has no number. ``notes`` are [row, heading, text].
-- ``[[experiment.figure]]``: the fields of :class:`Figure`.
-- ``claims`` of an experiment: [text, check] or [text, check, {arguments of the check}].
+- ``[[experiment.figure]]``: the fields of :class:`Figure`. ``[[picture]]`` before the experiments: those of
+  :class:`Picture`.
+- ``[[experiment.claim]]``: a statement of the paper that the results of the experiment decide: what it ``says``,
+  ``where``, and the ``check`` with its arguments ``with``. ``[[claim]]`` before the experiments: one that needs no
+  results, or that cannot be tested, ``because``.
 
 ``each`` repeats a method, column or table for rows of words, or for all combinations of lists of words. A printed entry
 that is a list has one number for each repetition of its table; without repetition their mean counts.
 
 Classes are named "module:name"; protocols, and makers of the paper's own module, by name alone. Checks are functions of
-:mod:`reproduction.checks`, drawings of :mod:`reproduction.figures`.
+the paper's module in :mod:`reproduction.checks`, or of another one there ("theory:name"); drawings are functions of
+:mod:`reproduction.figures` and :mod:`reproduction.pictures`.
 """
 
 from __future__ import annotations
@@ -35,8 +39,8 @@ from typing import Any
 
 import numpy as np
 
-from reproduction import checks, figures
-from reproduction.experiment import Claim, Column, DataSet, Experiment, Figure, Method, Quick, Table
+from reproduction import figures, pictures
+from reproduction.experiment import Claim, Column, DataSet, Experiment, Figure, Method, Picture, Quick, Table
 
 PAPERS = ("bwdr", "dsp", "sodrpac", "wsdr")
 
@@ -52,13 +56,18 @@ def experiments(names: Iterable[str] | None = None) -> list[Experiment]:
     return [found[name] for name in wanted]
 
 
+def papers() -> list[Paper]:
+    """All papers."""
+    return [_paper(name) for name in PAPERS]
+
+
 @cache
-def _paper(name: str) -> _Paper:
-    return _Paper(name)
+def _paper(name: str) -> Paper:
+    return Paper(name)
 
 
-class _Paper:
-    """The file of a paper."""
+class Paper:
+    """The file of a paper: its title, its experiments, and the claims that belong to none of them."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -70,6 +79,9 @@ class _Paper:
         content = _filled(content, words)
         self._sets = {key: {"name": key, **fields} for key, fields in content["sets"].items()}
         self._methods = {key: {"name": key, **fields} for key, fields in content["methods"].items()}
+        self.title = str(content["title"])
+        self.claims = tuple(self._claim(**fields) for fields in content.get("claim", ()))
+        self.pictures = tuple(_picture(fields) for fields in content.get("picture", ()))
         self.experiments = [self._experiment(fields) for fields in content["experiment"]]
 
     def _experiment(self, fields: Mapping[str, Any]) -> Experiment:
@@ -84,12 +96,16 @@ class _Paper:
             quick=Quick(**_frozen(fields.pop("quick", {}))),
             tables=tuple(tables),
             figures=tuple(map(_figure, fields.pop("figure", ()))),
-            claims=tuple(self._claim(*one) for one in fields.pop("claims", ())),
+            claims=tuple(self._claim(**one) for one in fields.pop("claim", ())),
             **_frozen(fields),
         )
 
-    def _claim(self, text: str, check: str, arguments: Mapping[str, Any] | None = None) -> Claim:
-        return Claim(text, partial(getattr(checks, check), **(arguments or {})))
+    def _claim(self, says: str, where: str, check: str = "", because: str = "", **fields: Mapping[str, Any]) -> Claim:
+        if because:
+            return Claim(says, None, where, because)
+        module, _, name = check.rpartition(":")
+        function = getattr(importlib.import_module(f"reproduction.checks.{module or self.name}"), name)
+        return Claim(says, partial(function, **fields.get("with", {})), where)
 
     def _resolved(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         return {key: self._named(value) if key == "make" else value for key, value in fields.items()}
@@ -166,6 +182,10 @@ def _column(fields: dict[str, Any], printed: Mapping[str, Mapping[str, float]]) 
 def _figure(fields: Mapping[str, Any]) -> Figure:
     draw = getattr(figures, fields["draw"]) if "draw" in fields else None
     return Figure(**{**_frozen(fields), "draw": draw})
+
+
+def _picture(fields: Mapping[str, Any]) -> Picture:
+    return Picture(**{**_frozen(fields), "draw": getattr(pictures, fields["draw"])})
 
 
 def _frozen(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from pairlens._atomic import write_atomically
 from pairlens.exceptions import MissingExtraError
-from reproduction.catalogue import experiments
+from reproduction.catalogue import experiments, papers
 from reproduction.experiment import DataSet, Experiment, Profile, Unit
-from reproduction.figures import save_all
+from reproduction.figures import save_all, save_for_page
 from reproduction.html import Entry, report_html
-from reproduction.markdown import markdown, write_page
-from reproduction.results import Results
+from reproduction.markdown import markdown, page_text
+from reproduction.prose import MARK, all_claims, filled
+from reproduction.results import Archive, Results
 from reproduction.runner import Outcome, run
 from reproduction.tables import Section, section
 from reproduction.tasks import Store
@@ -27,6 +28,10 @@ UNITS = "units"
 REPORT = "report.html"
 """Page of all that is in the folder of the output."""
 
+PAGE = "reproduction.md"
+PICTURES = "pictures/papers"
+"""In the folder of the documentation."""
+
 Say = Callable[[str], None]
 
 
@@ -38,11 +43,11 @@ def reproduce(
     profile: Profile = "quick",
     out: Path | None = None,
     jobs: int = 1,
-    page: Path | None = None,
+    docs: Path | None = None,
     quiet: bool = False,
     say: Say = print,
 ) -> int:
-    """List or run experiments and write their output, or write the page of all full results.
+    """List or run experiments and write their output, or write the pages of all full results.
 
     The output of an experiment is its table NAME.md, its raw results NAME.csv and its figures; report.html shows all
     that is in the folder.
@@ -61,8 +66,9 @@ def reproduce(
         Folder of the output and of the stored results, "build/reproduction/PROFILE" by default.
     jobs : int
         Processes.
-    page : Path, optional
-        Write this page of the stored results of the full profile; runs nothing unless names are given.
+    docs : Path, optional
+        Folder of the documentation. Keep the results of the full profile in the repository, and write from them
+        reproduction.md with its pictures, and the marked numbers of the other pages; runs nothing without names.
     quiet : bool
         No progress.
     say : callable
@@ -76,18 +82,39 @@ def reproduce(
     if jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {jobs}")
     names = list(names)
-    if names == ["list"] or (not names and page is None):
+    if names == ["list"] or (not names and docs is None):
         say(listing())
         return 0
-    folder = out if out is not None else OUTPUT / ("full" if page is not None else profile)
+    folder = out if out is not None else OUTPUT / ("full" if docs is not None else profile)
     failed = False
     if names:
         wanted = chosen(names, runs=runs, sets=sets, profile=profile)
         failed = _run_and_write(wanted, folder, profile=profile, jobs=jobs, quiet=quiet, say=say)
-    if page is not None:
-        write_page(page, Store(folder / UNITS))
-        say(f"written: {page}")
+    if docs is not None:
+        write_docs(docs, Store(folder / UNITS))
+        say(f"written: {docs / PAGE}, and the marked numbers of the other pages")
     return int(failed)
+
+
+def write_docs(docs: Path, store: Store, archive: Archive | None = None) -> None:
+    """Keep what the store has of the full profile in the archive, and write all pages that show it."""
+    archive = archive or Archive()
+    for paper in papers():
+        archive.add(paper.name, paper.experiments, store)
+    save_for_page(papers(), archive, docs / PICTURES)
+    for path, text in pages(docs, archive).items():
+        write_atomically(path, text)
+
+
+def pages(docs: Path, archive: Archive) -> dict[Path, str]:
+    """The pages that show stored results, as these have them now."""
+    pictures = {path.stem: f"{PICTURES}/{path.name}" for path in sorted((docs / PICTURES).glob("*.png"))}
+    found = {docs / PAGE: page_text(papers(), archive, pictures, all_claims(archive))}
+    for path in sorted(docs.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        if path.name != PAGE and MARK.search(text):
+            found[path] = filled(text, archive)
+    return found
 
 
 def listing() -> str:

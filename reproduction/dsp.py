@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.metrics import adjusted_rand_score, rand_score
 
-from pairlens.kernels.nullspace import delta_to_gamma, gamma_to_delta
+from pairlens.kernels import delta_to_gamma, gamma_to_delta
 from pairlens.methods.locality import LPP
 from pairlens.metrics import pairwise_f_score
 from pairlens.spectral.rowspace import Matrix, Pencil, attract_whitened
@@ -39,12 +39,12 @@ def clustered(unit: Unit) -> Iterator[Result]:
         known = _pairs(unit, y, per_class) if per_class else None
         for method in unit.methods:
             if (method.name in unit.settings["unsupervised"]) == (known is None):
-                model = _model(unit, method)
-                if isinstance(model, ClusterMixin):
-                    labels = _fit(model, X, known).labels_
-                else:
-                    labels = _kmeans(unit, _fit(model, X, known).transform(X))
-                yield from _scores(method.name, y, labels, {"pairs": per_class} if per_class else {})
+                at = {"pairs": per_class} if per_class else {}
+                model = _fit(_model(unit, method), X, known)
+                labels = model.labels_ if isinstance(model, ClusterMixin) else _kmeans(unit, model.transform(X))
+                if model.get_params().get("gamma") == "search":
+                    yield Result(method.name, gamma_to_delta(model.gamma_), "delta", at)
+                yield from _scores(method.name, y, labels, at)
     yield from _scores("one cluster", y, np.zeros_like(y), {})
 
 
@@ -96,6 +96,19 @@ def timed(unit: Unit) -> Iterator[Result]:
         if not online:
             yield Result(method.name, learned - start, "training")
         yield Result(method.name, done - (start if online else learned), "online")
+
+
+def growing(unit: Unit) -> Iterator[Result]:
+    """CPU seconds to learn from more and more rows, with as many pairs each time."""
+    X, y = unit.X, unit.y
+    order = np.random.default_rng(unit.seed("rows")).permutation(len(y))
+    for n in unit.settings["rows"]:
+        rows = np.sort(order[:n])
+        known = _pairs(unit, y[rows], unit.settings["pairs"])
+        for method in unit.methods:
+            start = time.process_time()
+            _fit(_model(unit, method), X[rows], None if method.name in unit.settings["unsupervised"] else known)
+            yield Result(method.name, time.process_time() - start, "seconds", {"n": n})
 
 
 def _pairs(unit: Unit, y: Codes, per_class: int) -> Constraints:

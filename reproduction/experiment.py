@@ -251,7 +251,7 @@ class Figure:
     best_over : str
         As in :class:`Column`.
     x_label, y_label : str
-    log_x : bool
+    log_x, log_y : bool
     draw : callable, optional
         ``draw(figure, results)`` draws on an empty Matplotlib figure instead, for what is not a curve.
     """
@@ -267,18 +267,46 @@ class Figure:
     x_label: str = ""
     y_label: str = ""
     log_x: bool = False
+    log_y: bool = False
     draw: Callable[[Any, Results], None] | None = None
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A figure of a paper that explains and needs no results: ``draw(figure)`` draws it on an empty Matplotlib figure.
+
+    `text` says what the paper shows and what this one does; `sets` are the data sets that it needs.
+    """
+
+    name: str
+    title: str
+    text: str
+    draw: Callable[[Any], None]
+    sets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, and a check of the results: ``check(results) -> (holds, the numbers in words)``.
+    """A statement of a paper, and a check of the results: ``check(results) -> (holds, the numbers in words)``.
 
     The check may raise ``LookupError`` when a result that it needs is not there; the claim is then left open.
+
+    Parameters
+    ----------
+    text : str
+        The statement, in our words.
+    check : callable, optional
+        None for what cannot be tested.
+    where : str
+        Where it stands in the paper; "ours" for a question that the paper does not ask.
+    because : str
+        Why it cannot be tested.
     """
 
     text: str
-    check: Callable[[Results], tuple[bool, str]]
+    check: Callable[[Results], tuple[bool | str, str]] | None = None
+    where: str = ""
+    because: str = ""
 
 
 @dataclass(frozen=True)
@@ -331,6 +359,8 @@ class Experiment:
         Results are times: units run one after the other, and the output says that equal runs do not give equal files.
     requires : tuple of (module, extra)
         Optional dependencies without which no unit can run.
+    features : str
+        What the protocol does to the features of sets that are not scaled when they are loaded.
     """
 
     name: str
@@ -351,6 +381,7 @@ class Experiment:
     notes: tuple[str, ...] = ()
     timed: bool = False
     requires: tuple[tuple[str, str], ...] = ()
+    features: str = "raw"
 
     def with_profile(self, profile: Profile) -> Experiment:
         """The experiment as the profile runs it."""
@@ -467,10 +498,15 @@ def _without_limits(tables: tuple[Table, ...]) -> tuple[Table, ...]:
 
 
 def _reference(function: Callable[..., Any] | None) -> str | None:
-    """Module and name. Three parts of the module are enough: where one becomes a package, results are still found."""
+    """Package and name, with the module for what is ours: where a library keeps its classes decides no number."""
     if function is None:
         return None
-    return f"{'.'.join(function.__module__.split('.')[:3])}:{function.__qualname__}"
+    package, _, module = function.__module__.partition(".")
+    return (
+        f"{package}.{module}:{function.__qualname__}"
+        if package == "reproduction"
+        else f"{package}:{function.__qualname__}"
+    )
 
 
 def _plain(value: Any) -> Any:

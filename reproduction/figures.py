@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -19,12 +19,20 @@ from pairlens._atomic import write_atomically
 from pairlens._optional import require
 from pairlens.datasets import make_subclass_blobs
 from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID
-from reproduction.checks import surfaces
+from reproduction.checks.sodrpac import surfaces
+from reproduction.datasets import names
 from reproduction.experiment import Experiment, Figure
-from reproduction.results import Results
+from reproduction.results import Archive, Results
 from reproduction.tables import panels
 
+if TYPE_CHECKING:
+    from reproduction.catalogue import Paper
+
 MARKERS = "os^vDPX*<>hp"
+MOST_SHADED = 5
+"""Curves up to which their spread is shaded; of more, shades would hide the curves."""
+PAGE_DPI, PAGE_WIDTH, PAGE_COLOURS = 84, 860, 128
+"""Of the pictures of the page, which are in the repository: dots an inch, and at most so many pixels and colours."""
 
 
 def save_all(experiment: Experiment, results: Results, folder: Path) -> dict[str, str]:
@@ -44,15 +52,51 @@ def save_all(experiment: Experiment, results: Results, folder: Path) -> dict[str
     return written
 
 
-def draw(experiment: Experiment, figure: Figure, results: Results) -> Any:
-    """A Matplotlib figure, or None without results."""
+def save_for_page(papers: Iterable[Paper], archive: Archive, folder: Path) -> None:
+    """Write the pictures of the page, small: those that explain, and the figures of all that is stored.
+
+    A picture of data that are not on this machine stays as it is.
+    """
+    for paper in papers:
+        for picture in paper.pictures:
+            if set(picture.sets) <= set(names(available=True)):
+                with repeatable_style():
+                    canvas = _canvas()
+                    picture.draw(canvas)
+                    _save(canvas, folder / f"{paper.name}-{picture.name}.png")
+        for experiment in paper.experiments:
+            results = Results.stored(experiment, archive)
+            for figure in experiment.figures:
+                with repeatable_style():
+                    drawn = draw(experiment, figure, results)
+                    if drawn is not None:
+                        _save(drawn, folder / f"{experiment.name}{'-' * bool(figure.name)}{figure.name}.png")
+
+
+def _save(drawn: Any, path: Path) -> None:
+    """Save few pixels in few colours, which is a third of the size."""
+    from PIL import Image
+
+    content, small = BytesIO(), BytesIO()
+    width = drawn.get_size_inches()[0]
+    drawn.savefig(content, format="png", dpi=min(PAGE_DPI, PAGE_WIDTH / width), metadata={"Software": None})
+    Image.open(content).convert("RGB").quantize(PAGE_COLOURS).save(small, format="png", optimize=True)
+    write_atomically(path, small.getvalue())
+
+
+def _canvas() -> Any:
     require("matplotlib", extra="report", purpose="drawing figures")
     from matplotlib.figure import Figure as Canvas
 
+    return Canvas(layout="constrained")
+
+
+def draw(experiment: Experiment, figure: Figure, results: Results) -> Any:
+    """A Matplotlib figure, or None without results."""
     if figure.draw is not None:
         if not len(results):
             return None
-        canvas = Canvas(layout="constrained")
+        canvas = _canvas()
         figure.draw(canvas, results)
         return canvas
     found = list(panels(experiment, figure, results))
@@ -60,7 +104,8 @@ def draw(experiment: Experiment, figure: Figure, results: Results) -> Any:
         return None
     columns = min(len(found), 4 if len(found) == 4 else 3)
     n_rows = math.ceil(len(found) / columns)
-    canvas = Canvas(figsize=(4.2 * columns, 3.4 * n_rows), layout="constrained")
+    canvas = _canvas()
+    canvas.set_size_inches(4.2 * columns, 3.4 * n_rows)
     order = list(dict.fromkeys(method for _, curves in found for method in curves))
     handles: dict[str, Any] = {}
     for i, (title, curves) in enumerate(found):
@@ -71,16 +116,19 @@ def draw(experiment: Experiment, figure: Figure, results: Results) -> Any:
             mean = [curve[x].mean for x in xs]
             (line,) = axes.plot(xs, mean, marker=MARKERS[k % len(MARKERS)], color=f"C{k % 10}", markersize=4)
             handles.setdefault(method, line)
-            low = [curve[x].mean - curve[x].std for x in xs]
-            high = [curve[x].mean + curve[x].std for x in xs]
-            axes.fill_between(xs, low, high, color=f"C{k % 10}", alpha=0.12, linewidth=0)
+            if len(order) <= MOST_SHADED:
+                low = [curve[x].mean - curve[x].std for x in xs]
+                high = [curve[x].mean + curve[x].std for x in xs]
+                axes.fill_between(xs, low, high, color=f"C{k % 10}", alpha=0.12, linewidth=0)
         axes.set_title(title, fontsize=10)
         axes.set_xlabel(figure.x_label or figure.x)
         axes.set_ylabel(figure.y_label or figure.measure)
         axes.grid(alpha=0.3)
         if figure.log_x:
             axes.set_xscale("log")
-    canvas.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(6, len(handles)), fontsize=9)
+        if figure.log_y:
+            axes.set_yscale("log")
+    canvas.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(2 * columns, 6), fontsize=9)
     return canvas
 
 
@@ -111,7 +159,7 @@ def draw_toy(figure: Any, results: Results) -> None:
     toys = [(sy, kind) for sy in (1.5, 2.0) for kind in ("intra", "inter", "mixed")]
     there = [(sy, kind) for sy, kind in toys if len(results.select(set=f"toy_{sy}_{kind}"))]
     first = results.filter(lambda row: row.run == 0)
-    shown = ("SSDR", "CMM", "CLPP", "lam 0", "lam 32")
+    shown = ("PCA", "SSDR", "CMM", "CLPP", "NPSSDR", "lam 0", "lam 32")
     for (sy, kind), axes in _panels(figure, there, columns=min(3, len(there)), width=3.8, height=3.4):
         X, y, pairs = make_subclass_blobs(kind=kind, sy=sy, random_state=0)  # type: ignore[arg-type]
         for i, j in pairs.must_link:
@@ -122,7 +170,9 @@ def draw_toy(figure: Any, results: Results) -> None:
             angle = np.radians(first.mean(method, "line", set=f"toy_{sy}_{kind}"))
             half = 4.0 * np.array([np.cos(angle), np.sin(angle)])
             label = method if (sy, kind) == there[0] else None
-            axes.plot(*np.array([centre - half, centre + half]).T, color=f"C{k + 2}", linewidth=1.8, label=label)
+            # CMM and NPSSDR are nearly one line.
+            look = {"linestyle": "--" if method == "NPSSDR" else "-", "linewidth": 1.8}
+            axes.plot(*np.array([centre - half, centre + half]).T, color=f"C{k + 2}", label=label, **look)
         axes.set_title(f"sy {sy}, {kind}", fontsize=9)
         axes.set_aspect("equal")
     figure.legend(loc="outside lower center", ncols=len(shown), fontsize=9)

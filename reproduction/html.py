@@ -253,10 +253,10 @@ def _data_uri(paths: Sequence[Path]) -> str:
 def _claims(claims: Sequence[ClaimShown]) -> Markup | None:
     if not claims:
         return None
-    signs = {True: (WITHIN, "within"), False: (OUTSIDE, "outside"), None: (OPEN, "soft")}
+    signs: dict[bool | str | None, tuple[str, str]] = {True: (WITHIN, "within"), False: (OUTSIDE, "outside")}
     items = []
     for claim in claims:
-        sign, look = signs[claim.holds]
+        sign, look = signs.get(claim.holds, (OPEN, "soft"))
         verdict = tag("strong", tag("span", sign, class_="sign", aria_hidden="true"), claim.verdict, class_=look)
         numbers = tag("small", " (", _text(claim.numbers), ")") if claim.numbers else None
         items.append(tag("li", verdict, ": ", _text(claim.text), numbers))

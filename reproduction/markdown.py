@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
-from pairlens._atomic import write_atomically
-from reproduction.catalogue import experiments
+from reproduction.catalogue import Paper
 from reproduction.experiment import Experiment
-from reproduction.results import Results
-from reproduction.tables import ClaimShown, Difference, Grid, Heading, Number, Section, TableShown, section
-from reproduction.tasks import Store
+from reproduction.results import Archive, Results
+from reproduction.tables import (
+    VERDICTS,
+    ClaimShown,
+    Difference,
+    Grid,
+    Heading,
+    Number,
+    Section,
+    TableShown,
+    run_state,
+    section,
+)
 
-HEAD = """# Reproduction of the papers' experiments
+HEAD = """# The papers, claim by claim
 
-Written by `python -m reproduction --page docs/reproduction.md` from the stored results of the full profile
-(`make reproduce-full`); do not edit it by hand. `python -m reproduction list` names the experiments,
-`python -m reproduction NAME --profile full` runs one of them.
+Written by `python -m reproduction --docs docs` from the stored results of the full profile in `reproduction/stored`
+(`make reproduce-full` computes them again); do not edit it by hand. `python -m reproduction list` names the
+experiments, `python -m reproduction NAME --profile full` runs one of them.
 
 Where the papers leave something open, the protocols are the readings that fit the printed numbers best; notes next to
 the numbers say what does not reproduce."""
+CLAIMS = """A row for each main sentence: of the abstracts and conclusions, of what is proved, and of what the text says
+of each table and figure. The verdict is computed from the measured numbers by a rule in `reproduction/checks`; "±" is
+a standard error over folds, runs or sets. "Holds in part" means: for some of the sets, dimensions or cases, but not as
+generally as it is said. Limits such as 0.02 are ours, and most were set after first results had been seen. The sections
+below have the details."""
 OVERVIEW = ("| experiment | table | method | mean absolute difference | numbers | limit |", "|---|---|---|---|---|---|")
 
 
@@ -42,8 +56,9 @@ def markdown(shown: Section, *, level: int = 1, images: Mapping[str, str] | None
         parts.append(below + figure.title)
         if image := (images or {}).get(figure.name):
             parts.append(f"![{figure.title}]({image})")
-        for title, grid in figure.panels:
-            parts += [title, _grid(grid)]
+            continue
+        for title, numbers in figure.panels:
+            parts += [title, grid(numbers)]
     if shown.claims:
         parts += [below + "What the paper says", _list(map(_claim_line, shown.claims))]
     if shown.notes:
@@ -54,7 +69,7 @@ def markdown(shown: Section, *, level: int = 1, images: Mapping[str, str] | None
 def _table_lines(table: TableShown) -> list[str]:
     legend = "Cells: paper / measured ± standard deviation / difference." if table.compared else ""
     notes = "\n".join(f"{i}. {text}" for i, text in enumerate(table.notes, start=1))
-    parts = [table.text, " ".join(filter(None, [legend, table.best])), _grid(table.grid), notes]
+    parts = [table.text, " ".join(filter(None, [legend, table.best])), grid(table.grid), notes]
     if table.differences:
         parts += ["Mean absolute difference from the paper:", _list(map(_difference_line, table.differences))]
     return parts
@@ -69,11 +84,28 @@ def _claim_line(claim: ClaimShown) -> str:
     return f"{claim.verdict}: {claim.text}" + (f" ({claim.numbers})" if claim.holds is not None else "")
 
 
-def _grid(grid: Grid) -> str:
-    lines = [[grid.corner, *map(_marked, grid.columns)]]
-    lines += [[_marked(heading), *map(_cell, numbers)] for heading, numbers in grid.rows]
+def grid(shown: Grid) -> str:
+    """The numbers as a table."""
+    lines = [[shown.corner, *map(_marked, shown.columns)]]
+    lines += [[_marked(heading), *map(_cell, numbers)] for heading, numbers in shown.rows]
+    return table(lines)
+
+
+def table(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as a table, the first as its head."""
     head, *body = ("| " + " | ".join(line) + " |" for line in lines)
     return "\n".join([head, "|" + "---|" * len(lines[0]), *body])
+
+
+def claims_table(found: Iterable[tuple[str | None, ClaimShown]]) -> str:
+    """Claims with their verdicts, each with the title of its paper if there is one."""
+    claims = list(found)
+    titled = any(title for title, _ in claims)
+    lines = [[*(["paper"] if titled else []), "where", "what it says", "verdict", "measured"]]
+    for title, claim in claims:
+        cells = [claim.where, claim.text, f"**{claim.verdict}**", claim.summary]
+        lines.append([*([title or ""] if titled else []), *(cell.replace("|", "\\|") for cell in cells)])
+    return table(lines)
 
 
 def _marked(heading: Heading) -> str:
@@ -96,36 +128,69 @@ def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def write_page(path: Path, store: Store) -> None:
-    """Write the page of all experiments that the store has full results of."""
-    write_atomically(path, page_text(experiments(), store))
+def page_text(
+    found: list[Paper], archive: Archive, pictures: Mapping[str, str], claims: Iterable[tuple[str, str, ClaimShown]]
+) -> str:
+    """The page: every claim with its verdict, then the experiments with their pictures, and what was not run.
 
-
-def page_text(found: list[Experiment], store: Store) -> str:
-    """The page: experiments with at least one data set complete, and what was not run."""
-    parts, overview, missing, timed = [], [], [], []
-    for experiment in found:
-        line = f"- {experiment.name}: {experiment.title}"
-        if experiment.timed:
-            timed.append(line)
-            continue
-        unfinished = {unit.data.name for unit in store.unfinished(experiment.units())}
-        complete = experiment.only(sets=[data.name for data in experiment.sets if data.name not in unfinished])
-        gone = ", ".join(data.heading for data in experiment.sets if data.name in unfinished)
-        if not complete.sets:
-            missing.append(line)
-            continue
-        state = f"Not run in full: {gone}." if gone else ""
-        shown = section(complete, Results.stored(complete, store), state=state)
-        overview += _overview(shown)
-        parts.append(markdown(shown, level=2).rstrip())
-    if overview:
-        parts.insert(0, "\n".join(["## Overview", "", *OVERVIEW, *overview]))
+    Parameters
+    ----------
+    found : list of Paper
+    archive : Archive
+    pictures : mapping of str to str
+        Files by stem: "EXPERIMENT-FIGURE", or "PAPER-PICTURE".
+    claims : iterable of (name, title, claim)
+    """
+    judged = [(title, claim) for _, title, claim in claims]
+    of_papers = [(title, claim) for title, claim in judged if claim.where != "ours"]
+    count = Counter(claim.verdict for _, claim in of_papers)
+    summary = ", ".join(f"{verdict}: {count[verdict]}" for verdict in VERDICTS.values() if count[verdict])
+    parts = ["## Which sentences of the papers hold", CLAIMS, f"Of {len(of_papers)} statements, {summary}."]
+    parts.append(claims_table(of_papers))
+    sections, overview, missing = [], [], []
+    for paper in found:
+        for picture in paper.pictures:
+            image = pictures[f"{paper.name}-{picture.name}"]
+            sections.append(f"## {picture.title}\n\n{picture.text}\n\n![{picture.title}]({image})")
+        for experiment in paper.experiments:
+            shown = _stored(experiment, archive)
+            if shown is None:
+                missing.append(f"- {experiment.name}: {experiment.title}")
+                continue
+            overview += _overview(shown)
+            images = {
+                figure.name: pictures[stem]
+                for figure in shown.figures
+                if (stem := _stem(shown.name, figure.name)) in pictures
+            }
+            sections.append(markdown(shown, level=2, images=images).rstrip())
+    parts.append("\n".join(["## How far the numbers are from the printed ones", "", *OVERVIEW, *overview]))
     if missing:
-        parts.append("## Not run\n\n" + "\n".join(missing))
-    if timed:
-        parts.append("## Times\n\nThey differ from run to run, so they are not on this page.\n\n" + "\n".join(timed))
-    return "\n\n".join([HEAD, *parts]) + "\n"
+        sections.append("## Not run\n\n" + "\n".join(missing))
+    return "\n\n".join([HEAD, *parts, *sections]) + "\n"
+
+
+def _stored(experiment: Experiment, archive: Archive) -> Section | None:
+    """What is shown of the sets of an experiment that have results; None without any."""
+    units = experiment.units()
+    missing = archive.unfinished(units)
+    gone = {(unit.data.name, unit.run, unit.part) for unit in missing}
+    there = {unit.data.name for unit in units if (unit.data.name, unit.run, unit.part) not in gone}
+    part = experiment.only(sets=there) if len(there) < len(experiment.sets) else experiment
+    if not part.sets:
+        return None
+    state = f"{run_state(experiment)} Computed on {archive.date(part)}."
+    if missing:
+        state += (
+            f" Only {len(units) - len(missing)} of {len(units)} parts of all runs are stored: the rest was not run."
+        )
+    if names := ", ".join(data.heading for data in experiment.sets if data.name not in there):
+        state += f" Not run: {names}."
+    return section(part, Results.stored(part, archive), state=state)
+
+
+def _stem(experiment: str, figure: str) -> str:
+    return f"{experiment}-{figure}" if figure else experiment
 
 
 def _overview(shown: Section) -> list[str]:

@@ -64,7 +64,7 @@ class Training:
         for width in widths:
             theta = width * self.width
             if theta not in self._manifold:
-                self._manifold[theta] = self.terms.manifold(1 / theta) / len(self.X)
+                self._manifold[theta] = self.terms.manifold(1 / theta)
             repel = self.terms.apart(pairs, made, 1 / theta) + spread
             for lam in lams:
                 attract = self.terms.together + lam * self._manifold[theta] + spread
@@ -79,7 +79,6 @@ class Training:
             lams=LAM_GRID,
             gammas=1 / (self.width * THETA_GRID),
             dims=np.array(self.dims),
-            unit=float(len(self.X)),
             n_splits=5,
             random_state=seed,
         )

@@ -129,18 +129,36 @@ class FigureShown:
     panels: tuple[tuple[str, Grid], ...]
 
 
+VERDICTS = {
+    True: "holds",
+    "in part": "holds in part",
+    False: "does not hold",
+    "untested": "cannot be tested",
+    None: "open (not all of it was run)",
+}
+
+
 @dataclass(frozen=True)
 class ClaimShown:
-    """A statement of the paper, whether it holds (None: not all of it was run), and the numbers in words."""
+    """A statement of the paper, whether it holds, and the numbers in words.
+
+    `holds` is True, False, "in part", "untested" (the numbers then say why), or None where not all of it was run.
+    """
 
     text: str
-    holds: bool | None
+    holds: bool | str | None
     numbers: str = ""
+    where: str = ""
 
     @property
     def verdict(self) -> str:
         """Whether it holds, in words."""
-        return {True: "holds", False: "does not hold", None: "open (not all of it was run)"}[self.holds]
+        return VERDICTS[self.holds]
+
+    @property
+    def summary(self) -> str:
+        """The numbers that decide, without the details after the first semicolon."""
+        return self.numbers.split("; ", 1)[0]
 
 
 @dataclass(frozen=True)
@@ -170,7 +188,7 @@ def section(experiment: Experiment, results: Results, *, missing: Iterable[str] 
     state : str
         What was run, in a sentence; by default from the experiment.
     """
-    text = [*experiment.text, state or _state(experiment)]
+    text = [*experiment.text, state or run_state(experiment)]
     if gone := list(missing):
         text.append(f"Left out, because the data are not there: {', '.join(gone)}.")
     if experiment.timed:
@@ -184,7 +202,7 @@ def section(experiment: Experiment, results: Results, *, missing: Iterable[str] 
         sets=tuple(_sets(experiment)),
         tables=tuple(table for table in tables if table is not None),
         figures=tuple(_figure(experiment, figure, results) for figure in experiment.figures),
-        claims=tuple(_claim(claim, results) for claim in experiment.claims),
+        claims=tuple(judged(claim, results) for claim in experiment.claims),
         notes=tuple(_remarks(experiment)),
     )
 
@@ -218,7 +236,8 @@ def _curve(results: Results, figure: Figure) -> dict[float, Cell]:
     return {x: cell for x, cell in cells.items() if cell is not None}
 
 
-def _state(experiment: Experiment) -> str:
+def run_state(experiment: Experiment) -> str:
+    """How much is run, in a sentence."""
     parts = f" of {experiment.parts} parts each" if experiment.parts > 1 else ""
     return f"{experiment.runs} run{'s' if experiment.runs != 1 else ''}{parts} on each data set."
 
@@ -234,7 +253,9 @@ def _sets(experiment: Experiment) -> list[str]:
             if data.target_column is not None:
                 last = data.target_column == -1
                 label = f"the label is {'the last column' if last else f'column {data.target_column}'}"
-            how = "; ".join(filter(None, [SCALINGS[data.scaling], FILLS[data.fill], label]))
+            scaling = SCALINGS[data.scaling] if data.scaling != "none" else experiment.features
+            scaling = f"codes {data.params['codes']}" if "codes" in data.params else scaling
+            how = "; ".join(filter(None, [scaling, FILLS[data.fill], label]))
         groups.setdefault(how, []).append(data.heading)
     return [f"{', '.join(names)}: {how}." for how, names in groups.items()]
 
@@ -324,12 +345,15 @@ def _figure(experiment: Experiment, figure: Figure, results: Results) -> FigureS
     return FigureShown(figure.name, figure.title, tuple(found))
 
 
-def _claim(claim: Claim, results: Results) -> ClaimShown:
+def judged(claim: Claim, results: Results) -> ClaimShown:
+    """The verdict of the results on a claim."""
+    if claim.check is None:
+        return ClaimShown(claim.text, "untested", claim.because, claim.where)
     try:
         holds, numbers = claim.check(results)
     except LookupError:
-        return ClaimShown(claim.text, None)
-    return ClaimShown(claim.text, bool(holds), numbers)
+        return ClaimShown(claim.text, None, where=claim.where)
+    return ClaimShown(claim.text, holds if isinstance(holds, str) else bool(holds), numbers, claim.where)
 
 
 def _remarks(experiment: Experiment) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,9 @@ from sklearn.model_selection import KFold, train_test_split
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pairlens.metrics import cumulative_purity, pairwise_accuracy
-from pairlens.preference.pairs import Pairs
-from pairlens.preference.ranking import embedded_ranking
-from pairlens.preference.ranksvm import RankSVM
+from pairlens.metrics import cumulative_purity, mean_average_precision, pairwise_accuracy
+from pairlens.preference.objective import Pairs
+from pairlens.preference.ranksvm import RankSVM, embedded_ranking
 from pairlens.supervision import Preferences
 from reproduction.experiment import Array, Codes, Result, Unit
 from reproduction.prepare import loaded
@@ -133,6 +133,52 @@ def toys(unit: Unit) -> Iterator[Result]:
             for i, (row, level) in enumerate(zip(Z, y)):
                 for axis, value in zip("xy", row):
                     yield Result(method.name, float(value), axis, {"row": i, "level": int(level)})
+
+
+def clicks(unit: Unit) -> Iterator[Result]:
+    """Pictures as queries: learn from noisy clicks which candidates fit, and rank those of new queries.
+
+    A query is a picture, its candidates are others, half of them of the same class, and the features of a candidate are
+    how much each pixel differs from the query's. Clicks are counts around one rate for the same class and around
+    another for the rest. Learners of preferences see which candidate of a query has more clicks; the others see
+    whether a candidate has more than a threshold, as in the paper. Held-out queries are judged by the classes.
+    """
+    settings, rng = unit.settings, np.random.default_rng(unit.seed("queries"))
+    X, fits, counts, query = _candidates(unit.X, unit.y, settings, rng)
+    learned = query < settings["queries"]
+    scaler = StandardScaler().fit(X[learned])
+    X, test = scaler.transform(X[learned]), scaler.transform(X[~learned])
+    known = Preferences.from_scores(counts[learned], groups=query[learned])
+    labels = (counts[learned] > settings["threshold"]).astype(np.int64)
+    for method in unit.methods:
+        for d in settings["dims"]:
+            model = method.build(n_components=d)
+            if "preferences" in signature(model.fit).parameters:
+                model.fit(X, preferences=known)
+            else:
+                model.fit(X, labels)
+            if hasattr(model, "decision_function"):
+                scores = model.decision_function(test)
+            else:
+                scores = model.transform(test) @ embedded_ranking(model.transform(X), Pairs.of(known.pairs, len(X)))
+            yield Result(method.name, mean_average_precision(fits[~learned], scores, query[~learned]), "mAP", {"d": d})
+
+
+def _candidates(
+    X: Array, y: Codes, settings: Mapping[str, Any], rng: np.random.Generator
+) -> tuple[Array, Codes, Codes, Codes]:
+    """Features of all candidates, whether they are of the query's class, their clicks, and the number of the query."""
+    total, each = settings["queries"] + settings["new_queries"], settings["candidates"]
+    features, fits = [], []
+    for row in rng.choice(len(X), total, replace=False):
+        same = rng.choice(np.flatnonzero((y == y[row]) & (np.arange(len(y)) != row)), each // 2, replace=False)
+        other = rng.choice(np.flatnonzero(y != y[row]), each - each // 2, replace=False)
+        rows = np.concatenate([same, other])
+        features.append(np.abs(X[rows] - X[row]))
+        fits.append(y[rows] == y[row])
+    fit = np.concatenate(fits).astype(np.int64)
+    counts = rng.poisson(np.where(fit == 1, *settings["rates"])).astype(np.int64)
+    return np.concatenate(features), fit, counts, np.repeat(np.arange(total), each)
 
 
 def _levels(unit: Unit) -> Codes:

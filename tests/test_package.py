@@ -203,7 +203,7 @@ def test_no_estimator_has_more_than_three_ancestors_of_ours():
 
 
 @pytest.mark.parametrize(
-    ("method", "most"), [("BWDR", 12), ("DSP", 17), ("PairLens", 19), ("PairMap", 24)], ids=lambda value: str(value)
+    ("method", "most"), [("BWDR", 11), ("DSP", 16), ("PairLens", 19), ("PairMap", 24)], ids=lambda value: str(value)
 )
 @pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
 def test_a_fit_walks_through_few_files(method, most):
@@ -248,19 +248,38 @@ def test_nobody_imports_what_is_private_to_another_package():
     assert not private
 
 
-def test_every_engine_has_every_operation():
-    """An operation that is declared but not registered would fail only when it is called."""
-    from pairlens.engines import interface
+def test_the_private_names_of_other_libraries_are_listed():
+    """A new version may change them without notice, so docs/dependencies.md lists them and says what each is for."""
+    used = set()
+    for path in Path(pairlens.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+            foreign = [name for name in names if not name.startswith("pairlens")]
+            used |= {name for name in foreign if any(map(_is_private, name.split(".")))}
+    page = (Path(__file__).parents[1] / "docs" / "dependencies.md").read_text("utf-8")
+    section = page.split("## Private names of other libraries")[1].split("\n## ")[0]
+    listed = set(re.findall(r"`((?:sklearn|openTSNE|numpy|scipy|dask|torch|xgboost)\.[\w.]+)`", section))
+    assert used == listed
+
+
+def test_every_engine_has_every_operation_that_methods_ask_it_for():
+    """An operation that is not registered would take rows of an engine for an array, and fail when it is called."""
+    from pairlens import engines
     from pairlens.engines.dask import DaskRows
     from pairlens.engines.torch import TensorRows
 
-    operations = [value for value in vars(interface).values() if hasattr(value, "registry")]
+    operations = {name: value for name, value in vars(engines).items() if hasattr(value, "registry")}
     assert len(operations) >= 20
-    for operation in operations:
-        # DSP, the only method that projects rows, learns from rows on one machine.
-        kinds = {object, TensorRows} if operation is interface.projected_rows else {object, TensorRows, DaskRows}
-        assert kinds <= set(operation.registry), operation.__name__
-        assert operation.dispatch(object).__module__.startswith("pairlens.engines.local"), operation.__name__
+    # Methods that do more with rows than to sum over them and over pairs learn from landmarks in memory.
+    in_memory = {"absolute_deviations", "column_deviations", "mean_norm", "along", "rescaled", "symmetric_eigen"}
+    in_memory |= {"kernel_product", "graph_scatter", "neighbors", "near_walk", "projected_rows"}
+    for name, operation in operations.items():
+        assert TensorRows in operation.registry, name
+        assert (DaskRows in operation.registry) == (name not in in_memory), name
 
 
 @pytest.mark.parametrize(
@@ -273,15 +292,25 @@ def test_the_library_does_not_import_what_stands_on_it(package, above):
     assert not [str(path) for path in (root / package).rglob("*.py") if pattern.search(path.read_text("utf-8"))]
 
 
-def test_the_blocks_of_the_readme_run_one_after_the_other(tmp_path):
-    """Each may use what those before it made."""
-    readme = (Path(__file__).parents[1] / "README.md").read_text()
-    blocks = [part.split("```")[0] for part in readme.split("```python\n")[1:]]
+def _run_blocks(page: str, folder: Path, last: str) -> str:
+    """Run the blocks of a page in one process, then one more line, and return the last line printed."""
+    text = (Path(__file__).parents[1] / page).read_text("utf-8")
+    blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]
     assert blocks
-    code = "\n".join([*blocks, "print({question: Z.shape for question, Z in maps.items()})"])
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert result.stdout.splitlines()[-1] == "{'species': (333, 2), 'sex': (333, 2)}"
+    code = "\n".join([*blocks, last])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+def test_the_blocks_of_the_readme_run(tmp_path):
+    last = _run_blocks("README.md", tmp_path, "print({question: Z.shape for question, Z in maps.items()})")
+    assert last == "{'species': (333, 2), 'sex': (333, 2)}"
     assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def test_the_blocks_of_the_notes_for_assistants_run(tmp_path):
+    assert _run_blocks("AGENTS.md", tmp_path, "print(search.best_params_)").startswith("{'n_components': ")
 
 
 def test_the_method_of_contributing_runs():

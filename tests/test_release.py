@@ -20,7 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 def test_the_citation_names_this_version():
     (version,) = re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
-    assert version == pairlens.__version__.removesuffix(".dev0")
+    assert version == pairlens.__version__
 
 
 def test_the_oldest_dependencies_are_those_declared():
@@ -98,6 +98,12 @@ def test_what_an_extra_does_not_need_is_left_out(install):
     assert "sphinx" not in install.needed(packages, ["cli", "report", "studio"])
     assert "sphinx" in install.needed(packages, ["docs"])
     assert "torch" not in install.needed(packages, ["all"])
+
+
+@pytest.mark.skipif(not (ROOT / ".github").exists(), reason="needs the repository")
+def test_the_workflow_runs_what_ci_runs():
+    """One script, so that the two cannot differ."""
+    assert "- run: .ci/run\n" in (ROOT / ".github" / "workflows" / "ci.yml").read_text()
 
 
 @pytest.mark.skipif(not (ROOT / ".github").exists(), reason="needs the repository")

@@ -187,8 +187,11 @@ def test_huge_weights_cause_no_storm_of_warnings():
     [
         (CLASSES.astype(str).astype(object) + "x", "y must hold numbers, the target of the regression"),
         (CLASSES + 1j, "they are complex"),
-        (CLASSES[:5], "y has 5 entries but X has 24 rows"),
-        (np.where(CLASSES == 1, np.inf, 0.0), "y holds infinity; give finite numbers"),
+        (CLASSES[:5], "y must have 24 entries, one for each row of X; got 5"),
+        (
+            np.where(CLASSES == 1, np.inf, 0.0),
+            "y must hold finite numbers, and NaN where the target is unknown; got inf",
+        ),
         (
             np.stack([CLASSES, CLASSES], axis=1),
             r"y must be one-dimensional, with one value per row; got \(24, 2\)",

@@ -131,6 +131,7 @@ def opened(browser: Browser, rows: Rows, store: Path, question: str = "same", **
         page.goto(next(iter(studio.urls.values())))
         page.wait_for_selector("[data-testid=question][data-question]")
         page.wait_for_selector("[data-testid=map][data-points] [data-group]")
+        page.wait_for_selector("[data-testid=certainty]:not(:empty)")
         drawn(page)
         try:
             yield page

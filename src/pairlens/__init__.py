@@ -22,14 +22,12 @@ if TYPE_CHECKING:
     from pairlens.methods.pairmap.estimator import PairMap
     from pairlens.methods.sodrpac import SODRPaC
     from pairlens.pipeline import view_pipeline
+    from pairlens.preference.comparing import LSML, SCML
     from pairlens.preference.gbwsdr import GBWSDR
     from pairlens.preference.itml import ITML
-    from pairlens.preference.lmca import LMCA
-    from pairlens.preference.lmnn import LMNN
-    from pairlens.preference.lsml import LSML
+    from pairlens.preference.lmca import LMCA, LMNN
     from pairlens.preference.mlkr import MLKR
     from pairlens.preference.ranksvm import RankSVM
-    from pairlens.preference.scml import SCML
     from pairlens.preference.wsdr import WSDR
     from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets, read_answers
     from pairlens.tables import TableEncoder
@@ -51,10 +49,10 @@ _HOMES = {
     "LFDA": "methods.discriminants",
     "ITML": "preference.itml",
     "LMCA": "preference.lmca",
-    "LMNN": "preference.lmnn",
-    "LSML": "preference.lsml",
+    "LMNN": "preference.lmca",
+    "LSML": "preference.comparing",
     "MLKR": "preference.mlkr",
-    "SCML": "preference.scml",
+    "SCML": "preference.comparing",
     "LPP": "methods.locality",
     "LPPSI": "methods.locality",
     "LinearPairLens": "methods.lenses",

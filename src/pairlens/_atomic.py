@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Write files whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A temporary name beside `path` to write to; it takes the place of `path` at the end, or is removed.
+    """Yield a temporary name beside `path` to write to; it replaces `path` at the end, or is removed after an error.
 
     A file that is there keeps its permissions, and a symbolic link stays: the file that it leads to is replaced.
 
@@ -52,14 +52,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write text as UTF-8, or bytes, whole or not at all; folders on the way are made."""
+    """Write text as UTF-8, or bytes, whole or not at all; create missing folders."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as partial:
         partial.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def _permissions(target: Path) -> int:
-    """Those of the file that is there, or of any new file."""
+    """Return the permissions of the existing file, or those of any new file."""
     try:
         return target.stat().st_mode & 0o777
     except FileNotFoundError:

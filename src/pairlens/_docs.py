@@ -1,4 +1,4 @@
-"""Docstrings of classes, completed by what their base classes say."""
+"""Complete the docstrings of classes by what their base classes say."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ neighbors : {"auto", "exact", "approx"}, default="auto"
     How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
     in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
     25,000 dense rows in memory (docs/scaling.md).
+shrinkage : float in [0, 1] or "auto", default="auto"
+    How far :math:`S_W` moves towards the identity and :math:`S_B` towards the total scatter of all rows; see
+    :class:`BWDR`. 0.0 is the method of the paper, for which only the rows in pairs count.
+shrinkage_factor : float, default=1.0
+    Factor c of the number p of coordinates in "auto". 1 to 3 suits clean pairs, 10 and more noisy ones.
 standardize : bool, default=True
     Whether to divide each feature by its deviation; those in which few rows differ, such as pixels at the border of
     pictures, count less than that. Choose False for features on one scale of their own: principal components,

@@ -1,4 +1,4 @@
-"""HTML that cannot be broken by data: every text is escaped unless it is markup already."""
+"""Write HTML that data cannot break: every text is escaped unless it is markup already."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _VOID = {"br", "col", "hr", "img", "input", "link", "meta"}
 
 
 class Markup(str):
-    """A text that is HTML already."""
+    """Mark a text that is HTML already."""
 
     __slots__ = ()
 
 
 def plain(value: Any) -> str:
-    """Any value from outside as a text that can be shown: of bounded length, without control characters."""
+    """Return any value as text that can be shown: of bounded length, without control characters."""
     text = _UNSHOWABLE.sub("\ufffd", str(value))
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
 
 
 def tag(name: str, *children: Any, **attributes: Any) -> Markup:
-    """An element.
+    """Return an HTML element.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def tag(name: str, *children: Any, **attributes: Any) -> Markup:
 
 
 def joined(*children: Any) -> Markup:
-    """Markup one after the other, all else escaped."""
+    """Return the children as one piece of markup; escape those that are not markup."""
     return Markup(
         "".join(
             child if isinstance(child, Markup) else html.escape(plain_long(child))
@@ -71,28 +71,28 @@ def joined(*children: Any) -> Markup:
 
 
 def plain_long(value: Any) -> str:
-    """Like :func:`plain`, of any length: our own sentences."""
+    """Return a value as text without control characters, of any length."""
     return _UNSHOWABLE.sub("\ufffd", str(value))
 
 
 def script_data(value: Any) -> Markup:
-    """JSON that can stand inside a script element: nothing in it can close the element or open a comment."""
+    """Return JSON for a script element: nothing in it can close the element or open a comment."""
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
 
 
 def policy_hash(source: str) -> str:
-    """A script or style that a Content-Security-Policy allows, by its hash."""
+    """Return the hash by which a Content-Security-Policy allows a script or style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 
 def packed(values: ArrayLike, kind: str) -> str:
-    """Numbers as base64 of little-endian `kind`, a third of what decimals take."""
+    """Encode numbers as base64 of little-endian `kind`, about a third of the size of decimals."""
     return base64.b64encode(np.ascontiguousarray(values, dtype=np.dtype(kind).newbyteorder("<")).tobytes()).decode()
 
 
 def number(value: Any, digits: int = 3) -> str:
-    """A number with `digits` significant digits, thousands apart, powers of ten only where they help."""
+    """Format a number with `digits` significant digits; only very large and very small ones as powers of ten."""
     value = float(value)
     if math.isnan(value):
         return "unknown"
@@ -108,5 +108,5 @@ def number(value: Any, digits: int = 3) -> str:
 
 
 def count(n: int, noun: str) -> str:
-    """A number of things: "1 pair", "2,000 pairs"."""
+    """Format a number of things: "1 pair", "2,000 pairs"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"

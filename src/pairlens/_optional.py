@@ -1,4 +1,4 @@
-"""Optional dependencies: imported where they are used, with the install command when they are missing."""
+"""Import optional dependencies where they are used, or give the command that installs them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
 
 
 def installed_version(package: str) -> str | None:
-    """The version of a distribution, or of its variant for CPUs; None if neither is installed."""
+    """Return the version of a distribution, or of its variant for CPUs; None if neither is installed."""
     for name in (package, f"{package}-cpu"):
         try:
             return version(name)

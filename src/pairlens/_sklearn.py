@@ -1,12 +1,14 @@
-"""What we use of scikit-learn that is private there, from where its versions keep it, and its seeds as generators."""
+"""Collect what pairlens uses of scikit-learn's private modules, and turn its seeds into generators."""
 
+import sys
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Hidden, Options, StrOptions
 from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -14,14 +16,13 @@ __all__ = [
     "DTYPES",
     "BaseEstimator",
     "ClassNamePrefixFeaturesOutMixin",
-    "Hidden",
     "Interval",
-    "Options",
     "StrOptions",
     "TransformerMixin",
     "as_generator",
     "check_feature_names_in",
     "check_is_fitted",
+    "check_routing",
     "fit_context",
     "validate_data",
 ]
@@ -30,10 +31,10 @@ fit_context = _fit_context
 
 
 class Interval(_Interval):
-    """An interval of numbers. True and False are not among them, although Python counts them as integers."""
+    """Hold an interval of numbers, of which True and False are not members although Python counts them as integers."""
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """Whether a value is a number of the interval."""
+        """Return whether a value is a number in the interval."""
         return not isinstance(val, (bool, np.bool_)) and bool(super().is_satisfied_by(val))
 
 
@@ -42,8 +43,35 @@ DTYPES = [np.float64, np.float32]
 
 
 def as_generator(random_state: Any) -> np.random.Generator:
-    """A Generator from all that scikit-learn takes as random_state, or a Generator itself."""
+    """Return a Generator from anything that scikit-learn accepts as random_state, or from a Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     seeds = check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32)
     return np.random.default_rng(seeds)
+
+
+SEARCH = "_fit_and_score"
+"""The function of scikit-learn in which every cross-validation slices what it passes to `fit`."""
+
+
+def check_routing(argument: str) -> None:
+    """Raise a TypeError if scikit-learn cross-validates with answers that `score` will not see.
+
+    Without metadata routing they reach `fit` alone. Every `score` would then fail, and scikit-learn would report NaN
+    and name a best candidate all the same.
+    """
+    if sklearn.get_config()["enable_metadata_routing"]:
+        return
+    frame = sys._getframe(2)
+    for _ in range(8):
+        if frame.f_code.co_name == SEARCH:
+            given = frame.f_locals
+            if given.get("y") is None and type(given.get("scorer")).__name__ == "_PassthroughScorer":
+                raise TypeError(
+                    f"{argument}= reaches fit but not score, so nothing can be compared. Run "
+                    "sklearn.set_config(enable_metadata_routing=True) first."
+                )
+            return
+        if frame.f_back is None:
+            return
+        frame = frame.f_back

@@ -1,4 +1,4 @@
-"""Text files that people make and open: UTF-8 or a reason why not, the cells of a table, and the one writer of CSV."""
+"""Read text files that people make, and write CSV that is safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file; ValueError with the line and the byte if it is none."""
+    """Read a UTF-8 file; raise ValueError with the line and the byte if it is not UTF-8."""
     try:
         # "utf-8-sig" because spreadsheets put a byte-order mark in front.
         return path.read_bytes().decode("utf-8-sig")
@@ -24,18 +24,18 @@ def read_text(path: Path) -> str:
 
 
 def not_utf8(name: str, line: int, byte: int) -> str:
-    """What is wrong with a file that is not UTF-8."""
+    """Return the message for a file that is not UTF-8."""
     return f"{name} is not UTF-8 text: line {line} has the byte {byte:#04x}; save the file as UTF-8"
 
 
 def delimiter_of(header: str, suffix: str) -> str:
-    """What separates the cells of a line: the mark that makes most of them; the tab in a TSV file."""
+    """Return the delimiter that splits a line into most cells; the tab for a TSV file."""
     candidates = "\t" if suffix.lower() == ".tsv" else DELIMITERS
     return max(candidates, key=lambda mark: len(cells_of(header, mark)))
 
 
 def cells_of(line: str, delimiter: str) -> list[str]:
-    """The cells of one line."""
+    """Return the cells of one line."""
     try:
         return next(csv.reader([line], delimiter=delimiter), [""])
     except csv.Error:
@@ -43,14 +43,14 @@ def cells_of(line: str, delimiter: str) -> list[str]:
 
 
 class Writable(Protocol):
-    """What text is written to."""
+    """An object that text can be written to."""
 
     def write(self, text: str, /) -> Any:
         """Take a part of the text."""
 
 
 class TableWriter:
-    """Writes lines of CSV or TSV: every cell harmless, and quoted where it must be.
+    """Write lines of CSV or TSV, with every cell harmless, and quoted where necessary.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class TableWriter:
 
 
 class _Lines:
-    """Ends lines by a line feed alone."""
+    """A text file whose lines end with a line feed alone."""
 
     def __init__(self, file: Writable) -> None:
         self._file = file
@@ -84,9 +84,9 @@ class _Lines:
 
 
 def harmless(cell: str) -> str:
-    """Return a cell that no spreadsheet takes for a formula: an apostrophe goes before what might be one.
+    """Return a cell that no spreadsheet takes for a formula: an apostrophe is put before what might be one.
 
-    Numbers stay. :func:`as_it_was` is the way back.
+    Numbers are not changed. :func:`as_it_was` is the inverse.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Warnings that point at the user's line."""
+"""Warn at the line of the user."""
 
 from __future__ import annotations
 
@@ -28,17 +28,21 @@ def warn_fewer(method: object, found: int, wanted: int, why: str) -> None:
     )
 
 
-REMEDIES = {
-    "constraints": "Give must-links and cannot-links by constraints=, or labels by y.",
-    "quadruplets": "Give comparisons by triplets= or quadruplets=, or classes by y.",
-    "preferences": "Give pairs by preferences=, or ordinal scores by y.",
-    "y": "Give numbers by y.",
-}
-"""What helps, by the first of these parameters that the `fit` of a method has."""
+REMEDIES = (
+    (
+        {"constraints", "triplets"},
+        "must-links and cannot-links by constraints=, comparisons by triplets=, or labels by y=",
+    ),
+    ({"constraints"}, "must-links and cannot-links by constraints=, or labels by y="),
+    ({"quadruplets"}, "comparisons by triplets= or quadruplets=, or classes by y="),
+    ({"preferences"}, "pairs by preferences=, or ordinal scores by y="),
+    ({"y"}, "numbers by y="),
+)
+"""What to give, by the parameters that the `fit` of a method has; the first that fits counts."""
 
 
 def warn_fallback(method: Any, why: str, result: str = "the result is that of PCA") -> None:
     """Warn that a method had too little supervision, and say what it did instead."""
-    taken = inspect.signature(method.fit).parameters
-    remedy = next(text for name, text in REMEDIES.items() if name in taken)
-    warn_user(f"{type(method).__name__}: {why}, so {result}. {remedy}", SupervisionWarning)
+    taken = set(inspect.signature(method.fit).parameters)
+    given = next(text for names, text in REMEDIES if names <= taken)
+    warn_user(f"{type(method).__name__}: {why}, so {result}. Give {given}.", SupervisionWarning)

@@ -1,4 +1,4 @@
-"""Views of annotated data, after the conventions of scanpy: rows from `obsm`, answers from `obs`, results into both."""
+"""Make views of annotated data, after the conventions of scanpy: rows from `obsm`, answers from `obs`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens._sklearn import BaseEstimator
+from pairlens.exceptions import ArgumentError, InputError
 from pairlens.supervision import Constraints
 
 __all__ = ["embed", "representation"]
@@ -39,7 +40,7 @@ def embed(
     labels : str, optional
         Column of `obs` with the labels of some cells. All pairs of labelled cells become constraints.
     unknown : str or iterable of str, default="Unknown"
-        Labels that mean that nobody knows. Missing labels always do.
+        Labels that mean unknown. Missing labels always do.
     rep : str or None, default="X_pca"
         Key of `obsm` with the representation to learn from. "X" or None takes `X` itself, which may be sparse.
     method : estimator, optional
@@ -69,7 +70,11 @@ def embed(
     from pairlens.pipeline import view_pipeline
 
     if constraints is None and labels is None:
-        raise ValueError("embed needs something to learn from: give constraints=, or labels= with a column of obs.")
+        raise InputError(
+            "embed needs something to learn from",
+            argument="constraints",
+            remedy="Give constraints=, or labels= with a column of obs",
+        )
     if copy:
         adata = adata.to_memory() if adata.isbacked else adata.copy()
     rows = representation(adata, rep)
@@ -84,7 +89,7 @@ def embed(
 
 
 def representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_matrix:
-    """The rows to learn from: an array of `obsm`, or `X` as an array or CSR matrix, read from its file if it is backed.
+    """Return the rows to learn from: an array of `obsm`, or `X` as an array or CSR matrix, read if it is backed.
 
     Parameters
     ----------
@@ -96,12 +101,13 @@ def representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_mat
         raise TypeError(f"adata must be an AnnData object, got {type(adata).__name__}.")
     if rep is None or rep == "X":
         if adata.X is None:
-            raise ValueError(f"this AnnData object has no X; give rep= as one of {_quoted(adata.obsm)}.")
+            raise ArgumentError("rep", rep, f"must be one of {_quoted(adata.obsm)}, because adata has no X")
         rows = adata.X[:] if adata.isbacked else adata.X
         return rows.tocsr() if sparse.issparse(rows) else np.asarray(rows)
     if rep not in adata.obsm:
         hint = "; scanpy.pp.pca(adata) makes it" if rep == "X_pca" else ""
-        raise ValueError(f"obsm has no {rep!r}{hint}. It has {_quoted(adata.obsm)}; rep='X' takes X itself.")
+        remedy = f"Choose one of {_quoted(adata.obsm)}, or 'X' for X itself"
+        raise InputError(f"obsm has no {rep!r}{hint}", argument="rep", value=rep, remedy=remedy)
     rows = adata.obsm[rep]
     if sparse.issparse(rows):
         return rows.tocsr()
@@ -109,18 +115,9 @@ def representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_mat
 
 
 def _known_labels(adata: Any, column: str, unknown: str | Iterable[str] = ()) -> NDArray[np.object_]:
-    """A column of `obs` as text, None where it is missing or one of the words for unknown.
-
-    Parameters
-    ----------
-    adata : AnnData
-    column : str
-        Column of `obs`.
-    unknown : str or iterable of str
-        Words that mean that nobody knows.
-    """
+    """Return a column of `obs` as text, None where it is missing or one of the words for unknown."""
     if column not in adata.obs:
-        raise ValueError(f"obs has no column {column!r}. It has {_quoted(adata.obs)}.")
+        raise ArgumentError("labels", column, f"must be a column of obs, which has {_quoted(adata.obs)}")
     words = {unknown} if isinstance(unknown, str) else set(unknown)
     cells = adata.obs[column]
     absent = cells.isna().to_numpy(dtype=bool)
@@ -129,7 +126,7 @@ def _known_labels(adata: Any, column: str, unknown: str | Iterable[str] = ()) ->
         None if missing or str(cell) in words else str(cell) for cell, missing in zip(cells.tolist(), absent.tolist())
     ]
     if all(label is None for label in labels):
-        raise ValueError(f"no cell has a known label in obs[{column!r}].")
+        raise ArgumentError("labels", column, "must be a column of obs in which some cells have a known label")
     return labels
 
 
@@ -139,7 +136,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 
 def _record(method: Any, rep: str | None, labels: str | None, constraints: Constraints | None) -> dict[str, Any]:
-    """What a file of annotated data can hold about the fit: numbers and text."""
+    """Return what a file of annotated data can store about the fit: numbers and text."""
     params: dict[str, Any] = {"method": type(method).__name__, "rep": rep or "X"}
     if labels is not None:
         params["labels"] = labels

@@ -30,7 +30,7 @@ __all__ = [
 
 
 def pairwise_f_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    r"""F-score of the pairs put together, :math:`2PR / (P + R)`.
+    r"""Compute the F-score of the pairs put together, :math:`2PR / (P + R)`.
 
     Precision P is the share of the pairs together in `labels_pred` that are together in `labels_true`, recall R the
     share of those together in `labels_true` that are found. Large clusters are rewarded: one cluster for everything can
@@ -48,7 +48,7 @@ def pairwise_f_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
 
 def normalized_rand_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    r"""Mean of the accuracy on pairs of one class and on pairs of two classes.
+    r"""Compute the mean of the accuracy on pairs of one class and on pairs of two classes.
 
     The Rand index with both kinds of pairs, as the true classes define them, weighing the same: 0.5 for one cluster,
     and for clusters drawn at random in expectation. It is eq. 13 of the BWDR paper, read by true classes. With one
@@ -66,7 +66,7 @@ def normalized_rand_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> flo
 
 
 def _pair_confusion(labels_true: ArrayLike, labels_pred: ArrayLike) -> NDArray[np.int64]:
-    """Pairs by whether they are together in either; every label must be there."""
+    """Count pairs by whether they are together in the first and in the second labelling; no label may be missing."""
     codes = []
     for name, labels in (("labels_true", labels_true), ("labels_pred", labels_pred)):
         found, _ = factorise(labels, name=name)
@@ -141,7 +141,7 @@ def pairwise_accuracy(scores: ArrayLike, preferences: Preferences) -> float:
 
 
 def mean_average_precision(relevant: ArrayLike, scores: ArrayLike, groups: ArrayLike | None = None) -> float:
-    r"""Mean over queries of the average precision of their ranking by score.
+    r"""Compute the mean over queries of the average precision of their ranking by score.
 
     The average precision of a query is the mean, over its relevant rows, of the share of relevant rows at or above the
     row in the ranking; rows with equal scores share the worst rank among them, so a constant score earns nothing by the
@@ -203,5 +203,5 @@ def _relevance(relevant: ArrayLike) -> NDArray[np.bool_]:
 
 
 def _zero_or_one(value: Any) -> int:
-    """-1 for anything else; of what is not a number, some cannot be compared with one."""
+    """Return 0 or 1, or -1 for anything else."""
     return int(value) if isinstance(value, (int, float)) and value in (0, 1) else -1

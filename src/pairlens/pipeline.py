@@ -1,4 +1,4 @@
-"""From rows to a view: what is put in front of a method, and which method is the default."""
+"""Make pipelines: choose what is put in front of a method, and the default method."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def default_view(n_components: int | str = 2, *, preferences: bool = False, rand
 
 @dataclass(frozen=True)
 class Preparation:
-    """What comes before a method.
+    """Steps that come before a method.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Preparation:
 
     @property
     def mixed(self) -> bool:
-        """Whether the encoder weighs columns of several kinds, rather than handing on numbers as they are."""
+        """True if the encoder weighs columns of several kinds; False if it passes numbers on unchanged."""
         return self.encoder is not None and self.encoder.standardize
 
     def pipeline(self, method: Any) -> Pipeline:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_iris, make_blobs
+from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 from pairlens import LinearPairLens
@@ -249,6 +249,46 @@ def test_a_merge_question_joins_groups_at_once():
     assert purity(asker, y) == (True, True)
 
 
+@pytest.mark.parametrize(("screen", "wrong"), [("placement", 0.0), ("placement", 0.1), ("pair", 0.0), ("pair", 0.1)])
+def test_placed_rows_are_asked_about_again_only_as_counted_audits(screen, wrong):
+    """64 questions about digits: a row that was placed is the subject of no other question that is not declared."""
+    digits, y = load_digits(return_X_y=True)
+    digits, y = digits[:600], y[:600]
+    asker = Asker(digits, screen=screen, random_state=0)
+    rng, again = np.random.default_rng(1), []
+    for _ in range(64):
+        placed = {row for rows in asker.groups_.values() for row in rows}
+        question = asker.ask()
+        assert question.purpose in ("place", "merge")
+        if question.rows[0] in placed:
+            assert question.asked_again
+        again += question.asked_again
+        said = true_answer(question, y)
+        if rng.random() < wrong:
+            said = str(rng.choice([word for word in question.answers if word != said]))
+        asker.tell(question, said)
+    assert len(set(again)) == len(again)
+    assert asker.asked_again_ == len(again) // 2 <= 7
+
+
+def test_a_screen_has_the_likeliest_groups_by_typical_rows():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(12), 20)
+    rows = 9 * rng.standard_normal((12, 6))[y] + rng.standard_normal((len(y), 6))
+    asker = Asker(rows, screen="placement", random_state=0)
+    answer_all(asker, y, 120)
+    view, typical = asker.view_, []
+    for question in answer_all(asker, y, 40):
+        if question.kind == "place" and question.purpose == "place":
+            own = [number for number, members in asker.groups_.items() if y[members[0]] == y[question.rows[0]]]
+            assert own[0] in question.groups
+            for number, row in zip(question.groups, question.rows[1:]):
+                members = asker.groups_[number]
+                distance = np.linalg.norm(view[members] - view[members].mean(axis=0), axis=1)
+                typical.append(distance[members.index(row)] <= np.median(distance) + 1e-9)
+    assert np.mean(typical) > 0.8
+
+
 def test_audited_questions_are_random_and_judged_before_they_are_learned():
     asker = Asker(X, random_state=0, lens=LENS, audit=0.3)
     answer_all(asker, Y, 120)
@@ -269,6 +309,56 @@ def test_audited_questions_are_random_and_judged_before_they_are_learned():
         other.tell(*entry)
     other.tell(audited[0].question, turned[audited[0].answer])
     assert other.state()["audits"][0].view == audits[0].view
+
+
+def test_both_answers_occur_among_audited_questions_of_many_groups():
+    """Of ten groups one random pair in ten is in one of them; the weights make up for the near pairs."""
+    rng = np.random.default_rng(0)
+    groups = np.arange(300) % 10
+    rows = rng.standard_normal((300, 5)) + 4 * rng.standard_normal((10, 5))[groups]
+    asker = Asker(rows, random_state=0, audit=0.9)
+    answer_all(asker, groups, 120)
+    audits = asker.state()["audits"]
+    assert np.mean([audit.same for audit in audits]) > 0.18
+    weight = np.array([audit.weight for audit in audits])
+    pairs = [(i, j) for i in range(300) for j in range(i)]
+    share = np.mean([groups[i] == groups[j] for i, j in pairs])
+    assert np.average([audit.same for audit in audits], weights=weight) == pytest.approx(share, abs=0.04)
+
+
+def test_rows_that_a_person_chooses_are_placed_at_once():
+    asker = Asker(X, random_state=0, lens=LENS)
+    (first,) = next(iter(asker.groups_.values()))
+    own, other = (np.flatnonzero((Y[first] == Y) == same) for same in (True, False))
+    i, j, k = (int(row) for row in (other[0], other[1], next(row for row in own if row != first)))
+    for number, (a, b, answer) in enumerate([(i, j, "same"), (first, k, "same"), (i, k, "different")]):
+        asker.tell(Question(f"c{number}", "same", (a, b), "chosen"), answer)
+    assert sorted(map(sorted, asker.groups_.values())) == sorted([sorted((i, j)), sorted((first, k))])
+    before = asker.state()
+    answer_all(asker, Y, 12)
+    asker.retract(*(entry.question.id for entry in asker.log[3:]))
+    assert asker.state() == before
+    replayed = Asker(X, random_state=0, lens=LENS)
+    for entry in asker.log:
+        replayed.tell(*entry)
+    assert replayed.state() == before
+
+
+def test_the_screen_becomes_a_placement_when_there_are_three_groups():
+    asker = Asker(X, random_state=0, lens=LENS, screen="auto")
+    kinds = []
+    for _ in range(40):
+        question = asker.ask()
+        kinds.append((question.kind, len(asker.groups_) >= 3))
+        row, *others = question.rows
+        if question.kind == "same":
+            asker.tell(question, "same" if Y[row] == Y[others[0]] else "different")
+        else:
+            asker.tell(question, next((str(n) for n, o in enumerate(others, 1) if Y[o] == Y[row]), "none"))
+    assert ("place", False) not in kinds
+    assert ("place", True) in kinds
+    with pytest.raises(ValueError, match="screen='auto' places rows"):
+        Asker(X, strategy="random", screen="auto")
 
 
 def test_the_curve_by_hand():

@@ -110,7 +110,31 @@ def test_odd_tables(rows):
 def test_two_kinds_in_one_log_share_no_id():
     """A studio may be started with another kind of question on the same store; both askers count from one."""
     X = np.random.default_rng(0).standard_normal((5, 3))
-    pairs = Asker(X, random_state=0, audit=0.99).ask_many(4)
-    preferences = PreferenceAsker(X, random_state=0, audit=0.99).ask_many(4)
+    pairs = Asker(X, random_state=0, strategy="random").ask_many(4)
+    preferences = PreferenceAsker(X, random_state=0, strategy="random").ask_many(4)
     assert [q.rows for q in pairs] == [q.rows for q in preferences]
     assert {q.id for q in pairs}.isdisjoint(q.id for q in preferences)
+
+
+def test_intervals_of_ranks_hold_the_true_rank():
+    """In nine of ten cases, in draws of rows and of truths; and they become narrow."""
+    held, wide = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((80, 4))
+        score = X @ rng.standard_normal(4)
+        asker = PreferenceAsker(X, random_state=seed)
+        truth = np.empty(80, dtype=int)
+        truth[np.argsort(-score)] = np.arange(1, 81)
+        for n_answers in (15, 60):
+            answer_all(asker, score, n_answers)
+            ranked = asker.ranked_rows()
+            if n_answers == 60:
+                held.append(((ranked.low <= truth) & (truth <= ranked.high)).mean())
+            wide.append((n_answers, (ranked.high - ranked.low).mean()))
+        assert ranked.order.tolist() == np.argsort(-asker.scores_, kind="stable").tolist()
+        assert sorted(ranked.order.tolist()) == list(range(80))
+    assert np.mean(held) > 0.85
+    narrow, before = (np.mean([width for n, width in wide if n == wanted]) for wanted in (60, 15))
+    assert narrow < 0.8 * before
+    assert 0 < asker.share_sure() < 1

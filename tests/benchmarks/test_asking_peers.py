@@ -36,29 +36,30 @@ def test_an_oracle_says_the_same_of_the_same_rows():
 @pytest.mark.parametrize("method", [name for name in asking_peers.METHODS if name not in PEERS])
 def test_every_row_gets_a_group(small, method):
     X, y = small
-    found = asking_peers.METHODS[method](X, 3, asking_peers.Oracle(y, 0.0, 0))
+    found = asking_peers.METHODS[method](X, X[:7], 3, asking_peers.Oracle(y, 0.0, 0))
     assert set(found) == {10, 20}
-    assert all(len(labels) == len(X) for labels in found.values())
-    record = asking_peers.run((method, "blobs", 0.0, 0))
-    assert len(record["ari"]) == 2
+    assert all((len(labels), len(new)) == (len(X), 7) for labels, new in found.values())
+    for protocol in asking_peers.TITLES:
+        record = asking_peers.run((method, protocol, "blobs", 0.0, 0))
+        assert len(record["ari"]) == 2
     assert method == "HDBSCAN" or record["ari"][-1] > 0.5
 
 
 def test_a_peer_that_is_not_installed_is_named(small, capsys):
-    if asking_peers.run(("COBRAS", "blobs", 0.0, 0)) is None:
+    if asking_peers.run(("COBRAS", "all rows", "blobs", 0.0, 0)) is None:
         assert "COBRAS is left out" in capsys.readouterr().out
 
 
 def test_tables_are_of_the_sets_that_all_have(small, tmp_path):
-    path = tmp_path / "results.json"
+    path = tmp_path / "results.jsonl"
     records = [
-        {"method": method, "set": name, "wrong": 0.0, "draw": 0, "ari": [0.1, value]}
+        {"method": method, "protocol": "all rows", "set": name, "wrong": 0.0, "draw": 0, "ari": [0.1, value]}
         for method, name, value in (("Asker", "a", 0.8), ("Asker", "b", 0.9), ("COBRAS", "a", 0.5))
     ]
-    path.write_text(json.dumps(records))
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
     shown = asking_peers.table(records)
     assert "0% wrong, 1 sets: a." in shown
-    assert "| COBRAS | 0.100 | 0.500 | +0.300 (nan) |" in shown
+    assert "| COBRAS | 0.100 | 0.500 | +0.000 (nan) | +0.300 (nan) | none |" in shown
     asking_peers.main(["--only-print", "--results", str(path)])
 
 

@@ -137,7 +137,7 @@ def test_a_method_that_fails_scores_zero_and_is_named(data, monkeypatch):
 
 def test_every_method_for_pairs_is_in_it():
     """Each in the table of docs/choosing.md that takes pairs and makes a view of some dimensions."""
-    table = (league.ROOT.parent / "docs" / "choosing.md").read_text().split("And from preferences")[0]
+    table = (league.ROOT.parent / "docs" / "choosing.md").read_text().split("From preferences")[0]
     named = set(re.findall(r"^\| (.+?) \|", table, re.MULTILINE)) - {"method"}
     methods = {name.strip("` ") for names in named for name in names.split(",")}
     others = {"KernelNullSpace", "LSML", "MLKR", "PairClusters", "PairMap", "SCML", "SKKMeans"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -185,3 +186,12 @@ def test_errors(table, cli):
     (table / "data.csv").write_text((table / "data.csv").read_text().replace("remark", "REMARK").replace(",2.", ",3."))
     assert "is about table" in cli(*ASK).error
     assert np.unique(IDS).size == 60
+
+
+def test_dropped_columns_are_not_shown(table, cli, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
+    outcome = cli("ask", "data.csv", "--id", "id", "--drop", "class,note", "--out", "told.csv")
+    assert outcome.code == 0, outcome.err
+    assert "* w" in outcome.out
+    assert "class" not in outcome.out
+    assert "note" not in outcome.out

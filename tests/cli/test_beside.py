@@ -121,7 +121,7 @@ def test_pictures_stay_small_few_and_inside(folder, cli, monkeypatch):
         image.fromarray(noise).save(folder / "pictures" / f"{i}.png")
     (folder / "pictures" / "7.png").write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>")
     image.fromarray(np.zeros((9, 9, 3), dtype=np.uint8)).save(folder.parent / "outside.png")
-    monkeypatch.setattr("pairlens.report._rows.MOST_PICTURES", 20)
+    monkeypatch.setattr("pairlens.report._points.MOST_PICTURES", 20)
     assert cli("fit", "embeddings.npy", "--rows", "table.csv", *FIT).code == 0
     page = (folder / "r" / "report.html").read_text(encoding="utf-8")
     assert "svg+xml" not in page.partition('id="rows"')[2].partition("</section>")[0]

@@ -16,7 +16,7 @@ def test_all_methods_and_the_controls(table, cli):
     outcome = cli(*COMPARE, "--pairs", "pairs.csv", "--folds", "2", "--json")
     assert outcome.code == 0, outcome.err
     entries = json.loads(outcome.out)["results"]["pairs"]
-    assert {entry["method"] for entry in entries} == {*view_methods("constraints"), "pca", "none"}
+    assert {entry["method"] for entry in entries} == {*view_methods("constraints"), "pca", "tsne", "none"}
     assert [entry for entry in entries if entry["error"]] == []
     scores = [entry["score"] for entry in entries]
     assert scores == sorted(scores, reverse=True)
@@ -32,8 +32,13 @@ def test_the_table_that_people_see(table, cli):
         "wbdr",
         "linear-pairlens",
         "PCA (control)",
+        "t-SNE (control)",
         "no reduction (control)",
     }
+    assert lines[2].split("  ")[-1] == "against t-SNE"
+    assert "  against PCA  " in lines[2]
+    verdicts = [line.split("  ")[-1] for line in lines[3:] if line.startswith(("wbdr", "linear"))]
+    assert all("by" in verdict or verdict == "too few to tell" for verdict in verdicts)
 
 
 def test_preferences(table, cli):

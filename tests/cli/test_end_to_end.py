@@ -105,7 +105,7 @@ def test_compare(table, shell):
     )
     assert outcome.code == 0, outcome.err
     entries = {entry["method"]: entry for entry in json.loads(outcome.out)["results"]["pairs"]}
-    assert set(entries) == {"wbdr", "rca", "pca", "none"}
+    assert set(entries) == {"wbdr", "rca", "pca", "tsne", "none"}
     assert all(0 <= entry["score"] <= 1 and entry["seconds"] > 0 for entry in entries.values())
     assert entries["none"]["dimensions"] == 4
     assert entries["pca"]["dimensions"] == 2

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import pairlens
+from pairlens import PairMap
 from pairlens.io.models import load
 from tests.cli.conftest import CLASSES, FIT, IDS, X, pairs_text
 
@@ -192,7 +196,7 @@ def test_one_file_with_all_kinds(table, cli):
         (("--dims", "0"), "--dims must be a whole number from 1 on, or auto"),
         (("--dims", "two"), "--dims must be a whole number"),
         (("--method", "wbdr", "--dims", "99"), "--dims 99 must be at most the number of features, 4"),
-        (("--method", "wbdr", "--dims", "auto"), "--dims of WBDR must be an int"),
+        (("--method", "wbdr", "--dims", "auto"), "wbdr does not find the number of directions: give it by --dims"),
         (("--scale", "log"), "'log' is not one of"),
         (("--seed", "-1"), "Invalid value for '--seed'"),
         (("--id", "idd"), "no column 'idd'; did you mean 'id'?"),
@@ -419,3 +423,52 @@ def test_answers_that_look_wrong_are_named(table, cli):
             assert (first["kind"] == "must-link") != (CLASSES[a] == CLASSES[b])
             assert first["suspicion"] > 0.5
             assert f"answers that look wrong: {first['a']} and {first['b']} ({first['kind']}, " in outcome.out
+
+
+def test_the_view_is_compared_with_pca_and_tsne_in_one_line_each(table, cli):
+    pytest.importorskip("openTSNE")
+    outcome = cli(*FIT, "--out", "result")
+    assert outcome.code == 0, outcome.err
+    said = json.loads((table / "result/run.json").read_text())["result"]
+    assert [verdict["against"] for verdict in said["verdicts"]] == ["PCA", "t-SNE"]
+    assert f"compared with PCA: {said['verdicts'][0]['says']}\n" in outcome.out
+    line = next(line for line in outcome.out.splitlines() if line.startswith("what the answers changed"))
+    assert said["verdicts"][1]["says"] in line
+    assert f"{said['neighbours_moved']:.0%} are others" in line
+
+
+def test_a_map_judges_itself_once(table, cli, monkeypatch):
+    pytest.importorskip("openTSNE")
+    fits = []
+    whole = PairMap._learn
+    monkeypatch.setattr(PairMap, "_learn", lambda self, *given: fits.append(1) or whole(self, *given))
+    assert cli(*FIT, "--out", "result").code == 0
+    assert len(fits) == 1
+
+
+@pytest.mark.parametrize(("drop", "warns"), [("note", True), ("note,class", False)])
+def test_a_column_that_gives_the_answers_away_is_warned_of(drop, warns, table, cli):
+    arguments = ("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--method", "wbdr", "--out", "result")
+    err = cli(*arguments, "--drop", drop).err
+    assert ("the column 'class' alone explains all" in err) == warns
+    assert ("leave it out by --drop class" in err) == warns
+
+
+def test_a_fit_walks_through_few_files(table, cli):
+    """Whoever wants to know what the command does has to open that many files of ours."""
+    pytest.importorskip("openTSNE")
+    arguments = (*FIT, "--out", "result", "--overwrite")
+    assert cli(*arguments).code == 0
+    root, walked = str(Path(pairlens.__path__[0])), set()
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(root) and frame.f_code.co_name != "<module>":
+            walked.add(frame.f_code.co_filename.removeprefix(root))
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        assert cli(*arguments).code == 0
+    finally:
+        sys.setprofile(before)
+    assert 30 < len(walked) <= 70, sorted(walked)

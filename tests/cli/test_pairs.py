@@ -37,6 +37,16 @@ def test_the_protocols(arguments, count, table, cli):
         assert (kind == "must-link") == (CLASSES[IDS.index(a)] == CLASSES[IDS.index(b)])
 
 
+@pytest.mark.parametrize("n_pairs", [60, 7])
+def test_must_links_are_not_rare_among_many_classes(n_pairs, table, cli):
+    lines = ["id,x,class", *(f"{k},{k % 7},c{k % 16}" for k in range(320))]
+    (table / "many.csv").write_text("\n".join(lines) + "\n")
+    outcome = cli("pairs", "sample", "many.csv", "--labels", "class", "--n-pairs", n_pairs, "--out", "many-pairs.csv")
+    assert outcome.code == 0, outcome.err
+    kinds = Counter(kind for _, _, kind in lines_of(table / "many-pairs.csv"))
+    assert kinds == {"must-link": n_pairs // 2, "cannot-link": n_pairs - n_pairs // 2}
+
+
 def test_wrong_answers_on_request(table, cli):
     assert cli(*SAMPLE, "--labels", "class", "--id", "id", "--flip", "0.25").code == 0
     wrong = [

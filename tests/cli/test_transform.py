@@ -213,7 +213,7 @@ def test_a_pipeline_of_scikit_learn(table, cli):
     assert outcome.code == 0, outcome.err
     assert np.isfinite(read(table / "out.csv")).all()
     np.save(table / "rows.npy", np.ones((3, 5)))
-    assert "the model wants the text of 'note'" in cli("transform", "pipe.pairlens", "rows.npy", "--out", "o.npy").error
+    assert "rows.npy has no named columns" in cli("transform", "pipe.pairlens", "rows.npy", "--out", "o.npy").error
 
 
 def test_arrays_that_do_not_fit(fitted, cli):
@@ -313,6 +313,16 @@ def test_only_linear_models_become_onnx(table, cli):
     save(PairLens(random_state=0).fit(X, constraints=pairs), table / "lens.pairlens")
     assert "PairLens is not linear" in cli("export-onnx", "lens.pairlens", "--out", "model.onnx").error
     assert not (table / "model.onnx").exists()
+
+
+def test_a_mixed_table_is_named_where_it_stops_an_export(table, cli):
+    pytest.importorskip("onnx", reason="needs the extra io")
+    fit = ("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--drop", "class", "--method", "linear-pairlens")
+    assert cli(*fit, "--out", "mixed").code == 0
+    said = cli("export-onnx", "mixed/model.pairlens", "--out", "model.onnx").error
+    assert "the columns 'note'" in said
+    assert "leave them out by --drop" in said
+    assert "LinearPairLens" not in said
 
 
 def test_what_is_written_can_be_read_as_pairs_of_rows(fitted, cli):

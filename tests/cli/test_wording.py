@@ -75,7 +75,10 @@ def test_a_folder_is_no_file(cli, files):
     [
         ("--pairs answers.csv --method wbdr", "--on-conflict drop leaves them out, --on-conflict raise stops at them."),
         ("--labels y --method wbdr --dims 9", "--dims 9 must be at most the number of features"),
-        ("--labels y --method pairmap --dims 3", "--dims of PairMap must be an int in the range [1, 2]."),
+        (
+            "--labels y --method pairmap --dims 3",
+            "pairmap makes no view of --dims 3; pairlens takes any number of directions",
+        ),
         ("--labels y --method sda --dims 2", "found 1 usable directions of the --dims 2 asked for"),
         (
             "--labels same --method sodrpac",
@@ -91,7 +94,7 @@ def test_advice_names_options(cli, files, arguments, said):
 
 def test_too_few_rows(cli, files):
     said = cli("fit", "two.csv", "--id", "name", "--labels", "y", "--out", "result").error
-    assert said.endswith("the table has too few rows for PairMap: 2, and at least 3 are needed.")
+    assert said.endswith("two.csv has only 2 rows; at least 3 are needed")
 
 
 def test_small_words_of_pairs_and_ask(cli, files):

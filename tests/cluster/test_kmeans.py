@@ -10,8 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pairlens.cluster.kmeans import exchange_pass, exchanged, lloyd, mixed_centers, move_costs, weighted_kmeans
-from pairlens.cluster.points import WeightedPoints, greedy_seeds
+from pairlens.cluster.kmeans import (
+    WeightedPoints,
+    exchange_pass,
+    exchanged,
+    greedy_seeds,
+    lloyd,
+    mixed_centers,
+    move_costs,
+    weighted_kmeans,
+)
 
 
 def cost(rows, weight, labels):

@@ -13,9 +13,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
 from pairlens import Constraints, PairClusters, load, save
-from pairlens.cluster.grouping import first_guesses, named_groups
+from pairlens.cluster.grouping import agreement, candidates, expected_rand, first_guesses, named_groups
 from pairlens.cluster.mixture import MOST_ITERATIONS, Evidence, Mixture, fit_mixture, likeliest, matched
-from pairlens.cluster.number import agreement, candidates, expected_rand
 from pairlens.cluster.pairclusters import broken_pairs
 from pairlens.exceptions import SupervisionWarning
 from tests.oracles.clusters import expected_adjusted_rand, probabilities_of_groups
@@ -70,8 +69,8 @@ def test_the_expected_rand_index_counts_pairs(blobs):
 def test_agreement_is_the_likelihood_of_the_answers():
     pairs = Constraints([(0, 1), (0, 2)], [(0, 3), (1, 4), (3, 4)], n_samples=6)
     labels = np.array([0, 0, 1, 1, 2, 2])
-    # Inside: one must-link. Between: a must-link and three cannot-links.
-    expected = betaln(5.5, 0.5) + betaln(7.5, 1.5) - 2 * betaln(4.5, 0.5)
+    # Four are right, one must-link is between two groups.
+    expected = betaln(8.5, 1.5) - betaln(4.5, 0.5)
     assert agreement(labels, pairs) == pytest.approx(expected)
     assert agreement(np.array([0, 0, 0, 1, 2, 2]), pairs) > agreement(labels, pairs)
     assert agreement(labels, Constraints(n_samples=6)) == 0.0
@@ -190,6 +189,34 @@ def test_cannot_links_alone_keep_rows_apart(seed):
     assert len(set(model.labels_[rows])) == 3
     assert model.n_clusters_ == 3
     assert not len(model.broken_)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_last_digits_do_not_decide_the_number_of_groups(seed):
+    """Two of four rows that differ pairwise are in one blob: which further group that makes, the rows leave open."""
+    X, y = make_blobs(60, centers=3, cluster_std=0.3, random_state=(0, 1, 4)[seed])
+    rows = [*np.unique(y, return_index=True)[1], np.flatnonzero(y == 0)[5]]
+    apart = Constraints(cannot_link=[(i, j) for i in rows for j in rows if j < i], n_samples=60)
+    rng = np.random.default_rng(0)
+    found = [
+        PairClusters(random_state=0).fit(X + size * rng.standard_normal(X.shape), constraints=apart).n_clusters_
+        for size in (0.0, 1e-13, 1e-12, 1e-11)
+    ]
+    assert set(found) in ({3}, {4})
+
+
+def test_wrong_must_links_do_not_merge_groups():
+    """With ten groups and a tenth of the answers wrong, half of all must-links are wrong."""
+    rng = np.random.default_rng(3)
+    y = np.repeat(np.arange(10), 20)
+    X = 6 * rng.standard_normal((10, 8))[y] + 1.5 * rng.standard_normal((200, 8))
+    drawn = np.unique(np.sort(rng.integers(200, size=(260, 2)), axis=1), axis=0)
+    drawn = rng.permutation(drawn[drawn[:, 0] < drawn[:, 1]])[:200]
+    said = (y[drawn[:, 0]] == y[drawn[:, 1]]) ^ (np.arange(200) % 10 == 0)
+    pairs = Constraints(drawn[said], drawn[~said], n_samples=200)
+    model = PairClusters(random_state=0).fit(X, constraints=pairs)
+    assert model.n_clusters_ == 10
+    assert adjusted_rand_score(y, model.labels_) > 0.95
 
 
 def test_broken_answers_are_listed_with_the_reason():

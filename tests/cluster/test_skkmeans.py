@@ -20,7 +20,7 @@ from sklearn.preprocessing import MinMaxScaler, minmax_scale
 from pairlens import Constraints
 from pairlens.cluster.skkmeans import SKKMeans
 from pairlens.exceptions import SupervisionWarning
-from pairlens.kernels.nullspace import delta_to_gamma
+from pairlens.kernels import delta_to_gamma
 from pairlens.methods.kernel import KernelNullSpace
 from tests.oracles.dsp import kernel_kmeans_cost
 
@@ -124,7 +124,7 @@ def test_labels_are_must_links():
 
 
 def test_many_rows_take_features_of_some(monkeypatch):
-    monkeypatch.setattr("pairlens.kernels.features.ANCHORS", 400)
+    monkeypatch.setattr("pairlens.kernels.ANCHORS", 400)
     monkeypatch.setattr("pairlens.cluster.skkmeans.ANCHORS", 400)
     monkeypatch.setattr("pairlens.cluster.skkmeans.LARGE_RANK", 50)
     X, y = make_blobs(1500, 8, centers=5, cluster_std=2.0, random_state=0)

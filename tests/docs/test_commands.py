@@ -13,7 +13,7 @@ typer = pytest.importorskip("typer")
 from pairlens.cli.app import app  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "AGENTS.md", *sorted((ROOT / "docs").rglob("*.md"))]
 if not PAGES[0].exists() or not (ROOT / "docs").exists():
     pytest.skip("the pages are not in this distribution", allow_module_level=True)
 LINE = re.compile(r"^    (?:[A-Z_]+=\S+ )?pairlens (\S[^\n]*)", re.MULTILINE)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -49,10 +51,21 @@ def test_the_check_misses_notebooks_and_pages(tmp_path, check):
     assert check.problems(tmp_path, tmp_path) == ["plot_01_a.py is no notebook"]
 
 
+def test_the_check_searches_headings(tmp_path, check, monkeypatch):
+    monkeypatch.setattr(check, "SEARCHED", {"text": "b"})
+    index = (
+        '{{"docnames": ["a", "b"], "alltitles": {{"Text": [[{page}, "text"]], "All about text files": [[1, "all"]]}}}}'
+    )
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({index.format(page=1)})")
+    assert check.not_found(tmp_path) == []
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({index.format(page=0)})")
+    assert check.not_found(tmp_path) == ["searching for 'text' does not find b"]
+
+
 if BUILT.exists():
 
     def test_the_built_site_passes(check):
-        assert check.problems(BUILT.parent) == []
+        assert check.problems(BUILT.parent) + check.not_found(BUILT.parent) == []
 
 
 def test_examples_are_numbered_and_short():
@@ -60,6 +73,14 @@ def test_examples_are_numbered_and_short():
     assert [path.name[5:7] for path in examples] == [f"{number:02}" for number in range(1, len(examples) + 1)]
     assert len(examples) >= 15
     assert all(len(path.read_text("utf-8").splitlines()) <= 60 for path in examples)
+
+
+def test_the_index_for_language_models_names_every_page():
+    docs = ROOT / "docs"
+    site = re.escape(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Documentation"])
+    linked = re.findall(rf"\]\({site}/en/latest/([\w/]+)\.html\)", (docs / "llms.txt").read_text("utf-8"))
+    pages = {str(page.relative_to(docs).with_suffix("").as_posix()) for page in docs.rglob("*.md")}
+    assert sorted(linked) == sorted({*pages, "api"} - {"index", "guide/index", "reference"})
 
 
 def test_every_method_has_a_page():

@@ -1,8 +1,8 @@
-"""Dask in this process, and chunks that stay as small as the tests make them."""
+"""Dask in this process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,18 +17,3 @@ def in_this_process(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     with dask.config.set({} if "cluster" in request.fixturenames else {"scheduler": "synchronous"}):
         yield
-
-
-@pytest.fixture
-def keep_chunks_apart(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
-    """``keep_chunks_apart(rows, columns)``: chunks of that many rows are not joined where pairs of chunks meet."""
-
-    def keep(rows: int, columns: int) -> None:
-        from pairlens.engines.dask import neighbors, operations
-        from pairlens.engines.dask import rows as chunks
-
-        monkeypatch.setattr(chunks, "COARSE_BYTES", 8 * rows * columns)
-        monkeypatch.setattr(neighbors, "CHUNK_ROWS", rows)
-        monkeypatch.setattr(operations, "CHUNK_ROWS", rows)
-
-    return keep

@@ -1,4 +1,4 @@
-"""Each operation on a dask array or a tensor against the same on a NumPy array, and neighbours to the last tie."""
+"""Each operation on a dask array or a tensor against the same on a NumPy array."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 from scipy import sparse
 
 from pairlens import engines
-from pairlens.engines import config_context, engine_rows
-from pairlens.engines.local import rows as local_rows
-from pairlens.kernels.features import KernelFeatures
+from pairlens.engines import config_context, engine_rows, operations
+from pairlens.exceptions import ArgumentError
+from pairlens.kernels import KernelFeatures
 
 da = pytest.importorskip("dask.array", reason="the Dask engine needs pairlens[dask]")
 torch = pytest.importorskip("torch", reason="the torch engine needs pairlens[gpu]")
@@ -18,18 +18,18 @@ N, F = 400, 7
 GATHER = [1 << 29, 1]
 
 
-@pytest.fixture(autouse=True)
-def small_chunks(keep_chunks_apart):
-    keep_chunks_apart(64, 12)
-
-
 def on_dask(X):
     return engine_rows(da.from_array(X, chunks=((90, 1, 200, 109), X.shape[1])), fitting=True)
 
 
+@pytest.fixture
+def on_torch():
+    return lambda X: engine_rows(torch.from_numpy(X), fitting=True)
+
+
 @pytest.fixture(params=["dask", "torch"])
-def rows_of(request):
-    return on_dask if request.param == "dask" else lambda X: engine_rows(torch.from_numpy(X), fitting=True)
+def rows_of(request, on_torch):
+    return on_dask if request.param == "dask" else on_torch
 
 
 @pytest.fixture
@@ -37,45 +37,52 @@ def X():
     return np.random.default_rng(0).standard_normal((N, F)) * np.arange(1, F + 1) + 3
 
 
-@pytest.mark.parametrize("gather_bytes", GATHER)
-def test_pairs_and_groups(X, rows_of, gather_bytes):
+def test_pairs(X, rows_of):
     rng = np.random.default_rng(1)
-    pairs = rng.integers(0, N, (300, 2))
-    weight = rng.uniform(0.1, 2, 300)
-    codes = rng.integers(-1, 5, N)
+    pairs, weight = rng.integers(0, N, (300, 2)), rng.uniform(0.1, 2, 300)
+    rows = rows_of(X)
+    for some in (slice(None), slice(0, 40)):
+        for values in (None, weight[some]):
+            np.testing.assert_allclose(
+                engines.pair_scatter(rows, pairs[some], values), engines.pair_scatter(X, pairs[some], values)
+            )
+        np.testing.assert_allclose(
+            engines.pair_squared_distances(rows, pairs[some]), engines.pair_squared_distances(X, pairs[some])
+        )
+    assert not engines.pair_scatter(rows, pairs[:0]).any()
+    assert engines.pair_squared_distances(rows, pairs[:0]).shape == (0,)
+
+
+@pytest.mark.parametrize("gather_bytes", GATHER)
+def test_groups(X, rows_of, gather_bytes):
+    codes = np.random.default_rng(1).integers(-1, 5, N)
     few = np.where(np.arange(N) % 3 == 0, codes, -1)
     with config_context(gather_bytes=gather_bytes):
         rows = rows_of(X)
-        for some in (slice(None), slice(0, 40)):
-            for values in (None, weight[some]):
-                np.testing.assert_allclose(
-                    engines.pair_scatter(rows, pairs[some], values), engines.pair_scatter(X, pairs[some], values)
-                )
-            np.testing.assert_allclose(
-                engines.pair_squared_distances(rows, pairs[some]), engines.pair_squared_distances(X, pairs[some])
-            )
         for group in (codes, few):
             np.testing.assert_allclose(engines.group_means(rows, group), engines.group_means(X, group))
             for values in (None, np.arange(1.0, 6)):
                 np.testing.assert_allclose(
                     engines.group_scatter(rows, group, weight=values), engines.group_scatter(X, group, weight=values)
                 )
-        assert not engines.pair_scatter(rows, pairs[:0]).any()
         assert not engines.group_scatter(rows, np.full(N, -1)).any()
-        assert engines.pair_squared_distances(rows, pairs[:0]).shape == (0,)
 
 
-def test_graphs_with_weights_of_both_signs(X, rows_of):
+def test_graphs_with_weights_of_both_signs(X, on_torch):
     graph = sparse.random(N, N, 0.02, random_state=0, data_rvs=np.random.default_rng(0).standard_normal).tocsr()
     graph = graph + graph.T
-    np.testing.assert_allclose(engines.graph_scatter(rows_of(X), graph), engines.graph_scatter(X, graph), atol=1e-9)
+    expected = engines.graph_scatter(X, graph)
+    np.testing.assert_allclose(engines.graph_scatter(on_torch(X), graph), expected, atol=1e-9)
+    upper = sparse.triu(graph, 1).tocoo()
+    edges = engines.Edges(np.column_stack([upper.row, upper.col]), upper.data)
+    for rows in (X, on_torch(X)):
+        np.testing.assert_allclose(engines.graph_scatter(rows, edges), expected, atol=1e-9)
 
 
 def test_sums_over_all_rows(X, rows_of):
     rows = rows_of(X)
     weight = np.random.default_rng(0).random(N)
     np.testing.assert_allclose(engines.column_means(rows), X.mean(axis=0))
-    np.testing.assert_allclose(engines.mean_norm(rows), engines.mean_norm(X))
     for offset in (X.mean(axis=0), np.zeros(F)):
         np.testing.assert_allclose(
             engines.weighted_scatter(rows, offset=offset), engines.weighted_scatter(X, offset=offset)
@@ -86,10 +93,11 @@ def test_sums_over_all_rows(X, rows_of):
         )
 
 
-def test_other_coordinates(X, rows_of):
+def test_other_coordinates(X, on_torch):
     rng = np.random.default_rng(0)
     directions, origin, scale = rng.standard_normal((F, 3)), rng.standard_normal(F), rng.uniform(1, 2, F)
-    rows, mean = rows_of(X), X.mean(axis=0)
+    rows, mean = on_torch(X), X.mean(axis=0)
+    np.testing.assert_allclose(engines.mean_norm(rows), engines.mean_norm(X))
 
     def host(found):
         return engines.rows_in_memory(found)
@@ -103,10 +111,6 @@ def test_other_coordinates(X, rows_of):
     )
     np.testing.assert_allclose(host(engines.rescaled(rows, scale=scale)), X / scale)
     np.testing.assert_allclose(host(engines.rescaled(rows, offset=origin, scale=scale)), (X - origin) / scale)
-    unit, middle, size = engines.unit_variance(rows)
-    np.testing.assert_allclose(middle, mean)
-    assert size == pytest.approx(np.sqrt(X.var(axis=0).sum()))
-    np.testing.assert_allclose(host(unit), (X - mean) / size, atol=1e-12)
 
 
 def test_deviations_of_sparse_rows_and_of_large_and_small_values():
@@ -122,7 +126,7 @@ def test_deviations_of_sparse_rows_and_of_large_and_small_values():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_absolute_deviations(dtype, monkeypatch):
     """Dense and sparse rows, block by block; zeros that are stored and those that are not are the same."""
-    monkeypatch.setattr(local_rows, "row_blocks", lambda n, _: (slice(at, at + 70) for at in range(0, n, 70)))
+    monkeypatch.setattr(operations, "row_blocks", lambda n, _: (slice(at, at + 70) for at in range(0, n, 70)))
     X = sparse.random(200, F, 0.3, format="csr", random_state=0).toarray().astype(dtype) - dtype(0.1) * (
         np.arange(F) < 2
     )
@@ -137,47 +141,36 @@ def test_absolute_deviations(dtype, monkeypatch):
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_rebuilding(X, rows_of):
-    nearest = engines.neighbors(X, n_nearest=4).nearest
-    weight = engines.rebuilding_weights(X, nearest, 1e-3)
-    np.testing.assert_allclose(engines.rebuilding_weights(rows_of(X), nearest, 1e-3), weight)
-    rebuild = sparse.csr_matrix((weight.ravel(), nearest.ravel(), np.arange(0, 4 * N + 1, 4)), shape=(N, N))
-    np.testing.assert_allclose(
-        engines.residual_scatter(rows_of(X), rebuild), engines.residual_scatter(X, rebuild), rtol=1e-9
-    )
-
-
-def test_kernel_features(X, rows_of):
+def test_kernel_features(X, on_torch):
     rng = np.random.default_rng(0)
     anchors, combination, gamma = X[rng.choice(N, 20)], rng.standard_normal((20, 3)), engines.median_gamma(X)
-    rows = rows_of(X)
-    assert engines.median_gamma(rows) == gamma
+    rows = on_torch(X)
+    assert engines.median_gamma(rows) == engines.median_gamma(on_dask(X)) == gamma
     squared = ((X[:, None] - anchors) ** 2).sum(axis=2)
     assert gamma == pytest.approx(1 / np.median(((X[:, None] - X) ** 2).sum(axis=2)[np.triu_indices(N, 1)]))
     offset = np.array([1.0, -2.0, 0.5])
     expected = np.exp(-gamma * squared) @ combination - offset
     for given in (X, rows):
-        found = engines.kernel_product(given, KernelFeatures(anchors, combination, offset, "rbf", gamma))
+        found = KernelFeatures(anchors, combination, offset, "rbf", gamma)(given)
         np.testing.assert_allclose(engines.rows_in_memory(found), expected, atol=1e-12)
 
 
-def test_other_kernels_are_for_rows_in_memory(X):
+def test_other_kernels_are_for_rows_in_memory(X, on_torch):
     for kernel in ("linear", lambda left, right: left @ right):
         features = KernelFeatures(X[:2], np.eye(2), np.zeros(2), kernel, None)
-        for rows in (X, on_dask(X)):
-            found = engines.kernel_product(rows, features)
-            np.testing.assert_allclose(engines.rows_in_memory(found), X @ X[:2].T)
-        with pytest.raises(ValueError, match=r"kernel=.* is not computed on a device; give X.cpu\(\)"):
-            engines.kernel_product(engine_rows(torch.from_numpy(X), fitting=True), features)
+        np.testing.assert_allclose(features(X), X @ X[:2].T)
+        with pytest.raises(ArgumentError, match=r"X.cpu\(\)") as caught:
+            features(on_torch(X))
+        assert (caught.value.argument, caught.value.value) == ("kernel", kernel)
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_walks_over_near_rows(X, rows_of, given):
+def test_walks_over_near_rows(X, on_torch, given):
     """The last rows repeat: those of scale 0 walk to their duplicates alone."""
     X[-9:] = X[0]
     found = engines.neighbors(X, n_nearest=8)
     nearest, scale = found.nearest[:, :5], found.nearest_distance[:, 6]
-    rows = rows_of(X)
+    rows = on_torch(X)
     known = (found.nearest, found.nearest_distance)
     here = engines.near_walk(X, 5, scale_neighbor=7, accuracy=1e-12, found=known)
     there = engines.near_walk(rows, 5, scale_neighbor=7, accuracy=1e-12, found=known if given else None)
@@ -204,30 +197,3 @@ def test_columns_and_rows_by_number(X):
     part = rows[:, np.array([5, 2])]
     np.testing.assert_array_equal(part[order], X[order][:, [5, 2]])
     np.testing.assert_allclose(engines.column_means(part), X[:, [5, 2]].mean(axis=0))
-
-
-KINDS = {
-    "continuous": lambda rng: rng.standard_normal((N, F)),
-    "grid": lambda rng: rng.integers(0, 3, (N, 3)).astype(float),
-    "duplicates": lambda rng: np.repeat(rng.standard_normal((N // 20, F)), 20, axis=0)[rng.permutation(N)],
-    "far from zero": lambda rng: rng.standard_normal((N, F)) + 1e6,
-    "equal rows": lambda rng: np.full((N, 2), 0.1),
-    "tiny": lambda rng: 1e-30 * rng.standard_normal((N, F)),
-}
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("k", [1, 5, 120])
-def test_neighbours_are_the_same_to_the_last_tie(kind, dtype, k):
-    X = KINDS[kind](np.random.default_rng(0)).astype(dtype)
-    expected, found = engines.neighbors(X, n_nearest=k), engines.neighbors(on_dask(X), n_nearest=k)
-    np.testing.assert_array_equal(found.nearest, expected.nearest)
-    np.testing.assert_allclose(found.nearest_distance, expected.nearest_distance)
-
-
-def test_too_many_rows_for_an_exact_search(X):
-    with config_context(exact_rows=100), pytest.raises(ValueError, match=r"400 x 400 distances.*exact_rows"):
-        engines.neighbors(on_dask(X), n_nearest=2)
-    with pytest.raises(ValueError, match="n_nearest=400 must lie between"):
-        engines.neighbors(on_dask(X), n_nearest=400)

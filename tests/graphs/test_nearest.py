@@ -13,8 +13,7 @@ from pairlens import CLPP, LPP, LPPSI, NPSSDR, SDA, Constraints, SODRPaC
 from pairlens.engines import neighbors
 from pairlens.exceptions import ApproximationWarning, MissingExtraError
 from pairlens.graphs import nearest as module
-from pairlens.graphs.index import RowIndex
-from pairlens.graphs.nearest import nearest_among, nearest_rows
+from pairlens.graphs.nearest import RowIndex, nearest_among, nearest_rows
 from tests.oracles import subspace_angle
 
 METHODS = [LPP, LPPSI, CLPP, NPSSDR, SDA, SODRPaC]
@@ -131,7 +130,7 @@ def test_without_faiss_the_cost_and_the_remedy_are_named(monkeypatch):
 
 def test_an_index_that_finds_too_little_is_given_up(rows, monkeypatch):
     X, _ = rows
-    monkeypatch.setattr("pairlens.graphs.index.PROBED", np.array([1e-3]))
+    monkeypatch.setattr("pairlens.graphs.nearest.PROBED", np.array([1e-3]))
     with pytest.warns(ApproximationWarning, match=r"finds \d+% of their neighbours, less than 95%"):
         found, _ = nearest_rows(X, 10, search="approx")
     np.testing.assert_array_equal(found, neighbors(X, n_nearest=10).nearest)

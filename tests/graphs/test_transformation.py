@@ -201,9 +201,9 @@ def test_sparse_rows_and_equal_rows():
             ValueError,
             "must be for 6 rows, as many as X has; got 7",
         ),
-        ({"n_neighbors": 0}, ValueError, "n_neighbors=0 must be at least 1"),
-        ({"gamma": 0.0}, ValueError, "gamma=0.0 must be a positive number or 'auto'"),
-        ({"gamma": "cv"}, ValueError, "gamma='cv' must be a positive number or 'auto'"),
+        ({"n_neighbors": 0}, ValueError, "n_neighbors must be at least 1; got 0"),
+        ({"gamma": 0.0}, ValueError, 'gamma must be a positive number or "auto"; got 0.0'),
+        ({"gamma": "cv"}, ValueError, "gamma must be a positive number .*; got 'cv'"),
         ({"X": np.full((6, 2), np.nan)}, ValueError, "NaN"),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pairlens
-from pairlens.io._registry import HOMES, class_of, tag_of
+from pairlens.io._codec import HOMES, class_of, tag_of
 from pairlens.io.models import FORMAT_VERSION, load, save
 from tests.io.every_model import METHODS, MODELS, fitted, new_rows, outputs
 

@@ -54,7 +54,7 @@ def write_corpus(folder: Path) -> None:
             save(learned, folder / f"{name}.pairlens")
     for name in MODELS:
         save(fitted(name), folder / f"{name}.pairlens")
-    # These count more: they hand indices to compiled code.
+    # These count more: they hold indices, which must not lead astray.
     for copy in range(4):
         for name in ("GBWSDR-xgboost", "GBWSDR-sklearn", "one-output", "sparse"):
             shutil.copy(folder / f"{name}.pairlens", folder / f"{name}-{copy}.pairlens")

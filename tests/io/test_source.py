@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import tracemalloc
 
 import numpy as np
 import pytest
 
 from pairlens import WBDR, Constraints, view_pipeline
-from pairlens.exceptions import InputError
+from pairlens.exceptions import InputError, MissingExtraError
 from pairlens.io.columns import label_values
 from pairlens.io.source import Source, column_names, inputs_of, read_columns
 from pairlens.selection.fitting import fit_model
@@ -17,7 +18,9 @@ from pairlens.tables import TableEncoder
 pandas = pytest.importorskip("pandas")
 
 X = np.random.default_rng(0).standard_normal((40, 4))
-KINDS = ["csv", "tsv", "parquet", "lists", "npy", "npz", "h5ad"]
+KINDS = ["csv", "tsv", "csv.gz", "tsv.gz", "jsonl", "jsonl.gz", "xlsx", "parquet", "lists", "npy", "npz", "h5ad"]
+WHOLE = ("jsonl", "jsonl.gz", "xlsx", "npz", "h5ad")
+"""Kinds that are read at once."""
 
 
 def write(tmp_path, content, name="data.csv"):
@@ -31,8 +34,13 @@ def write_kind(folder, kind, values=X, ids=None):
     ids = [f"r{i}" for i in range(len(values))] if ids is None else ids
     frame = pandas.DataFrame({"id": ids, **{name: values[:, j] for j, name in enumerate("abcd")}})
     path = folder / f"data.{'parquet' if kind == 'lists' else kind}"
-    if kind in ("csv", "tsv"):
-        frame.to_csv(path, index=False, sep="," if kind == "csv" else "\t")
+    if kind.startswith(("csv", "tsv")):
+        frame.to_csv(path, index=False, sep="," if kind.startswith("csv") else "\t")
+    elif kind.startswith("jsonl"):
+        frame.to_json(path, orient="records", lines=True, double_precision=15)
+    elif kind == "xlsx":
+        pytest.importorskip("openpyxl", reason="needs the extra io")
+        frame.to_excel(path, index=False)
     elif kind in ("parquet", "lists"):
         pytest.importorskip("pyarrow", reason="needs the extra io")
         lists = pandas.DataFrame({"id": ids, "vector": values.tolist()})
@@ -58,7 +66,7 @@ def test_every_kind_gives_the_same_rows(kind, tmp_path):
     ids = None if kind in ("npy", "h5ad") else "id"
     table = Source(write_kind(tmp_path, kind), ids).read()
     np.testing.assert_allclose(numbers(table), X, rtol=1e-12)
-    assert table.is_frame == (kind in ("csv", "tsv", "parquet"))
+    assert table.is_frame == (kind not in ("lists", "npy", "npz", "h5ad"))
     assert len(table.features) == 4
     assert (table.ids is None) == (kind == "npy")
     if kind != "npy":
@@ -76,11 +84,11 @@ def test_parts_of_a_file_make_up_the_whole(kind, named, tmp_path):
     source = Source(write_kind(tmp_path, kind), ids)
     shares = []
     parts = list(source.tables(model, chunk_cells=4 * 7, progress=shares.append))
-    assert (len(parts) > 4) == (kind not in ("npz", "h5ad"))
+    assert (len(parts) > 4) == (kind not in WHOLE)
     np.testing.assert_allclose(np.concatenate([numbers(part) for part in parts]), X, rtol=1e-12)
     np.testing.assert_allclose(numbers(source.read(model)), X, rtol=1e-12)
     assert all(part.is_frame == named for part in parts)
-    if kind not in ("npz", "h5ad"):
+    if kind not in WHOLE:
         assert shares == sorted(shares)
         assert shares[-1] == pytest.approx(1)
     if ids is not None:
@@ -156,14 +164,36 @@ def test_tables_that_are_none(content, message, tmp_path):
         Source(write(tmp_path, content)).read()
 
 
-@pytest.mark.parametrize("name", ["data.npy", "data.npz", "data.parquet", "data.h5ad", "data.xlsx"])
+@pytest.mark.parametrize(
+    "name", ["data.npy", "data.npz", "data.parquet", "data.h5ad", "data.xlsx", "data.jsonl", "data.csv.gz", "data.xls"]
+)
 def test_files_that_are_not_what_they_are_called(name, tmp_path):
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow", reason="needs the extra io")
     if name.endswith("h5ad"):
         pytest.importorskip("anndata", reason="needs the extra anndata")
+    if name.endswith("xlsx"):
+        pytest.importorskip("openpyxl", reason="needs the extra io")
     with pytest.raises(ValueError, match=name):
         Source(write(tmp_path, "a,b\n1,2\n", name)).read()
+
+
+@pytest.mark.parametrize("kind", ["csv.gz", "tsv.gz", "jsonl.gz"])
+def test_compressed_files_that_are_damaged(kind, tmp_path):
+    path = write_kind(tmp_path, kind)
+    content = path.read_bytes()
+    broken = bytearray(content)
+    broken[len(content) // 2] ^= 0xFF
+    for damaged in (content[: len(content) // 2], bytes(broken), b"\x1f\x8b"):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=rf"data\.{kind} is not .* or is damaged"):
+            Source(path).read()
+
+
+def test_a_missing_package_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(MissingExtraError, match=r"reading Excel files needs openpyxl.*pip install 'pairlens\[io\]'"):
+        Source(write(tmp_path, b"PK", "data.xlsx")).read()
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def held_out_lengths(X, stack):
 def test_shares_are_those_of_the_oracle(kind, seed):
     X, _, pairs = problem(kind, seed=seed)
     stack, plain, _ = stacked(X, pairs, seed)
-    assert len(stack.folds) == 3
+    assert len(stack.folds) == 5
     D, same, _ = held_out_lengths(X, stack)
     np.testing.assert_allclose(np.concatenate([fold.lengths(plain) for fold in stack]), D, atol=1e-6)
     answers = min(pairs.n_pairs, 2 * len(pairs.rows))

@@ -1,4 +1,4 @@
-"""DSP against dense matrices written out, its warnings, its errors and its approximate path."""
+"""DSP against dense matrices written out, its warnings, its errors and its landmarks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, minmax_scale
 
 from pairlens import Constraints
-from pairlens.engines import column_means
-from pairlens.exceptions import ApproximationWarning, SupervisionWarning
-from pairlens.graphs.approximate import approximate_neighbors
-from pairlens.kernels.nullspace import delta_to_gamma, must_link_null_space
+from pairlens.engines import column_means, config_context
+from pairlens.exceptions import ApproximationWarning, ArgumentError, SupervisionWarning
+from pairlens.kernels import delta_to_gamma
 from pairlens.methods import dsp as module
 from pairlens.methods.dsp import DSP, dual_diagonalisation
 from pairlens.spectral.rowspace import row_space
@@ -30,11 +29,6 @@ WIDTHS = {"wine": 0.6, "vehicle": 0.9, "sonar": 0.8, "balance": 0.7}
 
 def scatters(model: DSP, X: np.ndarray, known: Constraints) -> tuple[np.ndarray, np.ndarray]:
     return model._scatters(row_space(X, column_means(X)), known)
-
-
-def recall(expected: np.ndarray, found: np.ndarray) -> float:
-    """Mean share of each row's expected neighbours that were found."""
-    return (expected[:, :, None] == found[:, None, :]).any(axis=2).mean()
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +141,7 @@ def test_only_the_groups_that_must_links_form_matter(wine):
 def test_all_labels_of_many_rows(monkeypatch):
     """Many labelled rows: the null space and the cannot-links are drawn from, and the fit says so."""
     monkeypatch.setattr(module, "MAX_IMPLIED", 10_000)
-    monkeypatch.setattr("pairlens.kernels.nullspace.MAX_LINKED", 200)
+    monkeypatch.setattr("pairlens.kernels.MAX_LINKED", 200)
     X, y = make_blobs(600, 6, centers=3, random_state=0)
     with pytest.warns(ApproximationWarning) as caught:
         model = DSP(2).fit(X, y)
@@ -190,12 +184,13 @@ def test_sparse_wide_and_rank_deficient_data():
     assert np.isfinite(model.components_).all()
 
 
-def test_search_takes_the_first_width_that_separates_most(wine, capsys):
+def test_search_takes_the_middle_width_that_separates_most(wine, capsys):
     X, y = wine
     known = Constraints.from_labels(y, per_class=10, random_state=0)
     model = DSP(2, gamma="search", n_clusters=3, random_state=0, verbose=1).fit(X, constraints=known)
     scores = model.gamma_scores_
-    assert model.gamma_ == scores["gamma"][np.argmax(scores["separated"])]
+    tied = np.flatnonzero(scores["separated"] == scores["separated"].max())
+    assert model.gamma_ == scores["gamma"][tied[len(tied) // 2]]
     assert scores["separated"].max() > 0.85
     assert scores["separated"][0] < scores["separated"].max() - 0.2  # a tenth of the median is too small
     assert capsys.readouterr().err.count("separates") == len(scores["gamma"]) == 9
@@ -205,6 +200,19 @@ def test_search_takes_the_first_width_that_separates_most(wine, capsys):
     assert not hasattr(model.set_params(gamma="auto").fit(X, constraints=known), "gamma_scores_")
     labelled = DSP(2, gamma="search", random_state=0, verbose=0).fit(X, np.where(np.arange(len(y)) % 4 == 0, y, -1))
     assert labelled.gamma_scores_["separated"].max() == 1
+
+
+@pytest.mark.parametrize(
+    ("separated", "chosen"),
+    [([0, 0, 1, 1, 1, 0, 0, 0, 0], 3), ([0, 0, 1, 1, 0, 0, 0, 0, 0], 3), ([0, 0, 0, 0, 0, 0, 0, 0, 1], 8)],
+)
+def test_of_equal_widths_the_middle_one_and_of_two_the_wider_is_taken(separated, chosen, wine, monkeypatch):
+    """Too small a width does more harm than too large a one."""
+    X, y = wine
+    known = Constraints.from_labels(y, per_class=5, random_state=0)
+    monkeypatch.setattr(DSP, "_separated", lambda *_: np.array(separated, dtype=float))
+    model = DSP(2, gamma="search", n_clusters=3).fit(X, constraints=known)
+    assert model.gamma_ == model.gamma_scores_["gamma"][chosen]
 
 
 def test_hubs_are_announced(wine):
@@ -224,8 +232,9 @@ def test_errors(wine):
     for gamma in (0, -1.0, "mean"):
         with pytest.raises(ValueError, match="'gamma' parameter of DSP"):
             DSP(gamma=gamma).fit(X, constraints=one)
-    with pytest.raises(ValueError, match='gamma="search" needs cannot-links'):
+    with pytest.raises(ArgumentError, match="needs cannot-links") as caught:
         DSP(gamma="search").fit(X, constraints=one)
+    assert (caught.value.argument, caught.value.value) == ("gamma", "search")
     for name, value in {"scaling": "C", "tol": -1, "neighbors": "some", "n_neighbors": 0}.items():
         with pytest.raises(ValueError, match=f"'{name}' parameter of DSP"):
             DSP(**{name: value}).fit(X, constraints=one)
@@ -262,97 +271,37 @@ def test_table_4_on_wine(wine):
 
 @pytest.fixture(scope="module")
 def blobs():
-    pytest.importorskip("faiss")
     X, y = make_blobs(3000, 20, centers=12, cluster_std=4.0, random_state=0)
     return X.astype(np.float32), y, Constraints.from_labels(y, per_class=4, random_state=0)
 
 
-class TestApproximate:
-    def test_recall_angle_and_score(self, blobs):
+class TestLandmarks:
+    """Above a number of rows, evenly spaced ones and those in pairs represent all."""
+
+    def test_angle_score_and_mean(self, blobs):
         X, y, known = blobs
         exact = DSP(6, neighbors="exact").fit(X, constraints=known)
-        approx = DSP(6, neighbors="approx", random_state=0).fit(X, constraints=known)
-        assert subspace_angle(exact.components_, approx.components_) < 0.05
-        assert approx.score(X, y) == pytest.approx(exact.score(X, y), abs=0.01)
-
-    def test_recall_of_edges_with_few_cells_looked_at(self, blobs, monkeypatch):
-        from pairlens.engines.local.projected import LocalProjectedRows
-        from pairlens.graphs import approximate
-
-        monkeypatch.setattr(approximate, "CELL_ROWS", 200)
-        X, _, known = blobs
-        chunklets, gamma = known.chunklets(), delta_to_gamma(20.0)
-        F = must_link_null_space(X, chunklets, gamma=gamma).coordinates(X)
-        rows = LocalProjectedRows.of(X, F, gamma, chunklets)
-        exact = rows.neighbors(5)
-        found = approximate_neighbors(rows, 5, random_state=0)
-        near = recall(exact.nearest, found.nearest)
-        far = recall(exact.farthest, found.farthest)
-        assert near > 0.9
-        assert far > 0.99
-        fewer = approximate_neighbors(rows, 5, random_state=0, n_probe=1)
-        assert recall(exact.nearest, fewer.nearest) < near
-        assert found.largest_input == pytest.approx(exact.largest_input)
-        assert found.largest_projected == pytest.approx(exact.largest_projected, rel=0.05)
-        # Must-linked rows are at distance zero, and are found.
-        for i, j in known.must_link[:20]:
-            if (chunklets == chunklets[i]).sum() <= 6:
-                assert j in found.nearest[i]
-
-    def test_many_must_links_leave_cells_something_to_be_formed_by(self, monkeypatch):
-        """300 directions are projected out; with 128 kernel features in all, recall was 0.88."""
-        pytest.importorskip("faiss")
-        from pairlens.engines import neighbors
-        from pairlens.engines.local.projected import LocalProjectedRows
-        from pairlens.graphs import approximate
-
-        monkeypatch.setattr(approximate, "CELL_ROWS", 50)
-        rng = np.random.default_rng(0)
-        X = rng.standard_normal((3000, 8)).astype(np.float32)
-        ends = rng.choice(3000, 300, replace=False)
-        near_ones = neighbors(X, n_nearest=20).nearest[ends, 19]
-        chunklets = Constraints(np.column_stack([ends, near_ones]), n_samples=3000).chunklets()
-        F = must_link_null_space(X, chunklets, gamma=delta_to_gamma(4.0)).coordinates(X)
-        rows = LocalProjectedRows.of(X, F, delta_to_gamma(4.0), chunklets)
-        exact = rows.neighbors(5).nearest
-        found = approximate_neighbors(rows, 5, random_state=0, n_probe=4).nearest
-        assert recall(exact, found) > 0.93
-
-    def test_as_many_cells_are_looked_at_as_the_data_need(self, monkeypatch):
-        """A round cloud in 16 dimensions hides neighbours behind many borders: 4 cells hold three quarters of them."""
-        pytest.importorskip("faiss")
-        from pairlens.engines.local.projected import LocalProjectedRows
-        from pairlens.graphs import approximate
-
-        monkeypatch.setattr(approximate, "CELL_ROWS", 50)
-        X = np.random.default_rng(0).standard_normal((4000, 16)).astype(np.float32)
-        chunklets, gamma = Constraints([(0, 1)], n_samples=4000).chunklets(), delta_to_gamma(6.0)
-        F = must_link_null_space(X, chunklets, gamma=gamma).coordinates(X)
-        rows = LocalProjectedRows.of(X, F, gamma, chunklets)
-        exact = rows.neighbors(5).nearest
-        few, enough = (approximate_neighbors(rows, 5, random_state=0, n_probe=n).nearest for n in (4, None))
-        assert recall(exact, few) < 0.85
-        assert recall(exact, enough) > 0.93
-        # A pair may be met from both sides; nobody is listed twice.
-        assert all(len(set(row)) == 5 for row in enough.tolist())
-
-    def test_the_same_seed_gives_the_same_result(self, blobs):
-        X, _, known = blobs
-        here, there = (DSP(3, neighbors="approx", random_state=3).fit(X, constraints=known) for _ in range(2))
-        np.testing.assert_array_equal(here.components_, there.components_)
-
-    def test_few_rows_duplicates_and_no_must_links(self):
-        pytest.importorskip("faiss")
-        rng = np.random.default_rng(0)
-        X = np.repeat(rng.standard_normal((30, 3)), 3, axis=0)
-        known = Constraints([], [(0, 80), (3, 60)], n_samples=90)
-        exact = DSP(2, neighbors="exact").fit(X, constraints=known)
-        approx = DSP(2, neighbors="approx", random_state=0).fit(X, constraints=known)
-        assert subspace_angle(exact.components_, approx.components_) < 0.05
+        with config_context(landmark_rows=1500), pytest.warns(ApproximationWarning, match="of the 3,000 rows"):
+            few = DSP(6, neighbors="approx").fit(X, constraints=known)
+        assert set(known.rows) <= set(few._landmarks)
+        assert 1500 <= len(few._landmarks) < 1600
+        assert few.score(X, y) == pytest.approx(exact.score(X, y), abs=0.01)
+        np.testing.assert_array_equal(few.mean_, exact.mean_)
+        same = DSP(6, neighbors="exact").fit(X[few._landmarks], constraints=known[few._landmarks])
+        np.testing.assert_array_equal(few.components_, same.components_)
 
     def test_auto_switches_above_a_number_of_rows(self, blobs, monkeypatch):
         X, _, known = blobs
-        monkeypatch.setattr("pairlens.graphs.edges.EXACT_ROWS", 2500)
-        auto = DSP(3, random_state=0).fit(X, constraints=known)
-        approx = DSP(3, neighbors="approx", random_state=0).fit(X, constraints=known)
-        np.testing.assert_array_equal(auto.components_, approx.components_)
+        monkeypatch.setattr("pairlens.methods.dsp.EXACT_ROWS", 2500)
+        with config_context(landmark_rows=1000):
+            with pytest.warns(ApproximationWarning, match="DSP learns from 1,1.. of the 3,000 rows"):
+                DSP(3).fit(X, constraints=known)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", ApproximationWarning)
+                DSP(3, neighbors="exact").fit(X, constraints=known)
+
+    def test_few_rows_are_all_used(self):
+        X = np.random.default_rng(0).standard_normal((90, 3))
+        known = Constraints([], [(0, 80), (3, 60)], n_samples=90)
+        every, few = (DSP(2, neighbors=how).fit(X, constraints=known) for how in ("exact", "approx"))
+        np.testing.assert_array_equal(every.components_, few.components_)

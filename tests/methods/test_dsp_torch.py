@@ -16,8 +16,7 @@ from pairlens import DSP, Constraints  # noqa: E402
 from pairlens.engines import graph_scatter, projected_rows  # noqa: E402
 from pairlens.engines.torch import TensorRows, device_eigen  # noqa: E402
 from pairlens.exceptions import SupervisionWarning  # noqa: E402
-from pairlens.graphs.edges import projected_far_graph, projected_near_graph  # noqa: E402
-from pairlens.kernels.nullspace import delta_to_gamma, must_link_null_space  # noqa: E402
+from pairlens.kernels import delta_to_gamma, must_link_null_space  # noqa: E402
 from pairlens.methods import dsp as module  # noqa: E402
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
@@ -136,8 +135,6 @@ def test_warning_of_hubs():
 def test_errors(wine):
     X, y = wine
     T = torch.from_numpy(X)
-    with pytest.raises(ValueError, match=r'neighbors="approx" works on NumPy arrays'):
-        DSP(neighbors="approx").fit(T, y)
     bad = T.clone()
     bad[3, 2] = torch.nan
     with pytest.raises(ValueError, match="NaN"):
@@ -148,10 +145,11 @@ def test_eigenproblems_of_a_device(wine):
     X, y = wine
     known = Constraints.from_labels(y, per_class=10, random_state=0)
     rows = TensorRows.of(torch.from_numpy(X))
-    projected = projected_rows(rows, must_link_null_space(rows, known.chunklets(), gamma=0.5), known.chunklets())
+    F = must_link_null_space(rows, known.chunklets(), gamma=0.5).coordinates(rows)
+    projected = projected_rows(rows, F, 0.5, known.chunklets())
     found = projected.neighbors(5)
-    A = graph_scatter(rows, projected_near_graph(projected, found))
-    B = graph_scatter(rows, projected_far_graph(projected, found, known.cannot_link, np.ones(known.n_cannot_link)))
+    A = graph_scatter(rows, module.near_edges(projected, found))
+    B = graph_scatter(rows, module.far_edges(projected, found, known.cannot_link, np.ones(known.n_cannot_link)))
     ours = module.dual_diagonalisation(A, B, 4, eigh=partial(device_eigen, device=torch.device(DEVICES[-1])))
     theirs = module.dual_diagonalisation(A, B, 4)
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-9)

@@ -8,8 +8,7 @@ from sklearn.datasets import load_iris, make_circles
 from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import rbf_kernel
 
-from pairlens import BWDR, WBDR, Constraints, KernelBWDR, KernelWBDR
-from pairlens.kernels import features
+from pairlens import BWDR, WBDR, Constraints, KernelBWDR, KernelWBDR, kernels
 from tests.oracles import subspace_angle
 
 FORMS = [(KernelBWDR, BWDR), (KernelWBDR, WBDR)]
@@ -47,7 +46,7 @@ def test_nystroem_is_close_to_exact(monkeypatch):
     X, y = load_iris(return_X_y=True)
     pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
     exact = KernelWBDR(rank=8).fit(X, constraints=pairs)
-    monkeypatch.setattr(features, "ANCHORS", 60)
+    monkeypatch.setattr(kernels, "ANCHORS", 60)
     nearly = KernelWBDR(rank=8).fit(X, constraints=pairs)
     assert nearly._features.anchors.shape[0] == 60
     assert nearly.score(X, y) == pytest.approx(exact.score(X, y), abs=0.02)
@@ -56,7 +55,7 @@ def test_nystroem_is_close_to_exact(monkeypatch):
 def test_features_reproduce_the_kernel_of_new_rows():
     rng = np.random.default_rng(0)
     X, new = rng.standard_normal((40, 3)), rng.standard_normal((5, 3))
-    phi = features.kernel_features(X, kernel="rbf", gamma=0.5)
+    phi = kernels.kernel_features(X, kernel="rbf", gamma=0.5)
     np.testing.assert_allclose(phi(X) @ phi(X).T, rbf_kernel(X, gamma=0.5), atol=1e-8)
     np.testing.assert_allclose(phi(new) @ phi(X).T, rbf_kernel(new, X, gamma=0.5), atol=1e-6)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from pairlens import Constraints, LinearPairLens, PairLens
+from pairlens.exceptions import ArgumentError
 from pairlens.graphs.nearest import near_graph
 
 torch = pytest.importorskip("torch")
@@ -59,5 +60,6 @@ def test_the_walk_on_a_device_is_that_in_memory(rows, device):
 
 
 def test_an_index_is_for_arrays(rows):
-    with pytest.raises(ValueError, match=r'neighbors="approx" works on NumPy arrays'):
+    with pytest.raises(ArgumentError, match="not in memory") as caught:
         LinearPairLens(neighbors="approx").fit(torch.from_numpy(rows[0]), constraints=rows[1])
+    assert (caught.value.argument, caught.value.value) == ("neighbors", "approx")

@@ -66,8 +66,6 @@ def test_golden_values():
         {"lam": 0.0},
         {"lam": 32.0, "gamma": 1 / 7.0},
         {"n_neighbors": 6, "n_graph_neighbors": 2},
-        {"include_self": True},
-        {"scale": "raw_m", "lam": 0.02},
     ],
     ids=str,
 )
@@ -328,8 +326,6 @@ class TestWarnings:
             ("lam", "cv"),
             ("gamma", 0.0),
             ("gamma", None),
-            ("scale", "sum"),
-            ("include_self", "yes"),
             ("cv", 1),
         ],
     )

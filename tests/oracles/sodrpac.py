@@ -79,9 +79,9 @@ def reliabilities(
     return L
 
 
-def shared_neighbour_weights(X: ArrayLike, n_neighbors: int = 3, *, include_self: bool = False) -> Array:
-    """H: on mutual pairs the number of neighbours in common, each row in its own list if include_self."""
-    lists = [{i, *own} if include_self else set(own) for i, own in enumerate(neighbour_lists(X, n_neighbors))]
+def shared_neighbour_weights(X: ArrayLike, n_neighbors: int = 3) -> Array:
+    """H: on mutual pairs the number of neighbours in common."""
+    lists = [set(own) for own in neighbour_lists(X, n_neighbors)]
     H = np.zeros((len(lists), len(lists)))
     for i, j in mutual_pairs(X, n_neighbors):
         H[i, j] = H[j, i] = len(lists[i] & lists[j])
@@ -104,17 +104,15 @@ def sodrpac(
     n_graph_neighbors: int = 5,
     lam: float = 8.0,
     theta: float | None = None,
-    scale: str = "mean",
-    include_self: bool = False,
 ) -> Solution:
-    """Top of ``X' (P - Q - lam M / n) X``; ``scale="raw_m"`` leaves out the n. attract = Q and M, repel = P."""
+    """Top of ``X' (P - Q - lam M / n) X``. attract = Q and M, repel = P."""
     Xc = centre(X)
     theta = default_theta(X) if theta is None else theta
     L = reliabilities(X, must_link, cannot_link, n_neighbors=n_neighbors, theta=theta)
-    H = shared_neighbour_weights(X, n_neighbors, include_self=include_self)
+    H = shared_neighbour_weights(X, n_neighbors)
     M = normalised_laplacian(heat(X, theta) * knn_edges(X, n_graph_neighbors))
     P = laplacian(L) / max(1, np.count_nonzero(np.triu(L)))
     Q = laplacian(H) / max(1, len(mutual_pairs(X, n_neighbors)))
-    attract = Xc.T @ (Q + lam * M / (1 if scale == "raw_m" else len(Xc))) @ Xc
+    attract = Xc.T @ (Q + lam * M / len(Xc)) @ Xc
     repel = Xc.T @ P @ Xc
     return Solution(attract, repel, *largest_eigenvectors(repel - attract, n_components))

@@ -91,7 +91,7 @@ def test_leaf_size_is_a_limit_for_sklearn_and_an_average_for_xgboost():
     options = TreeOptions(max_depth=6, learning_rate=1.0, min_samples_leaf=20, n_jobs=1, seed=0)
     plain = SklearnTrees(X, 2, options)
     plain.grow(targets)
-    sizes = np.unique(plain.trees[0].apply(X.astype(np.float32)), return_counts=True)[1]
+    sizes = np.unique(plain._trees[0].apply(X.astype(np.float32)), return_counts=True)[1]
     assert sizes.min() >= 20
     boosted = XGBoostTrees(X, 2, options)
     boosted.grow(targets)
@@ -145,11 +145,9 @@ def test_backend_is_chosen_by_size_and_by_what_is_installed(ranked, monkeypatch)
         GBWSDR(2, n_estimators=1, backend="xgboost").fit(ranked.X, ranked.y)
 
 
-def test_margin_below_one_and_sampled_combinations(ranked):
-    for combinations in ("all", 20_000):
-        view = GBWSDR(2, n_estimators=10, gamma2=0.5, combinations=combinations, random_state=0)
-        view.fit(ranked.X, preferences=ranked.preferences)
-        assert view.loss_curve_[-1] < 0.6 * view.loss_curve_[0]
+def test_margin_below_one(ranked):
+    view = GBWSDR(2, n_estimators=10, gamma2=0.5, random_state=0).fit(ranked.X, preferences=ranked.preferences)
+    assert view.loss_curve_[-1] < 0.6 * view.loss_curve_[0]
 
 
 def test_without_preferences_it_is_pca(ranked):

@@ -12,10 +12,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pairlens.exceptions import SupervisionWarning
-from pairlens.preference import embedded
-from pairlens.preference.embedded import LargeMarginNeighbours
-from pairlens.preference.lmca import LMCA, target_neighbours
+from pairlens.exceptions import ArgumentError, SupervisionWarning
+from pairlens.preference import lmca
+from pairlens.preference.lmca import LMCA, LargeMarginNeighbours, target_neighbours
 from pairlens.supervision import Constraints
 from tests.oracles import preference as oracle
 
@@ -34,7 +33,7 @@ def test_value_and_gradient_are_those_of_the_definition(seed, sigma, monkeypatch
     targets = target_neighbours(X, codes, 3)
     assert sorted(map(tuple, targets.tolist())) == sorted(oracle.target_neighbours(X, codes.tolist(), 3))
     objective = LargeMarginNeighbours(targets, codes, c=0.7, sigma=sigma)
-    monkeypatch.setattr(embedded, "BLOCK_BYTES", 17 * 8)
+    monkeypatch.setattr(lmca, "BLOCK_BYTES", 17 * 8)
     value, gradient = objective(X @ L.T)
     expected = oracle.lmca_objective(X @ L.T, targets.tolist(), codes.tolist(), c=0.7, sigma=sigma, L=L)
     assert value == pytest.approx(expected, rel=1e-12)
@@ -47,7 +46,7 @@ def test_blocks_do_not_change_the_result(monkeypatch):
     Z, codes = rng.normal(size=(200, 3)), np.arange(200) % 4
     objective = LargeMarginNeighbours(target_neighbours(Z, codes, 2), codes, 1.0, 0.1)
     value, gradient = objective(Z)
-    monkeypatch.setattr(embedded, "BLOCK_BYTES", 1)
+    monkeypatch.setattr(lmca, "BLOCK_BYTES", 1)
     other_value, other_gradient = objective(Z)
     assert other_value == pytest.approx(value, rel=1e-12)
     np.testing.assert_allclose(other_gradient, gradient, rtol=1e-9, atol=1e-12)
@@ -96,7 +95,8 @@ def test_without_classes_it_is_pca(ranked):
 
 
 def test_errors_say_what_is_wrong(ranked):
-    with pytest.raises(ValueError, match="n_components=9 must be at most"):
+    with pytest.raises(ArgumentError) as caught:
         LMCA(9).fit(ranked.X, ranked.y)
+    assert (caught.value.argument, caught.value.value) == ("n_components", 9)
     with pytest.raises(ValueError, match="no variation"):
         LMCA().fit(np.ones((80, 3)), ranked.y)

@@ -10,18 +10,13 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from pairlens import ITML, LMCA, LMNN, LSML, MLKR, RCA, SCML, Constraints, Quadruplets, Triplets
-from pairlens.exceptions import SupervisionWarning
-from pairlens.preference.comparing import comparison_accuracy
-from pairlens.preference.embedded import (
-    BoundedPairs,
-    ComparisonMargin,
-    ComparisonResidual,
-    KernelRegression,
-    LargeMarginNeighbours,
-)
-from pairlens.preference.lmca import target_neighbours
+from pairlens.exceptions import ArgumentError, InputError, SupervisionWarning
+from pairlens.preference.comparing import ComparisonResidual, comparison_accuracy
+from pairlens.preference.itml import BoundedPairs
+from pairlens.preference.lmca import ComparisonMargin, LargeMarginNeighbours, target_neighbours
 from pairlens.preference.metric import comparison_pairs, log_det_penalty
-from pairlens.preference.pairs import Pairs
+from pairlens.preference.mlkr import KernelRegression
+from pairlens.preference.objective import Pairs
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "metric_learn.npz"
 RNG = np.random.default_rng(0)
@@ -169,7 +164,7 @@ def test_lsml_is_no_worse_than_theirs_and_unique(recorded):
 
 def test_itml_agrees_with_theirs(recorded):
     X, pairs, signs, bounds = (recorded[name] for name in ("X", "pairs", "signs", "bounds"))
-    known = Constraints.from_pairs(pairs, signs, len(X), on_conflict="warn")
+    known = Constraints(pairs[signs == 1], pairs[signs == -1], len(X), on_conflict="warn")
     L = ITML(None, bounds=tuple(bounds), max_iter=1000, tol=1e-14).fit(X, constraints=known).components_
     theirs = recorded["components/ITML"]
     assert itml_loss(L, X, pairs, signs, bounds) <= itml_loss(theirs, X, pairs, signs, bounds) + 1e-3
@@ -240,7 +235,7 @@ def test_whole_metric_and_views(cls):
     assert two.components_.shape == (2, 5)
     if cls not in (LMCA, MLKR):
         np.testing.assert_allclose(two.components_, whole.components_[:2], atol=1e-8)
-    with pytest.raises(ValueError, match="n_components=6 must be at most the number of features, 5"):
+    with pytest.raises(ArgumentError, match="n_components must be at most the number of features, 5; got 6"):
         cls(6).fit(X, y)
     with pytest.warns(SupervisionWarning):
         cls(2).fit(X)
@@ -271,11 +266,12 @@ def test_answers_are_routed():
 @pytest.mark.parametrize(
     ("cls", "remedy"),
     [
-        (LSML, "comparisons by triplets= or quadruplets=, or classes by y."),
-        (SCML, "comparisons by triplets= or quadruplets=, or classes by y."),
-        (MLKR, "numbers by y."),
-        (LMNN, "must-links and cannot-links by constraints=, or labels by y."),
-        (ITML, "must-links and cannot-links by constraints=, or labels by y."),
+        (LSML, "comparisons by triplets= or quadruplets=, or classes by y=."),
+        (SCML, "comparisons by triplets= or quadruplets=, or classes by y=."),
+        (MLKR, "numbers by y=."),
+        (LMNN, "must-links and cannot-links by constraints=, or labels by y=."),
+        (ITML, "must-links and cannot-links by constraints=, or labels by y=."),
+        (LMCA, "must-links and cannot-links by constraints=, comparisons by triplets=, or labels by y=."),
     ],
 )
 def test_without_supervision_one_warning_names_what_the_method_takes(cls, remedy):
@@ -286,21 +282,23 @@ def test_without_supervision_one_warning_names_what_the_method_takes(cls, remedy
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("make", "expected"),
     [
-        (lambda X, y: ITML(2, bounds=(2.0, 1.0)).fit(X, y), "bounds must be two positive numbers"),
-        (
-            lambda X, y: LSML(2).fit(X, quadruplets=Quadruplets(n_samples=3)),
-            "quadruplets must be for 20 rows, as many as X has; got 3",
-        ),
-        (lambda X, y: SCML(2).fit(X, y[:5]), "y has 5 entries but X has 20 rows"),
-        (lambda X, y: MLKR(2).fit(X, y[:5]), "y has 5 entries but X has 20 rows"),
-        (lambda X, y: LSML(2).fit(X, y).score(X), "score needs at least one comparison"),
+        (lambda X, y: ITML(2, bounds=(2.0, 1.0)).fit(X, y), ("bounds", (2.0, 1.0))),
+        (lambda X, y: LSML(2).fit(X, quadruplets=Quadruplets(n_samples=3)), ("quadruplets", 3)),
+        (lambda X, y: SCML(2).fit(X, y[:5]), ("y", 5)),
+        (lambda X, y: MLKR(2).fit(X, y[:5]), ("y", 5)),
+        (lambda X, y: MLKR(2).fit(X, np.where(y == 1, np.inf, 0.0)), ("y", np.inf)),
+        (lambda X, y: LSML(2).fit(X, y).score(X), ("triplets", None)),
     ],
 )
-def test_errors(make, message):
-    with pytest.raises(ValueError, match=message):
+def test_errors_name_the_argument(make, expected):
+    with pytest.raises(InputError) as caught:
         make(RNG.standard_normal((20, 3)), np.repeat([0, 1], 10))
+    assert (caught.value.argument, caught.value.value) == expected
+
+
+def test_triplets_in_a_list_are_refused():
     with pytest.raises(TypeError, match=r"triplets must be a pairlens\.Triplets, got list"):
         SCML(2).fit(RNG.standard_normal((20, 3)), triplets=[(0, 1, 2)])
 
@@ -320,3 +318,23 @@ def test_triplets_and_pairs_in_one_fit():
     assert alone.score(X, constraints=pairs) > 0.8
     with pytest.raises(TypeError, match=r"triplets must be a pairlens\.Triplets, got list"):
         LinearPairLens(2).fit(X, triplets=[(0, 1, 2)])
+
+
+def test_products_of_a_fit_are_on_one_thread(monkeypatch):
+    """Threads that wait for each other took four times as long on a busy machine."""
+    from threadpoolctl import threadpool_limits
+
+    from pairlens.engines import blas_threads
+    from pairlens.preference.mlkr import KernelRegression
+
+    seen, evaluate = [], KernelRegression.__call__
+
+    def recorded(self, Z):
+        seen.append(blas_threads())
+        return evaluate(self, Z)
+
+    monkeypatch.setattr(KernelRegression, "__call__", recorded)
+    X = np.random.default_rng(0).standard_normal((800, 40))
+    with threadpool_limits(limits=2):
+        MLKR(None, max_iter=2).fit(X, X[:, 0])
+    assert set(seen) == {1}

@@ -8,14 +8,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from pairlens import WSDR, Preferences  # noqa: E402
-from pairlens.preference.objective import Objective, draw_shifts  # noqa: E402
-from pairlens.preference.pairs import (  # noqa: E402
+from pairlens.preference.objective import (  # noqa: E402
+    Objective,
     Pairs,
-    TorchPairs,
     largest_differences,
     largest_differences_on_device,
 )
-from pairlens.preference.ranking import accuracy, rank_svm  # noqa: E402
+from pairlens.preference.ranksvm import accuracy, rank_svm  # noqa: E402
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 LOSSES = [
@@ -40,7 +39,7 @@ def problem(n=400, D=6, count=900, seed=0):
 
 
 def pairs_on(device, ends, n, weight):
-    return TorchPairs.of(torch.from_numpy(ends).to(device), n, torch.from_numpy(weight).to(device))
+    return Pairs.of(torch.from_numpy(ends).to(device), n, torch.from_numpy(weight).to(device))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -63,24 +62,6 @@ def test_value_and_gradient(options, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_sampled_combinations(device):
-    X, ends, weight = problem()
-    order, steps = draw_shifts(len(ends), 5000, np.random.default_rng(0))
-    width = 0.1 * largest_differences(X, ends)
-    here = Objective(Pairs.of(ends, len(X), weight), width, gamma2=0.4, shifts=(order, steps))
-    there = Objective(
-        pairs_on(device, ends, len(X), weight),
-        torch.from_numpy(width).to(device),
-        gamma2=0.4,
-        shifts=(torch.from_numpy(order).to(device), steps),
-    )
-    value, gradient = here(X)
-    other, other_gradient = there(torch.from_numpy(X).to(device))
-    assert other == pytest.approx(value, rel=1e-12)
-    np.testing.assert_allclose(other_gradient.cpu(), gradient, rtol=1e-10, atol=1e-14)
-
-
-@pytest.mark.parametrize("device", DEVICES)
 def test_ranking(device):
     X, ends, weight = problem()
     here, steps = rank_svm(X, Pairs.of(ends, len(X), weight), 3.0)
@@ -99,7 +80,6 @@ def test_ranking(device):
         {"C": 0.1},
         {"C": 0.01},
         {"gamma2": 0.5, "max_iter": 20},
-        {"gamma2": 0.5, "combinations": 3000, "max_iter": 5},
         {"C": 0.1, "angle_loss": "squared", "max_iter": 15},
         {"C": 0.01, "solver": "admm", "max_iter": 2},
     ],

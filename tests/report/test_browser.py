@@ -144,7 +144,9 @@ def test_the_scatter_and_its_answers(visit, digits):
     assert seen.points("view") == seen.points("pca") == 1797
     assert seen.page.locator(".no-webgl").count() == 0
     assert seen.page.locator(".gl-container canvas").count() > 0
-    assert sum(seen.lines().values()) == sum(seen.lines("pca").values()) == 60
+    # Points come first: only the pairs of the table are drawn.
+    listed = seen.page.locator("button[data-pair]").count()
+    assert 0 < sum(seen.lines().values()) == sum(seen.lines("pca").values()) == listed < 30
 
     row = spread_out(Z)
     told = seen.hover(Z, row)
@@ -159,12 +161,16 @@ def test_the_scatter_and_its_answers(visit, digits):
 
 def test_what_is_shown_can_be_chosen(visit, digits):
     seen = visit().open(digits[0])
-    everything = seen.lines()
-    seen.page.get_by_label("satisfied", exact=True).uncheck()
-    assert seen.lines() == {kind: n for kind, n in everything.items() if kind.endswith("violated")}
-    seen.page.get_by_label("satisfied", exact=True).check()
+    first = seen.lines()
+    assert all(kind.endswith("listed") for kind in first)
+    for label in ("all violated", "satisfied"):
+        seen.page.get_by_label(label, exact=True).check()
+    assert sum(seen.lines().values()) == 60
+    seen.page.get_by_label("most violated", exact=True).uncheck()
+    assert sum(seen.lines().values()) == 60
+    seen.page.get_by_label("all violated", exact=True).uncheck()
     seen.page.get_by_label("cannot-links", exact=True).uncheck()
-    assert set(seen.lines()) == {"must satisfied", "must violated"}
+    assert set(seen.lines()) == {"must satisfied"}
 
     three = seen.page.locator("#legend button").nth(3)
     three.focus()
@@ -229,6 +235,9 @@ def test_one_direction_and_preferences(visit):
     model = WSDR(1, random_state=0).fit(rows, preferences=answers)
     seen = visit().open(build_report(model, rows, preferences=answers, labels=labels, n_splits=2))
     assert seen.points() == 200
+    assert seen.lines() == {"prefer listed": 15}
+    for label in ("all violated", "satisfied"):
+        seen.page.get_by_label(label, exact=True).check()
     assert sum(seen.lines().values()) == 50
     drawn = seen.page.evaluate(
         "() => document.getElementById('view-plot').data.flatMap((trace) => trace.meta === 'rows' ? [...trace.y] : [])"

@@ -14,7 +14,7 @@ from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from pairlens import LPP, WBDR, WSDR, Constraints, KernelWBDR, LinearPairLens, PairLens, PairMap, Preferences, RankSVM
 from pairlens._markup import number
@@ -22,8 +22,9 @@ from pairlens.methods.pairmap.placement import plain_map
 from pairlens.metrics import pairwise_accuracy
 from pairlens.report import _pairs
 from pairlens.report._views import feature_weights, look
-from pairlens.selection import HeldOutScore, held_out_auc
+from pairlens.selection import held_out_auc
 from pairlens.selection.fitting import fit_model
+from pairlens.selection.judgement import judge_view
 from tests.report.pages import PAIRS, X, page, unpacked, y
 
 pytest.importorskip("plotly", reason="the report needs plotly: pip install 'pairlens[report]'")
@@ -42,7 +43,7 @@ def test_a_map_is_shown_beside_pca_and_a_tsne_of_the_rows_alone():
     assert all(len(lines["judged"]) == 3 for lines in shown.data["pairs"])
     for text in (
         "The view, beside that of PCA and of t-SNE",
-        "t-SNE of the rows alone",
+        "t-SNE of the same rows",
         "PCA and t-SNE have their own",
     ):
         assert text in shown.words
@@ -176,35 +177,45 @@ def test_pairs_that_labels_imply_are_drawn_at_random():
 # ---- held out
 
 
-def test_the_held_out_auc_is_that_of_selection():
+def test_the_held_out_auc_is_that_of_selection_and_controls_are_judged_by_the_same_pairs():
     model = WBDR(2).fit(X, constraints=PAIRS)
     expected = held_out_auc(model, X, PAIRS, n_splits=5, random_state=0)
     shown = page(model, constraints=PAIRS)
     assert f"held-out pair AUC {expected.mean:.2f} ± {expected.standard_error:.2f}" in shown.words
-    for name, control in (("PCA, 2 of its components", PCA(2)), ("all features", FunctionTransformer())):
-        same = held_out_auc(control, X, PAIRS, n_splits=5, random_state=0)
-        assert f"{name} {same.mean:.2f} ± {same.standard_error:.2f} the same pairs" in shown.words
-
-
-def test_controls_without_folds_are_judged_by_all_pairs():
     both = np.concatenate([PAIRS.must_link, PAIRS.cannot_link])
-    distance = np.linalg.norm(X[both[:, 0]] - X[both[:, 1]], axis=1)
-    expected = roc_auc_score(np.repeat([1, 0], [PAIRS.n_must_link, PAIRS.n_cannot_link]), -distance)
-    assert _pairs.auc_unlearnt(X, PAIRS, 0, 0).mean == pytest.approx(expected)
+    for name, Z in (("PCA", PCA(2).fit_transform(X)), ("all features", X)):
+        distance = np.linalg.norm(Z[both[:, 0]] - Z[both[:, 1]], axis=1)
+        value = roc_auc_score(np.repeat([1, 0], [PAIRS.n_must_link, PAIRS.n_cannot_link]), -distance)
+        assert f"{name} {value:.2f} ±" in shown.words
 
 
-def test_a_held_out_auc_that_is_known_is_not_found_again(monkeypatch):
-    monkeypatch.setattr("pairlens.report._parts.held_out_auc", lambda *_, **__: pytest.fail("it was"))
+def test_the_verdict_is_shown():
+    pytest.importorskip("openTSNE")
+    model = PairMap(max_iter=50, early_exaggeration_iter=20, random_state=0).fit(X, constraints=PAIRS)
+    judgement = judge_view(model, X, constraints=PAIRS)
+    shown = page(model, constraints=PAIRS, judgement=judgement)
+    assert [verdict.other for verdict in judgement.verdicts] == ["PCA", "t-SNE"]
+    assert all(str(verdict) in shown.words for verdict in judgement.verdicts)
+
+
+def test_a_judgement_that_is_known_is_not_found_again(monkeypatch):
     model = WBDR(2).fit(X, constraints=PAIRS)
-    shown = page(model, constraints=PAIRS, held_out=HeldOutScore(0.875, 0.031, (0.9, 0.85)))
-    assert "held-out pair AUC 0.88 ± 0.03" in shown.words
-    assert "held-out pairs, 2 folds" in shown.words
-    assert "held-out" not in page(model, constraints=PAIRS, n_splits=0).words.replace("held-out AUC", "")
+    judgement = judge_view(model, X, constraints=PAIRS, n_splits=2)
+    monkeypatch.setattr("pairlens.report._page.judge_view", lambda *_, **__: pytest.fail("it was"))
+    shown = page(model, constraints=PAIRS, judgement=judgement)
+    assert f"held-out pair AUC {judgement.score.mean:.2f}" in shown.words
+    assert "held-out pairs, 4 folds" in shown.words
+
+
+def test_methods_that_judge_themselves_are_not_fitted_again(monkeypatch):
+    model = LinearPairLens(2, random_state=0).fit(X, constraints=PAIRS)
+    monkeypatch.setattr(LinearPairLens, "fit", lambda *_, **__: pytest.fail("it was"))
+    assert f"held-out pair AUC {model.auc_:.2f}" in page(model, constraints=PAIRS).words
 
 
 def test_too_few_pairs_to_hold_any_out():
     few = Constraints([(0, 1)], [(0, 60)], n_samples=150)
-    assert "held-out pairs; too few of a kind" in page(WBDR(2).fit(X, constraints=few), constraints=few).words
+    assert "held-out pair AUC 0" not in page(WBDR(2).fit(X, constraints=few), constraints=few).words
 
 
 # ---- the table
@@ -214,15 +225,18 @@ def test_the_most_violated_pairs_come_first():
     model = WBDR(2).fit(X, constraints=PAIRS)
     wrong = Constraints([*PAIRS.must_link.tolist(), (0, 149)], PAIRS.cannot_link, n_samples=150)
     shown = page(model, constraints=wrong, labels=y, ids=[f"flower {i}" for i in range(150)], n_splits=0)
-    table = shown.words.split("Pairs most violated")[1]
+    table = shown.words.split("Pairs most violated")[-1]
     assert re.search(rf"in the view.*? flower 0 0 flower 149 2 must-link [\d.]+ [\d.]+ {TIMES} violated", table)
     assert f"2 {TIMES} is a must-link twice as long" in table
+    # These pairs are drawn from the start; the others would hide the points.
+    listed = np.concatenate([unpacked(part["listed"], "u1") for part in shown.data["pairs"]])
+    assert listed.sum() == shown.text.count("data-pair=")
 
 
 def test_suspicious_pairs_order_the_table_where_the_model_has_them():
     model = LinearPairLens(2, random_state=0).fit(X, constraints=PAIRS)
     found = model.suspicious_pairs()
-    listed = _pairs.violations(model, known := _pairs.list_pairs(PAIRS, 0), _pairs.judge(model.transform(X), known, 0))
+    listed = _pairs.violations(found, known := _pairs.list_pairs(PAIRS, 0), _pairs.judge(model.transform(X), known, 0))
     assert listed.suspicion is not None
     order = {tuple(pair): place for place, pair in enumerate(found.pairs.tolist())}
     places = [order[tuple(known.pairs[k])] for k in listed.order]
@@ -240,7 +254,9 @@ def test_the_report_says_where_no_answer_stands_out():
 def test_suspicions_about_other_pairs_are_not_used():
     model = LinearPairLens(2, random_state=0).fit(X, constraints=PAIRS)
     other = _pairs.list_pairs(Constraints([(0, 1), (2, 3)], [(0, 149)], n_samples=150), 0)
-    assert _pairs.violations(model, other, _pairs.judge(model.transform(X), other, 0)).suspicion is None
+    assert (
+        _pairs.violations(model.suspicious_pairs(), other, _pairs.judge(model.transform(X), other, 0)).suspicion is None
+    )
 
 
 def test_no_violated_pair_is_said_in_words():
@@ -270,12 +286,12 @@ def test_preferences_are_judged_by_the_ranking(method):
 
 def test_a_model_that_does_not_rank_says_nothing_about_preferences():
     known = Preferences([(0, 1)], n_samples=150)
-    assert "does not score rows" in page(LPP(2).fit(X), preferences=known).words
+    assert "references" not in page(LPP(2).fit(X), preferences=known).words
 
 
 def test_no_pairs():
     shown = page(LPP(2).fit(X))
-    assert "No pairs were given" in shown.words
+    assert "Pairs" not in shown.words
     assert shown.data["pairs"] == []
     assert "satisfied" not in shown.words
 
@@ -350,4 +366,5 @@ def test_constant_features_correlate_with_nothing():
 def test_eigenvalues_and_their_absence():
     model = LPP(2).fit(X)
     assert number(model.eigenvalues_[0], 4) in page(model).words
-    assert "solves no eigenproblem" in page(RankSVM().fit(X, y)).words
+    assert "Eigenvalues" in page(model).words
+    assert "Eigenvalues" not in page(RankSVM().fit(X, y)).words

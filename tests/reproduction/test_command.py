@@ -8,12 +8,14 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from reproduction import DataSet, Quick, catalogue, command, markdown
+from reproduction import DataSet, Quick, catalogue, command, prose
 from reproduction.__main__ import main, parser
 from reproduction.command import chosen, reproduce
+from reproduction.results import Archive
 from tests.reproduction import tiny
 
 ROOT = Path(__file__).parents[2]
@@ -21,8 +23,10 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def only_tiny(monkeypatch):
-    for module in (catalogue, command, markdown):
-        monkeypatch.setattr(module, "experiments", lambda names=None: [tiny.experiment()])
+    found = SimpleNamespace(name="tiny", title="Tiny", claims=(), pictures=(), experiments=[tiny.experiment()])
+    for module in (catalogue, command, prose):
+        monkeypatch.setattr(module, "experiments", lambda names=None: [tiny.experiment()], raising=False)
+        monkeypatch.setattr(module, "papers", lambda: [found])
 
 
 def test_list(capsys):
@@ -72,10 +76,19 @@ def test_run_and_page(tmp_path, capsys, monkeypatch):
     assert main(["tiny", "--profile", "full", "--jobs", "1"]) == 0
     assert "0 units computed, 12 were there already" in capsys.readouterr().out
     assert {name: (folder / name).read_bytes() for name in files} == before
-    assert main(["--page", "reproduction.md"]) == 0
-    written = (tmp_path / "reproduction.md").read_text()
+    monkeypatch.setattr(command, "Archive", lambda: Archive(tmp_path / "stored"))
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    mark = "<!--= tiny; set=left; method=A; measure=score; best=dim; .2f -->"
+    (docs / "prose.md").write_text(f"The score is {mark}stale<!--/-->.", encoding="utf-8")
+    assert main(["--docs", "docs"]) == 0
+    written = (docs / "reproduction.md").read_text("utf-8")
     assert "## A tiny experiment" in written
     assert "## Not run" not in written
+    assert "Computed on 20" in written
+    assert (docs / "pictures" / "papers" / "tiny.png").exists()
+    assert "](pictures/papers/tiny.png)" in written
+    assert re.fullmatch(rf"The score is {re.escape(mark)}0\.\d\d<!--/-->\.", (docs / "prose.md").read_text("utf-8"))
 
 
 def test_missing_sets_are_named_with_their_experiments(tmp_path, monkeypatch):

@@ -14,8 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from pairlens import SSDR, SODRPaC
 from pairlens.datasets import make_subclass_blobs
 from pairlens.exceptions import SupervisionWarning
-from reproduction import checks as claims
 from reproduction import experiments, figures
+from reproduction.checks import sodrpac as claims
 from reproduction.datasets import load
 from reproduction.datasets.registry import REGISTRY
 from reproduction.experiment import DataSet, Result, Unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,8 +11,8 @@ from reproduction import Claim, Column, DataSet, Experiment, Figure, Result, Res
 from reproduction.command import UNITS, write_output
 from reproduction.figures import save_all
 from reproduction.markdown import markdown, page_text
-from reproduction.results import Row
-from reproduction.tables import Difference, section
+from reproduction.results import Archive, Row
+from reproduction.tables import ClaimShown, Difference, section
 from reproduction.tasks import Store
 from tests.reproduction import tiny
 
@@ -125,8 +126,11 @@ def scatter(canvas, found):
 
 
 def test_curves_without_the_condition_are_in_every_panel():
-    text = markdown(section(replace(EXPERIMENT, figures=(FIGURE,)), results()), images={"curves": "x.png"})
-    assert "![Curves](x.png)" in text
+    shown = section(replace(EXPERIMENT, figures=(FIGURE,)), results())
+    pictured = markdown(shown, images={"curves": "x.png"})
+    assert "![Curves](x.png)" in pictured
+    assert "1 a, pairs 5" not in pictured
+    text = markdown(shown)
     assert "1 a, pairs 5\n\n| dim | M | N |\n|---|---|---|\n| 1 | 0.510 ± 0.010 | 0.250 |" in text
     assert "1 a, pairs 20\n\n| dim | M | N |\n|---|---|---|\n| 1 | 0.000 ± 0.000 | 0.250 |" in text
 
@@ -151,19 +155,43 @@ def test_timed_output_is_marked(tmp_path):
     assert "not the same from run to run" in markdown(section(replace(EXPERIMENT, timed=True), results()))
 
 
-def test_page_holds_complete_sets_only(tmp_path):
-    store = Store(tmp_path)
+def test_page_holds_what_is_stored(tmp_path):
+    store, archive = Store(tmp_path / "units"), Archive(tmp_path / "stored")
     experiment = tiny.experiment()
     other = replace(experiment, name="never", version=9)
     run([experiment.only(sets=["left"])], store, quiet=True)
     slow = replace(experiment, name="slow", timed=True)
-    text = page_text([experiment, other, slow], store)
-    assert "## Overview" in text
+    paper = SimpleNamespace(name="p", title="P", claims=(), pictures=(), experiments=[experiment, other, slow])
+    archive.add("p", paper.experiments, store)
+    claims = [("p", "P", ClaimShown("it works", "in part", "3 of 4; a, b, c", "Table 1"))]
+    text = page_text([paper], archive, {}, claims)
+    assert "| P | Table 1 | it works | **holds in part** | 3 of 4 |" in text
+    assert "Of 1 statements, holds in part: 1." in text
     assert "| tiny | Scores | A | 0.0" in text
-    assert "- slow: A tiny experiment" in text.partition("## Times")[2]
-    assert "## A tiny experiment" in text
-    assert "Not run in full: right." in text
+    assert text.count("## A tiny experiment") == 2
+    assert "not the same from run to run" in text
+    assert "Not run: right." in text
+    assert "Only 6 of 12 parts of all runs are stored" in text
     assert "| left |" in text
     assert "| right |" not in text
     assert "## Not run\n\n- never: A tiny experiment" in text
-    assert text == page_text([experiment, other, slow], store)
+    assert text == page_text([paper], Archive(tmp_path / "stored"), {}, claims)
+
+
+def test_archive_keeps_what_was_measured(tmp_path):
+    store, archive = Store(tmp_path / "units"), Archive(tmp_path / "stored")
+    experiment = tiny.experiment()
+    run([experiment], store, quiet=True)
+    archive.add("p", [experiment], store)
+    bytes_before = (tmp_path / "stored" / "p.json.gz").read_bytes()
+    again = Archive(tmp_path / "stored")
+    assert not again.unfinished(experiment.units())
+    measured, kept = (Results.stored(experiment, found).rows for found in (store, again))
+    assert [(row.set, row.run, row.part, row.result.method, row.result.at) for row in measured] == [
+        (row.set, row.run, row.part, row.result.method, row.result.at) for row in kept
+    ]
+    assert [row.result.value for row in kept] == pytest.approx([row.result.value for row in measured], rel=1e-5)
+    # Written again without the units, the file keeps them; of another definition nothing is found.
+    again.add("p", [experiment], Store(tmp_path / "nothing"))
+    assert (tmp_path / "stored" / "p.json.gz").read_bytes() == bytes_before
+    assert len(again.unfinished(replace(experiment, version=9).units())) == len(experiment.units())

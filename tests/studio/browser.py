@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-PATIENCE = 300_000
+PATIENCE = 60_000
 NEXT = """(old) => {
   const id = document.querySelector("[data-testid=question]").dataset.question;
   return id !== undefined && id !== old;

@@ -26,7 +26,7 @@ IMPORTED = (
     "pairlens.methods.lenses",
     "pairlens.preference",
     "pairlens.studio.maps",
-    "pairlens.studio.results",
+    "pairlens.studio.files",
     "sklearn.decomposition",
 )
 """What the jobs of a studio import."""

@@ -194,7 +194,10 @@ def _studios(quick_children: None) -> Iterator[Callable[..., Any]]:
     running: list[Studio] = []
 
     def start(path: Path, *, store: Path | None = None, remap: bool = False, **options: Any) -> Studio:
-        shown = {name: options.pop(name) for name in ("drop", "show", "image", "text", "files") if name in options}
+        options.setdefault("question", "same")
+        shown = {
+            name: options.pop(name) for name in ("drop", "show", "image", "text", "files", "rows") if name in options
+        }
         rows = rows_from_file(path, ids=options.pop("ids", "name"), **shown)
         # The seed of a new store, so that the same questions come each time.
         with patch("pairlens.studio.run.secrets.randbelow", return_value=len(running)):

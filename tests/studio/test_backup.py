@@ -8,8 +8,7 @@ import sqlite3
 import pytest
 
 from pairlens.cli.app import run
-from pairlens.studio.backup import backup
-from pairlens.studio.store import Store, StoreError
+from pairlens.studio.store import Store, StoreError, backup
 from tests.studio.test_guard import abandoned, ids
 from tests.studio.writer import answered
 

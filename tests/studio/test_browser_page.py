@@ -98,8 +98,10 @@ def test_texts_on_a_placement_screen_can_be_read(studio, tmp_path, enter):
         seen.press("d")
     for width, height in ((1280, 800), (820, 1180), (390, 844)):
         page.set_viewport_size({"width": width, "height": height})
-        assert page.locator(".card .text").first.bounding_box()["width"] >= 160
-        assert page.locator(".subject .text").bounding_box()["height"] <= height / 3
+        assert page.locator(".card .excerpt").first.bounding_box()["width"] >= 130
+        assert page.locator(".card .key-words").first.is_visible()
+        shown = min(page.locator(name).bounding_box()["height"] for name in (".subject", ".subject .text"))
+        assert shown <= height / 3
         assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
         # What scrolls below the answers is not seen through them.
         page.locator(".card").last.scroll_into_view_if_needed()

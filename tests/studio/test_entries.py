@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pairlens.studio.backup import backup
 from pairlens.studio.entries import read_rows
 from pairlens.studio.replay import History
-from pairlens.studio.store import Event, Store, StoreError
+from pairlens.studio.store import Event, Store, StoreError, backup
 from tests.studio.writer import answered
 
 FLIPS = 400 if os.environ.get("PAIRLENS_EXPLORE") else 40

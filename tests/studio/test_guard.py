@@ -137,7 +137,7 @@ def test_the_log_of_a_store_that_is_not_there(tmp_path):
     abandoned(path, range(60), settled=40)
     left = Path(f"{path}-wal").read_bytes()
     path.rename(moved)
-    with pytest.raises(StoreError, match=r"is not there, but log\.db-wal, which may hold the last answers"):
+    with pytest.raises(StoreError, match=r"is not there, but log\.db-wal is, which may hold the last answers"):
         Store(path)
     assert not path.exists()
     assert Path(f"{path}-wal").read_bytes() == left

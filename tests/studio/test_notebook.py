@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pairlens import Preferences
@@ -24,9 +27,10 @@ def rows():
 def shown(rows, tmp_path, quick_children):
     started = []
 
-    def start(**options):
+    def start(X=rows, **options):
         with patch("pairlens.studio.run.DEFAULT_PORT", 0):
-            started.append(show(rows, store=tmp_path / "answers.db", notebook="http://127.0.0.1:8888", **options))
+            given = {"store": tmp_path / "answers.db", "notebook": "http://127.0.0.1:8888", **options}
+            started.append(show(X, **given))
         return started[-1]
 
     yield start
@@ -61,3 +65,32 @@ def test_what_is_left_out_of_the_store_is_told(shown, rows, tmp_path):
         store.append(Event("bad", "answer", "me", {}))
     with pytest.warns(UserWarning, match="1 entry of the store is not used"):
         shown()
+
+
+def test_any_frame_is_shown_and_its_answers_stay_beside_the_notebook(shown, rows, tmp_path, monkeypatch):
+    """Words, dates and gaps are read as the command reads them."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame(rows, columns=["a", "b", "c"]).assign(
+        name=[f"bird{k:03d}" for k in range(30)], kind=["owl", "duck", None] * 10, seen="2024-05-01"
+    )
+    first = shown(frame, ids="name", drop=["c"], store=None, notebook=None)
+    assert first.notebook == "http://localhost:8888"
+    assert first.store.parent.resolve() == tmp_path
+    assert first.store.exists()
+    person = Person.enter(first.url)
+    assert {cell[0] for row in person.question()["rows"] for cell in row["cells"]} >= {"a", "b", "kind"}
+    person.answer("same")
+    first.stop()
+    again = shown(frame, ids="name", drop=["c"], store=None)
+    assert again.constraints().n_must_link == 1
+    assert "notebook=" in again._repr_html_()
+
+
+def test_the_address_is_that_of_the_server_that_runs_the_notebook(shown, monkeypatch):
+    servers = [{"pid": 7, "url": "http://localhost:8889/lab"}, {"pid": 8, "url": "http://localhost:8890/"}]
+    module = ModuleType("jupyter_server.serverapp")
+    module.list_running_servers = lambda: iter(servers)
+    monkeypatch.setitem(sys.modules, "jupyter_server", ModuleType("jupyter_server"))
+    monkeypatch.setitem(sys.modules, "jupyter_server.serverapp", module)
+    monkeypatch.setenv("JPY_PARENT_PID", "8")
+    assert shown(notebook=None).notebook == "http://localhost:8890"

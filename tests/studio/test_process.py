@@ -66,6 +66,20 @@ def test_one_link_for_each_person(process, table):
 
 
 @pytest.mark.processes
+def test_the_link_of_a_running_studio_is_printed_again(process, table):
+    """As long as it runs, and it opens the studio a second time."""
+    running = process(table)
+    code = "import sys; from pairlens.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "studio", str(table), "--link"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[1:]) == (0, running.urls)
+    assert Person.enter(running.urls[0]).count == Person.enter(done.stdout.split()[1]).count == 0
+    running.end()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "no studio of this machine has" in done.stderr
+
+
 def test_killed_in_any_step_of_writing_a_store_loses_nothing(tmp_path):
     """Answers and checkpoints without a pause, so that each kill is in the middle of one of them."""
     rng, path, known = random.Random(1), tmp_path / "log.db", 0

@@ -12,9 +12,10 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.decomposition import PCA
 
 from pairlens import Constraints, LinearPairLens, PairMap, Preferences, load
+from pairlens.exceptions import InputError
 from pairlens.pipeline import default_view
+from pairlens.studio.files import Snapshot, make_model, make_report
 from pairlens.studio.maps import MapJob, align, make_mapper
-from pairlens.studio.results import Snapshot, make_model, make_report
 from pairlens.studio.rows import rows_from_array, rows_from_file
 
 
@@ -175,7 +176,9 @@ def test_few_rows_are_shown_in_their_principal_components(n_rows, n_columns):
         assert places.shape == (n_rows, 2)
         standard = (X - X.mean(axis=0)) / X.std(axis=0)
         if n_rows <= 3:
-            np.testing.assert_allclose(pdist(places), pdist(standard), atol=1e-9)
+            # A ranking has rows of total variance 1.
+            scale = pdist(standard).max() / pdist(places).max() if ranking else 1.0
+            np.testing.assert_allclose(scale * pdist(places), pdist(standard), atol=1e-9)
 
 
 @pytest.mark.parametrize("ranking", [False, True])
@@ -197,7 +200,62 @@ def test_a_map_of_a_ranking_says_what_it_shows():
     mapper.fit(MapJob(2, None, few), None)
     assert mapper.name == "Principal components"
     assert mapper.fit(MapJob(9, None, more), None).shape == (20, 2)
-    assert mapper.name == "WSDR"
+    assert mapper.name == "Ranking, better rows to the right"
+
+
+def test_the_map_of_a_ranking_is_not_a_line_and_has_the_better_rows_on_the_right():
+    X = np.random.default_rng(0).standard_normal((60, 3))
+    order = np.argsort(-X[:, 0])
+    known = Preferences([(int(a), int(b)) for a, b in zip(order[:40], order[5:45])], 60)
+    places = make_mapper(X, ranking=True).fit(MapJob(40, None, known), None)
+    assert np.corrcoef(places[:, 0], X[:, 0])[0, 1] > 0.9
+    assert abs(np.corrcoef(places.T)[0, 1]) < 0.5
+    assert places[:, 1].std() == pytest.approx(places[:, 0].std())
+
+
+def test_rows_beside_embeddings_are_shown_and_not_learned_from(tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "vectors.npz", X=rng.standard_normal((6, 4)), key=np.array([f"k{i}" for i in range(6)]))
+    lines = [f"k{i},{'red' if i % 2 else 'blue'},secret{i}" for i in (5, 4, 3, 2, 1, 0)]
+    (tmp_path / "rows.csv").write_text("key,colour,hidden\n" + "\n".join(lines) + "\n")
+    rows = rows_from_file(tmp_path / "vectors.npz", ids="key", rows=tmp_path / "rows.csv", drop=["hidden"])
+    assert rows.ids == [f"k{i}" for i in (5, 4, 3, 2, 1, 0)]
+    assert list(rows.cells) == ["colour"]
+    assert rows.cells["colour"] == ["red", "blue"] * 3
+    assert rows.X.shape == (6, 4)
+    assert rows.find("RED") == [0, 2, 4]
+    assert rows.find("k3") == [2]
+    assert rows.column("colour") == {"names": ["red", "blue"], "codes": [0, 1] * 3}
+    assert rows.column("hidden") is None
+
+
+def test_a_folder_of_pictures_is_a_table(tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="pictures need pillow: pip install 'pairlens[studio]'")
+    (tmp_path / "more").mkdir()
+    for k in range(4):
+        shade = np.full((20, 30, 3), 10 + 70 * (k % 2), dtype=np.uint8)
+        image.fromarray(shade).save(tmp_path / ("more" if k > 1 else "") / f"p{k}.png")
+    (tmp_path / "notes.txt").write_text("no picture")
+    (tmp_path / "broken.jpg").write_bytes(b"no picture either")
+    rows = rows_from_file(tmp_path)
+    assert rows.ids == ["broken.jpg", "more/p2.png", "more/p3.png", "p0.png", "p1.png"]
+    assert rows.X.shape == (5, 3 * 16 * 16)
+    np.testing.assert_allclose(rows.X[1], rows.X[3])
+    np.testing.assert_allclose(rows.X[0], rows.X[1:].mean(axis=0))
+    assert rows.shown(2)["picture"]
+    (tmp_path / "more" / "p3.png").unlink()
+    with pytest.raises(InputError, match="must hold at least two pictures, got 1") as caught:
+        rows_from_file(tmp_path / "more")
+    assert caught.value.argument == "path"
+
+
+def test_what_is_usual_in_a_column(tmp_path):
+    lines = [f"r{i},{i % 10},{'same' if i else 'other'},{i % 7}x" for i in range(100)]
+    (tmp_path / "t.csv").write_text("name,number,mostly,mixed\n" + "\n".join(lines) + "\n")
+    typical = rows_from_file(tmp_path / "t.csv", ids="name").typical()
+    assert 6 <= typical["number"] <= 8
+    assert typical["mostly"] is True
+    assert typical["mixed"] is False
 
 
 def test_the_map_of_many_rows_is_the_linear_view(monkeypatch):

@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 
 from pairlens.studio.http import LimitedProtocol, QuietServer
 from pairlens.studio.rows import rows_from_file
-from pairlens.studio.run import Studio, open_store
+from pairlens.studio.run import Studio, links_file, open_store, running_links
 from pairlens.studio.security import Access, allowed_hosts, is_loopback
 from tests.studio.conftest import CHANGE, PATIENCE, Person, link, write_table
 
@@ -61,7 +61,7 @@ def test_without_cookie_nothing_is_told(person):
     assert "row-0" not in stranger.get("/").text
 
 
-def test_a_link_works_once(studio, table):
+def test_a_link_to_this_machine_can_be_opened_again_until_the_studio_ends(studio, table):
     running = studio(table)
     url = link(running)
     assert httpx.head(url).status_code == 403
@@ -72,9 +72,26 @@ def test_a_link_works_once(studio, table):
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
     assert "token" not in cookie
+    assert "Max-Age" in cookie
     second = httpx.get(url)
-    assert second.status_code == 403
-    assert "set-cookie" not in second.headers
+    assert second.status_code == 303
+    assert second.headers["set-cookie"].split(";")[0] != cookie.split(";")[0]
+    kept = links_file(table.with_name("things.answers.db"))
+    assert running_links(table.with_name("things.answers.db")) == running.urls
+    assert kept.stat().st_mode & 0o077 == 0
+    running.stop()
+    assert not kept.exists()
+    with pytest.raises(ValueError, match=r"no studio of this machine has .* open"):
+        running_links(table.with_name("things.answers.db"))
+
+
+def test_a_link_to_other_machines_works_once(table):
+    access = Access(1)
+    token = access.link("ann")
+    session = access.redeem(token)
+    assert access.annotator(f"{access.cookie}={session}") == "ann"
+    assert access.redeem(token) is None
+    assert "Max-Age" not in access.set_cookie(session)
 
 
 def test_an_old_cookie_ends_with_its_studio(studio, table, tmp_path):
@@ -332,11 +349,11 @@ def test_other_machines_only_with_a_token_of_ones_own(table):
     with open_store(table.with_suffix(".db"), rows) as store:
         with pytest.raises(ValueError, match=r"host='0\.0\.0\.0' would let other machines in\. Give a token="):
             Studio.prepare(rows, store, host="0.0.0.0", port=0)
-        with pytest.raises(ValueError, match="--token must have at least 16 characters, got 5"):
+        with pytest.raises(ValueError, match="token= must have at least 16 characters, got 5"):
             Studio.prepare(rows, store, host="0.0.0.0", port=0, token="short")
-        with pytest.raises(ValueError, match="the name of an annotator must be printable text"):
+        with pytest.raises(ValueError, match="annotators= must be printable text"):
             Studio.prepare(rows, store, port=0, annotators=["ann", "\ud83d"])
-        with pytest.raises(ValueError, match="--token must be printable text"):
+        with pytest.raises(ValueError, match="token= must be printable text"):
             Studio.prepare(rows, store, port=0, token="\udcff" * 20)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from pairlens import Constraints, load
 from pairlens.asking import Asker, Question
-from pairlens.studio.export import table_csv
+from pairlens.studio.files import table_csv
 from pairlens.studio.replay import History
 from pairlens.studio.store import Event
 from pairlens.supervision import read_answers
@@ -96,11 +96,44 @@ def test_preferences_make_no_groups(studio, table):
     person = Person.enter(link(studio(table, question="prefer")))
     assert person.answer("left").status_code == 200
     assert person.post("name", {"id": "n", "group": 0, "name": "first"}).status_code == 409
+    assert person.post("choose", {"id": "c", "action": "together", "rows": [0, 3]}).status_code == 409
     progress = person.get("progress")
     assert progress["counts"] == {"left": 1}
     assert progress["hint"]["reasons"]
     assert "placed" not in progress
-    assert person.get("groups") == person.get("doubts") == []
+    assert person.get("groups") == []
+    assert person.get("doubts") == {"doubts": [], "conflicts": 0, "kept": 0}
+
+
+def test_preferences_make_a_ranking(studio, table):
+    """By the column a: its order is found, each rank has an interval, and the file has all rows."""
+    running = studio(table, question="prefer")
+    person = Person.enter(link(running))
+    size = [row.tolist()[0] for row in running.call(lambda session: session.rows.X)]
+    for _ in range(40):
+        reply = person.answer(lambda q: "left" if size[q["rows"][0]["row"]] > size[q["rows"][1]["row"]] else "right")
+        assert reply.status_code == 200
+    settled(running)
+    progress = person.get("progress")
+    assert sum(progress["counts"].values()) == 40
+    assert 0 < progress["share_sure"] < 1
+    first = person.get("ranking?most=10")
+    assert (first["rows"], first["found"], len(first["ranked"])) == (90, 90, 10)
+    assert all(row["low"] <= row["rank"] <= row["high"] for row in first["ranked"])
+    assert len({row["row"] for row in first["ranked"]} & set(np.argsort(size)[-15:].tolist())) >= 7
+    assert [row["rank"] for row in person.get("ranking?start=88")["ranked"]] == [89, 90]
+    found = person.get("ranking?find=row-7&most=60")
+    assert {row["id"] for row in found["ranked"]} == {"row-7", *(f"row-7{k}" for k in range(10))}
+    lines = list(csv.DictReader(io.StringIO(person.client.get("/api/export/ranking.csv").text)))
+    assert [line["rank"] for line in lines] == [str(k) for k in range(1, 91)]
+    assert [line["id"] for line in lines[:10]] == [row["id"] for row in first["ranked"]]
+    assert sum(int(line["comparisons"]) for line in lines) == 80
+
+
+def test_only_preferences_make_a_ranking(person):
+    person.question()
+    assert person.client.get("/api/ranking").status_code == 404
+    assert person.client.get("/api/export/ranking.csv").status_code == 404
 
 
 def test_answers_of_another_kind_are_left_alone(studio, table):
@@ -190,7 +223,7 @@ def test_names_flags_and_groups(person):
     newest = person.get("state")["recent"][0]
     person.post("flag", {"id": "f", "target": newest["id"], "flagged": True})
     assert person.get("state")["recent"][0]["flagged"]
-    doubts = person.get("doubts")
+    doubts = person.get("doubts")["doubts"]
     assert [doubt["answer"]["id"] for doubt in doubts if doubt["kind"] == "flagged"] == [newest["id"]]
     lines = list(csv.DictReader(io.StringIO(person.client.get("/api/export/groups.csv").text)))
     placed = {line["id"]: line["group"] for line in lines if line["known"] == "placed"}

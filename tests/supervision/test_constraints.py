@@ -7,7 +7,6 @@ import sys
 from collections import deque
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -228,48 +227,14 @@ class TestFromChunklets:
         assert oracles.refused(lambda: Constraints.from_chunklets(*arguments)) == expected
 
 
-class TestPairsAndLists:
+class TestLists:
     @given(made=oracles.constraints(labelled=False))
     def test_round_trips(self, made):
-        pairs, y = made.to_pairs()
-        again = Constraints.from_pairs(pairs, y, n_samples=made.n_samples)
-        assert again.to_lists() == made.to_lists() == Constraints(*made.to_lists()).to_lists()
+        assert Constraints(*made.to_lists()).to_lists() == made.to_lists()
 
-    def test_rows_of_the_data(self):
-        X = np.arange(18.0).reshape(9, 2)
-        pairs, y = some.to_pairs(X)
-        assert pairs.shape == (4, 2, 2)
-        assert np.array_equal(pairs[0], X[[0, 1]])
-        assert y.tolist() == [1, 1, -1, -1]
-        assert np.array_equal(some.to_pairs(pd.DataFrame(X))[0], pairs)
-
-    def test_lists_hold_python_numbers(self):
+    def test_they_hold_python_numbers(self):
         assert type(some.to_lists()[0][0][0]) is int
         assert Constraints().to_lists() == ([], [])
-
-    def test_any_iterable(self):
-        made = Constraints.from_pairs(zip([0, 1], [1, 2]), iter([1, -1]))
-        assert made.to_lists() == ([(0, 1)], [(1, 2)])
-
-    def test_nothing(self):
-        assert Constraints.from_pairs([], [], n_samples=2) == Constraints(n_samples=2)
-
-    @pytest.mark.parametrize(
-        ("call", "expected"),
-        [
-            (lambda: some.to_pairs(np.zeros((5, 2))), ("X", (5, 2))),
-            (lambda: some.to_pairs([[0], [1, 2]]), ("X", [1, 2])),
-            (lambda: Constraints.from_pairs(np.zeros((3, 2, 4)), [1, 1, 1]), ("pairs", (3, 2, 4))),
-            (lambda: Constraints.from_pairs([(0, 1)], [1, -1]), ("y", (2,))),
-            (lambda: Constraints.from_pairs([(0, 1)], [0]), ("y[0]", 0)),
-            (lambda: Constraints.from_pairs([0, 1], [1, 1]), ("must_link", (2,))),
-            (lambda: Constraints.from_pairs([(0, 1), (2,)], [1, 1]), ("pairs", (2,))),
-            (lambda: Constraints.from_pairs([(0, 1)], [[1], [1, 1]]), ("y", [1, 1])),
-            (lambda: Constraints.from_pairs({(0, 1)}, [1]), ("pairs", {(0, 1)})),
-        ],
-    )
-    def test_errors(self, call, expected):
-        assert oracles.refused(call) == expected
 
 
 class TestSparse:
@@ -295,7 +260,7 @@ def test_import_brings_nothing_optional():
 
 def test_conflict_warning_points_at_the_caller():
     with pytest.warns(ConflictWarning) as caught:
-        Constraints.from_pairs([(0, 1), (1, 2), (0, 2)], [1, 1, -1])
+        Constraints([(0, 1), (1, 2)], [(0, 2)])
     assert caught[0].filename == __file__
 
 

@@ -9,10 +9,12 @@ import pytest
 import sklearn
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, cross_validate, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from pairlens import WBDR, WSDR, PairClusters, PairMap
 from pairlens.supervision import Constraints, Preferences
 from tests.estimators import pipelines_route_scores
 from tests.supervision import oracles
@@ -132,3 +134,30 @@ def test_preferences_are_cut_too():
 def test_clone_takes_them_as_parameters():
     constraints = with_pairs(10)
     assert clone(Recorder(alpha=constraints)).alpha == constraints
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_search_whose_scores_would_not_see_the_pairs_stops(n_jobs):
+    """It would report NaN, and name a best candidate all the same."""
+    rows, y = load_iris(return_X_y=True)
+    pairs = Constraints.from_labels(y, n_pairs=200, random_state=0)
+    folds = KFold(3, shuffle=True, random_state=0)
+    search = GridSearchCV(WBDR(), {"n_components": [1, 2]}, cv=folds, n_jobs=n_jobs)
+    with sklearn.config_context(enable_metadata_routing=False):
+        with pytest.raises(TypeError, match=r"Run sklearn\.set_config\(enable_metadata_routing=True\) first"):
+            search.fit(rows, constraints=pairs)
+        # Labels are judged by without routing, and so is any other scorer.
+        assert search.fit(rows, y, constraints=pairs).best_score_ > 0.9
+        other = GridSearchCV(WBDR(), {"n_components": [1, 2]}, scoring=width, cv=folds, n_jobs=n_jobs)
+        assert other.fit(rows, constraints=pairs).best_params_ == {"n_components": 2}
+
+
+def width(model, rows, _=None):
+    return float(model.n_components)
+
+
+@pytest.mark.parametrize("method", [WBDR, PairMap, PairClusters, WSDR])
+def test_answers_in_the_place_of_labels_are_pointed_out(method):
+    pairs = Constraints([(0, 1)], [(1, 2)], n_samples=4)
+    with pytest.raises(TypeError, match=r"pass constraints= to fit"):
+        method().fit(np.eye(4), pairs)

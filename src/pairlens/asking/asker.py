@@ -10,26 +10,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens.asking.choosing import Draft, Situation, audited_pair, next_place, random_pair, uncertain_pair
-from pairlens.asking.grouping import Grouping
 from pairlens.asking.groups import Groups
 from pairlens.asking.progress import CurvePoint, StoppingHint, audit_curve, hint
 from pairlens.asking.questions import Entry
 from pairlens.asking.session import Session
 from pairlens.asking.state import N_PROBE, SURE, Look, State, closeness, reference_distances
 from pairlens.asking.view import FitJob, Lens, View, fingerprint
-from pairlens.cluster.assigned import AssignedRows
+from pairlens.cluster.assigned import AssignedRows, Grouping
 from pairlens.engines import Float64
 from pairlens.exceptions import ConflictWarning
 from pairlens.supervision import Constraints
 
 __all__ = ["Asker"]
 
+FEWEST_ON_SCREEN = 3
+"""Groups from which on a placement screen asks for less than the comparisons that it stands for."""
 LOOKS = 2
 """Views whose rows are kept in memory."""
 
 
 class Asker(Session[State, FitJob, View]):
-    r"""Asks which rows belong together, and chooses each question so that the answer teaches most.
+    r"""Ask which rows belong together, and choose each question so that the answer teaches most.
 
     The default strategy places rows. A row is compared with a member of each group found so far, the likeliest first,
     until it is known where it belongs; a row that differs from every group that may be its own founds a new one. The
@@ -48,16 +49,17 @@ class Asker(Session[State, FitJob, View]):
         Whether to divide each feature by its deviation; see :class:`~pairlens.LinearPairLens`.
     strategy : {"place", "random", "uncertain"}, default="place"
         How questions are chosen: place rows; any pair; the pair of dense rows that it is least sure of, no row twice.
-    screen : {"pair", "placement"}, default="pair"
+    screen : {"pair", "placement", "auto"}, default="pair"
         Whether a row to place is compared with one row at a time, or with one representative of up to eight groups at
-        once. Only for "place".
+        once; "auto" changes to the latter when there are three groups. Only for "place".
     refit_every : int, default=10
         Answers after which the view is fitted again; of more than 200 answers, one in twenty.
     random_state : int, RandomState, Generator or None, default=None
         The seed; ``seed_`` is what has to be kept to replay a log.
     audit : float, default=0
         Share of questions that are drawn at random, whatever the groups say, for :meth:`learning_curve`; 0.15 is a
-        good one. They are judged by the view of the moment, and then learned from like any other.
+        good one. Half of them are near pairs, which weigh less, so that both answers occur. They are judged by the
+        view of the moment, and then learned from like any other.
     repeat : float, default=0
         Share of questions that come back to the same person with sides swapped, for :meth:`consistency`.
     overlap : float, default=0.1
@@ -82,6 +84,9 @@ class Asker(Session[State, FitJob, View]):
         The numbers of all groups that :meth:`predict` knows.
     view_ : array of shape (n_samples, n_columns)
         The current view.
+    asked_again_ : int
+        Number of questions about rows that were placed before ("merge" and "check"): while other rows are left, at
+        most a tenth of all, and none about the same row twice.
     answers_behind_ : int
         Number of answers that the current view does not know.
     log : list of Entry
@@ -119,7 +124,7 @@ class Asker(Session[State, FitJob, View]):
         *,
         standardize: bool = True,
         strategy: Literal["place", "random", "uncertain"] = "place",
-        screen: Literal["pair", "placement"] = "pair",
+        screen: Literal["pair", "placement", "auto"] = "pair",
         refit_every: int = 10,
         random_state: Any = None,
         audit: float = 0.0,
@@ -131,12 +136,12 @@ class Asker(Session[State, FitJob, View]):
     ) -> None:
         if strategy not in ("place", "random", "uncertain"):
             raise ValueError(f"strategy={strategy!r} must be 'place', 'random' or 'uncertain'.")
-        if screen not in ("pair", "placement"):
-            raise ValueError(f"screen={screen!r} must be 'pair' or 'placement'.")
-        if screen == "placement" and strategy != "place":
-            raise ValueError(f"screen='placement' places rows, so strategy={strategy!r} must be 'place'.")
+        if screen not in ("pair", "placement", "auto"):
+            raise ValueError(f"screen={screen!r} must be 'pair', 'placement' or 'auto'.")
+        if screen != "pair" and strategy != "place":
+            raise ValueError(f"screen={screen!r} places rows, so strategy={strategy!r} must be 'place'.")
         self._lens = Lens(X, standardize=standardize) if lens is None else lens
-        self._strategy, self._screens = strategy, screen == "placement"
+        self._strategy, self._screen = strategy, screen
         self._looks: dict[str, Look] = {}
         self._grouped: tuple[str, Grouping] | None = None
         super().__init__(
@@ -162,7 +167,7 @@ class Asker(Session[State, FitJob, View]):
 
     @property
     def confidence_(self) -> dict[int, float]:
-        """How sure each placed row is of its group."""
+        """The certainty of the group of each placed row."""
         if self._state.placing:
             return dict(self._state.groups.confidence)
         parts, error = self._state.components()
@@ -174,13 +179,18 @@ class Asker(Session[State, FitJob, View]):
         return self._state.groups.error if self._state.placing else self._state.components()[1]
 
     @property
+    def asked_again_(self) -> int:
+        """Number of questions about rows that were placed before."""
+        return self._state.n_again
+
+    @property
     def view_(self) -> Float64:
         """All rows in the current view."""
         assert self._state.look is not None
         return self._state.look.Z
 
     def constraints(self) -> Constraints:
-        """The must-links and cannot-links that follow from the answers, to fit any method with.
+        """Return the must-links and cannot-links that follow from the answers, to fit any method with.
 
         Returns
         -------
@@ -246,7 +256,7 @@ class Asker(Session[State, FitJob, View]):
         return self._grouped[1]
 
     def learning_curve(self) -> list[CurvePoint]:
-        """The learning curve over the audited questions alone, each judged before it was learned from.
+        """Return the learning curve over the audited questions alone, each judged before it was learned from.
 
         Returns
         -------
@@ -256,7 +266,7 @@ class Asker(Session[State, FitJob, View]):
         return audit_curve(self._state.audits)
 
     def stopping_hint(self) -> StoppingHint:
-        """Whether more answers would still change much: a flat curve, steady groups, hardly a new group.
+        """Return whether more answers would still change much: a flat curve, steady groups, hardly a new group.
 
         Returns
         -------
@@ -289,8 +299,11 @@ class Asker(Session[State, FitJob, View]):
     def _apply(self, state: State, entry: Entry) -> None:
         closer = None
         if entry.question.purpose == "audit" and entry.question.kind == "same":
-            closer = closeness(self._lens.principal, self._pca_reference, *entry.question.rows)
+            closer = self._pca_closeness(*entry.question.rows)
         state.apply(entry, closer)
+
+    def _pca_closeness(self, i: int, j: int) -> float:
+        return closeness(self._lens.principal, self._pca_reference, i, j)
 
     def _kept(self, state: State) -> State:
         return state.without_view()
@@ -332,14 +345,17 @@ class Asker(Session[State, FitJob, View]):
 
     def _situation(self, rng: np.random.Generator) -> Situation:
         leases = self._leases
-        merges = sum(question.purpose == "merge" for question in leases.questions())
-        return Situation(self._state, self._lens, leases.pairs(), leases.subjects(), len(leases), merges, rng)
+        state, open_again = self._state, [rows for q in leases.questions() if (rows := q.asked_again)]
+        again = state.again.union(*open_again)
+        n_again = state.n_again + len(open_again)
+        return Situation(state, self._lens, leases.pairs(), leases.subjects(), len(leases), again, n_again, rng)
 
     def _draft(self, rng: np.random.Generator) -> Draft | None:
         now = self._situation(rng)
         if self._strategy == "place":
-            return next_place(now, screens=self._screens)
+            enough = FEWEST_ON_SCREEN if self._screen == "auto" else 0
+            return next_place(now, screens=self._screen != "pair" and len(now.state.groups) >= enough)
         return random_pair(now) if self._strategy == "random" else uncertain_pair(now)
 
     def _audit_draft(self, rng: np.random.Generator) -> Draft | None:
-        return audited_pair(self._situation(rng))
+        return audited_pair(self._situation(rng), self._pca_closeness)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -10,16 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens.asking.posterior import choice_value, logistic
-from pairlens.asking.questions import Kind, Purpose
+from pairlens.asking.progress import NEAR, NEAR_AUDITS
+from pairlens.asking.questions import Entry, Kind, Purpose, Question
 from pairlens.asking.state import State
 from pairlens.asking.view import Lens
 
-__all__ = ["TRIES", "Draft", "Situation", "audited_pair", "drawn_pair", "next_place", "random_pair", "uncertain_pair"]
+__all__ = [
+    "TRIES",
+    "Draft",
+    "Situation",
+    "audited_pair",
+    "drawn_pair",
+    "next_place",
+    "overlapping",
+    "random_pair",
+    "repeated",
+    "uncertain_pair",
+]
 
 SCREEN = 8
 """Groups on a placement screen."""
-MERGE_SHARE = 0.25
-"""Largest share of questions about whether two groups are one."""
+TYPICAL = 3
+"""Rows of a group, or a quarter of them, that may stand for it on a screen."""
+AGAIN_SHARE = 0.1
+"""Largest share of questions about rows that were placed before, while others are left: whether two groups are one."""
 MAY_BE_ONE = -2.2
 """Log odds above which it is worth asking whether two groups are one."""
 UNLIKELY = 0.02
@@ -38,6 +52,10 @@ PAIR_CANDIDATES = 2000
 TRIES = 200
 ENUMERATE = 400
 """Rows up to which all pairs are looked through when random draws find nothing new."""
+REPEAT_AFTER = 10
+"""Entries of the log before a question may come back."""
+OVERLAP_WITHIN = 200
+"""The latest entries from which a question is given to a second person."""
 # Before any answer, half of the pairs that are closer than 90 % of all pairs are taken for "same".
 CENTRE, SLOPE, PRIOR_WEIGHT = -2.3, 1.5, 1.0
 
@@ -61,21 +79,22 @@ class Situation:
     taken: set[tuple[int, int]]
     subjects: set[int]
     n_open: int
-    n_open_merges: int
+    again: set[int]
+    n_again: int
     rng: np.random.Generator
 
     def free(self, i: int, j: int) -> bool:
-        """Whether these two were neither compared nor are being compared."""
+        """Return whether these two were neither compared nor are being compared."""
         pair = (min(i, j), max(i, j))
         return i != j and pair not in self.state.asked and pair not in self.taken
 
     def free_members(self, row: int, number: int) -> list[int]:
-        """The rows of a group with which this one can be compared."""
+        """Return the rows of a group with which this one can be compared."""
         return [member for member in self.state.groups.members[number] if self.free(row, member)]
 
 
 def next_place(now: Situation, *, screens: bool) -> Draft | None:
-    """A question of the strategy "place"; None if nothing is left to ask."""
+    """Return a question of the strategy "place"; None if nothing is left to ask."""
     state = now.state
     for row in state.open:
         if row not in now.subjects:
@@ -101,22 +120,26 @@ def _compare(now: Situation, row: int, purpose: Purpose, screens: bool) -> Draft
     compared = {groups.where[other] for other, _ in now.state.answers.about(row) if other in groups.where}
     chance = dict(zip(groups.numbers, p.tolist()))
     open_ones = [number for number in choice if number not in compared or chance[number] > UNLIKELY] or list(choice)
-    # One group for each slot, the likeliest that has it: so a group keeps its place on the screen, which itself says
-    # nothing about the guess.
-    shown: dict[int, int] = {}
-    for number in open_ones:
-        shown.setdefault(groups.slots[number] % SCREEN, number)
-    numbers = [shown[slot] for slot in sorted(shown)]
-    times = now.state.shown
-    representatives = [min(choice[number], key=lambda member: times.get(member, 0)) for number in numbers]
+    # The likeliest groups, in an order that stays: the place on the screen says nothing about the guess.
+    numbers = sorted(open_ones[:SCREEN], key=lambda number: groups.slots[number])
+    representatives = [_typical(now, number, choice[number]) for number in numbers]
     return Draft("place", (row, *representatives), purpose, tuple(numbers))
 
 
+def _typical(now: Situation, number: int, members: list[int]) -> int:
+    """Return the row that was shown least among those of a group that are nearest to its mean."""
+    groups, times = now.state.groups, now.state.shown
+    mean = groups.Z[groups.members[number]].mean(axis=0)
+    distance = dict(zip(members, np.round(((groups.Z[members] - mean) ** 2).sum(axis=1), 9).tolist()))
+    nearest = sorted(members, key=lambda member: (distance[member], member))[: max(TYPICAL, len(members) // 4)]
+    return min(nearest, key=lambda member: times.get(member, 0))
+
+
 def _merge(now: Situation) -> Draft | None:
-    """Ask whether two groups are one, if that may be and was not asked too often."""
+    """Ask whether two groups are one, if that may be and placed rows were not asked about too often."""
     state = now.state
     groups = state.groups
-    if len(groups) < 2 or state.n_merge + now.n_open_merges >= MERGE_SHARE * (state.n_questions + now.n_open):
+    if len(groups) < 2 or now.n_again >= AGAIN_SHARE * (state.n_questions + now.n_open):
         return None
     odds, _ = groups.log_odds(state.answers)
     worth = np.argwhere(np.triu(odds > MAY_BE_ONE, 1))
@@ -128,7 +151,10 @@ def _merge(now: Situation) -> Draft | None:
 
 
 def _free_pair(now: Situation, first: list[int], second: list[int]) -> tuple[int, int] | None:
-    """Any pair of two groups that was not compared."""
+    """Return any pair of two groups that was not compared, of rows that nobody was asked about again."""
+    first, second = ([row for row in rows if row not in now.again] for rows in (first, second))
+    if not first or not second:
+        return None
     for _ in range(TRIES):
         i, j = first[int(now.rng.integers(len(first)))], second[int(now.rng.integers(len(second)))]
         if now.free(i, j):
@@ -157,7 +183,7 @@ def _open_row(now: Situation, screens: bool) -> Draft | None:
 
 
 def _ordered(now: Situation, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows in the order in which to try them."""
+    """Return rows in the order in which to try them."""
     groups = now.state.groups
     if now.rng.random() < 0.5 or len(groups) < 2 or len(candidates) < 2:
         return candidates
@@ -182,25 +208,37 @@ def _check(now: Situation, screens: bool) -> Draft | None:
     return None
 
 
-def audited_pair(now: Situation) -> Draft | None:
-    """A pair drawn at random from all whose answer does not follow from the groups."""
+def audited_pair(now: Situation, closeness: Callable[[int, int], float]) -> Draft | None:
+    """Return a pair drawn at random from all whose answer does not follow from the groups.
+
+    Every other one is drawn from near pairs: of many groups, hardly any other pair is in one of them.
+
+    Parameters
+    ----------
+    now : Situation
+    closeness : callable
+        Share of random pairs that lie closer together than two rows, in the principal components.
+    """
     where = now.state.groups.where
+    near, spare = now.rng.random() < NEAR_AUDITS, None
     for _ in range(TRIES):
         i, j = (int(row) for row in now.rng.integers(now.lens.n_rows, size=2))
         if now.free(i, j) and not (i in where and j in where):
-            return Draft("same", (i, j), "audit")
-    return None
+            spare = Draft("same", (i, j), "audit")
+            if (closeness(i, j) < NEAR) == near:
+                break
+    return spare
 
 
 def random_pair(now: Situation) -> Draft | None:
-    """A pair drawn at random from all whose answer does not follow from others."""
+    """Return a pair drawn at random from all whose answer does not follow from others."""
     known = _Known(now.state)
     pair = drawn_pair(now.lens.n_rows, lambda i, j: now.free(i, j) and not known.follows(i, j), now.rng)
     return None if pair is None else Draft("same", pair, "pair")
 
 
 def drawn_pair(n: int, free: Callable[[int, int], bool], rng: np.random.Generator) -> tuple[int, int] | None:
-    """Two of n rows, drawn from all that are free; None if there are none, or too few among many rows to hit one."""
+    """Return two of n rows, drawn from all that are free; None if there are none, or too few to hit one."""
     for _ in range(TRIES):
         i, j = (int(row) for row in rng.integers(n, size=2))
         if free(i, j):
@@ -210,7 +248,7 @@ def drawn_pair(n: int, free: Callable[[int, int], bool], rng: np.random.Generato
 
 
 def uncertain_pair(now: Situation) -> Draft | None:
-    """The pair of dense rows, none of them asked about before, of which it is least sure whether they are the same."""
+    """Return the pair of dense rows, none of them asked about before, that it is least sure of."""
     state, look = now.state, now.state.look
     assert look is not None
     used = {row for pair in state.asked | now.taken for row in pair} | state.skipped
@@ -233,7 +271,7 @@ def uncertain_pair(now: Situation) -> Draft | None:
 
 
 def _chance_of_same(state: State, closer: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P(same) of pairs from how close they are, calibrated on the answers: a logistic curve with a prior."""
+    """Return P(same) of pairs from how close they are, calibrated on the answers: a logistic curve with a prior."""
     look = state.look
     assert look is not None
     told = [(look.closeness(i, j), float(vote > 0)) for (i, j), vote in state.votes.items() if vote]
@@ -256,7 +294,7 @@ def _place(closer: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class _Known:
-    """What follows from bare answers: chains of "same", and what is different between them."""
+    """The consequences of bare answers: chains of "same", and what is different between them."""
 
     def __init__(self, state: State) -> None:
         self._part = {row: number for number, rows in enumerate(state.components()[0]) for row in rows}
@@ -266,6 +304,57 @@ class _Known:
         return self._part.get(row, -1 - row)
 
     def follows(self, i: int, j: int) -> bool:
-        """Whether the answer is known."""
+        """Return whether the answer is known."""
         a, b = self._of(i), self._of(j)
         return a == b or frozenset((a, b)) in self._apart
+
+
+def _is_plain(entry: Entry) -> bool:
+    """Return whether a question was asked for its own sake and answered."""
+    return entry.question.purpose not in ("repeat", "overlap", "skip") and entry.answer != "unsure"
+
+
+def repeated(
+    log: Sequence[Entry], annotator: str | None, taken: set[tuple[int, int]], rng: np.random.Generator
+) -> Draft | None:
+    """Return a question that this person answered some time ago, with sides swapped; none comes back twice."""
+    again = {entry.question.pairs for entry in log if entry.question.purpose == "repeat"}
+    found = [
+        entry.question
+        for entry in log[:-REPEAT_AFTER]
+        if _is_plain(entry)
+        and entry.question.annotator == annotator
+        and entry.question.pairs not in again
+        and taken.isdisjoint(entry.question.pairs)
+    ]
+    if not found:
+        return None
+    question = _any_of(found, rng)
+    # On a screen the groups keep their slots.
+    rows = question.rows if question.kind == "place" else question.rows[::-1]
+    return Draft(question.kind, rows, "repeat", question.groups)
+
+
+def overlapping(
+    log: Sequence[Entry], annotator: str | None, taken: set[tuple[int, int]], rng: np.random.Generator
+) -> Draft | None:
+    """Return a question that somebody else answered lately and this person did not."""
+    if annotator is None:
+        return None
+    own = {entry.question.pairs for entry in log if entry.question.annotator == annotator}
+    found = [
+        entry.question
+        for entry in log[-OVERLAP_WITHIN:]
+        if _is_plain(entry)
+        and entry.question.annotator not in (None, annotator)
+        and entry.question.pairs not in own
+        and taken.isdisjoint(entry.question.pairs)
+    ]
+    if not found:
+        return None
+    question = _any_of(found, rng)
+    return Draft(question.kind, question.rows, "overlap", question.groups)
+
+
+def _any_of(questions: Sequence[Question], rng: np.random.Generator) -> Question:
+    return questions[int(rng.integers(len(questions)))]

@@ -46,14 +46,14 @@ class Answers:
         self._of_row: dict[int, list[int]] = {}
 
     def copy(self) -> Answers:
-        """A copy that can grow by itself."""
+        """Return a copy that can grow by itself."""
         other = Answers()
         other._first, other._second, other._same = self._first[:], self._second[:], self._same[:]
         other._of_row = {row: list(found) for row, found in self._of_row.items()}
         return other
 
     def add(self, i: int, j: int, same: bool) -> None:
-        """One more comparison."""
+        """Add a comparison."""
         for row in (i, j):
             self._of_row.setdefault(row, []).append(len(self._first))
         self._first.append(i)
@@ -61,7 +61,7 @@ class Answers:
         self._same.append(same)
 
     def about(self, row: int) -> list[tuple[int, bool]]:
-        """The other row and whether it is the same, of each comparison with this row."""
+        """Return the other row and whether it is the same, of each comparison with this row."""
         found = self._of_row.get(row, ())
         return [(self._second[at] if self._first[at] == row else self._first[at], bool(self._same[at])) for at in found]
 
@@ -71,7 +71,7 @@ class Answers:
         return list(zip(self._first, self._second, map(bool, self._same)))
 
     def columns(self) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-        """The two rows of all comparisons, and whether they are the same."""
+        """Return the two rows of all comparisons, and whether they are the same."""
         first, second = (np.array(column, dtype=np.int64) for column in (self._first, self._second))
         return first, second, np.array(self._same, dtype=bool)
 
@@ -90,7 +90,7 @@ class _Told:
 
     @classmethod
     def among(cls, rows: Ints, answers: Answers, n_rows: int) -> _Told:
-        """The comparisons of these rows, of all n_rows, with each other."""
+        """Return the comparisons of these rows, of all n_rows, with each other."""
         i, j, same = answers.columns()
         number = np.full(n_rows, -1, dtype=np.int64)
         number[rows] = np.arange(len(rows))
@@ -102,7 +102,7 @@ class _Told:
         return cls(row[order], other[order], same[order], slice(0, len(rows)))
 
     def of(self, block: slice) -> _Told:
-        """Those of a part of the rows."""
+        """Return those of a part of the rows."""
         first, last = np.searchsorted(self.row, (block.start, block.stop))
         return _Told(self.row[first:last], self.other[first:last], self.same[first:last], block)
 
@@ -130,7 +130,7 @@ class Groups:
         self.sums = GroupSums.of(Z, [self.members[number] for number in self.numbers])
 
     def copy(self) -> Groups:
-        """A copy that can be changed by itself; the view is shared."""
+        """Return a copy that can be changed by itself; the view is shared."""
         other = Groups.__new__(Groups)
         other.__dict__.update(self.__dict__)
         other.numbers = list(self.numbers)
@@ -145,11 +145,11 @@ class Groups:
     # One row
 
     def prior(self, rows: NDArray[np.int64]) -> Float64:
-        """Probabilities of rows that are not placed, before any answer: the groups, and last "new"."""
+        """Return probabilities of rows that are not placed, before any answer: the groups, and last "new"."""
         return mixed(log_prior(self.Z[rows], self.sums, self.mean, self.var))
 
     def posterior(self, row: int, answers: Answers) -> Float64:
-        """Probabilities of a row over the groups and "new", the row itself left out."""
+        """Return probabilities of a row over the groups and "new", the row itself left out."""
         z, sums = self.Z[[row]], self.sums
         if row in self.where:
             sums = sums.without(z, np.array([self.numbers.index(self.where[row])]))
@@ -219,7 +219,7 @@ class Groups:
         return merge_log_odds(self.sums, self.var, evidence), n_same
 
     def _between(self, answers: Answers) -> tuple[Ints, Ints, NDArray[np.bool_], Float64]:
-        """Positions of the groups, verdict and confidence of the comparisons of rows of different groups."""
+        """Return the positions of the groups, verdict and confidence of the comparisons of rows of different groups."""
         i, j, same = answers.columns()
         group, sure = self._by_row()
         apart = (group[i] >= 0) & (group[j] >= 0) & (group[i] != group[j])
@@ -227,7 +227,7 @@ class Groups:
         return group[i], group[j], same[apart], sure[i] * sure[j]
 
     def _by_row(self, rows: Ints | slice = slice(None)) -> tuple[Ints, Float64]:
-        """Position of the group of every row, -1 where there is none, and how sure it is; or of some rows."""
+        """Return the position of the group of each row, -1 where there is none, and how sure it is."""
         group, sure = np.full(len(self.Z), -1, dtype=np.int64), np.zeros(len(self.Z))
         placed = list(self.where)
         position = {number: at for at, number in enumerate(self.numbers)}
@@ -253,7 +253,7 @@ class Groups:
             self._forget(joined)
 
     def look_again(self, Z: Float64, answers: Answers) -> None:
-        """Go over to a new view: place every row again, twice, join groups, and estimate the error rate."""
+        """Return go over to a new view: place every row again, twice, join groups, and estimate the error rate."""
         self._look(Z)
         for _ in range(REPAIRS):
             self.place_all_again(answers)
@@ -261,7 +261,7 @@ class Groups:
         self.error = self._error_rate(answers)
 
     def place_all_again(self, answers: Answers) -> None:
-        """:meth:`place_again` of one placed row after the other, in the order of placing."""
+        """Apply :meth:`place_again` to one placed row after the other, in the order of placing."""
         rows = np.array(list(self.where), dtype=np.int64)
         told = _Told.among(rows, answers, len(self.Z))
         group, sure = self._by_row(rows)
@@ -282,7 +282,7 @@ class Groups:
                 start += 1
 
     def _places(self, rows: Ints, told: _Told, group: Ints, sure: Float64) -> tuple[Ints, Float64]:
-        """The likeliest groups of a block of rows, and how likely they are, if none before it in the block moves.
+        """Return the likeliest groups of a block of rows, and how likely they are, if no row before moves.
 
         A row sees the new confidences of those before it. They are found by repetition: what the first t rows get no
         longer changes after t rounds, and in a block few rows were compared with each other.
@@ -320,7 +320,7 @@ class Groups:
         return min(max(rate, ERROR_LIMITS[0]), ERROR_LIMITS[1])
 
     def pairs(self, answers: Answers) -> Pairs:
-        """The must-links and cannot-links that follow from the groups, with weights."""
+        """Return the must-links and cannot-links that follow from the groups, with weights."""
         i, j, _ = answers.columns()
         group, sure = self._by_row()
         apart = (group[i] >= 0) & (group[j] >= 0) & (group[i] != group[j])
@@ -329,7 +329,7 @@ class Groups:
         return pair_weights(members, [sure[rows] for rows in members], self.log_odds(answers)[0], len(asked))
 
     def settled(self, row: int, p: Float64, answers: Answers, sure: float, unlikely: float) -> bool:
-        """Whether it is known where an open row with this posterior belongs, and an answer says so.
+        """Return whether it is known where an open row with this posterior belongs, and an answer says so.
 
         A row founds a group only if it differs from every group that is likely by the answers or by its place among
         the groups. Its place among all rows is not enough: an outlier lies far from its own group too.
@@ -362,7 +362,7 @@ class Groups:
         return float((np.concatenate([placed, chances]) >= sure).mean())
 
     def _chances(self, free: Sequence[int], answers: Answers) -> Float64:
-        """Probabilities of rows that are not placed, by their place and the answers about them."""
+        """Return probabilities of rows that are not placed, by their place and the answers about them."""
         p = self.prior(np.array(free))
         told = [(at, j, same) for at, row in enumerate(free) for j, same in answers.about(row) if j in self.where]
         if told:

@@ -62,7 +62,7 @@ SHAPE_LIMITS = (-4.0, 2.0)
 
 
 def logistic(x: Float64) -> Float64:
-    """The logistic function, with arguments held to where it is neither 0 nor 1."""
+    """Return the logistic function, with arguments held to where it is neither 0 nor 1."""
     return np.asarray(1 / (1 + np.exp(-np.clip(x, -30, 30))))
 
 
@@ -76,12 +76,12 @@ class GroupSums:
 
     @classmethod
     def empty(cls, dim: int) -> GroupSums:
-        """No group yet."""
+        """Return sums without any group."""
         return cls(np.zeros(0), np.zeros((0, dim)), np.zeros((0, dim)))
 
     @classmethod
     def of(cls, Z: Float64, members: Sequence[Sequence[int]]) -> GroupSums:
-        """The sums of groups of rows."""
+        """Return the sums of groups of rows."""
         sums = cls.empty(Z.shape[1])
         for rows in members:
             sums.found()
@@ -89,17 +89,17 @@ class GroupSums:
         return sums
 
     def copy(self) -> GroupSums:
-        """The same numbers in arrays of their own."""
+        """Return the same numbers in arrays of their own."""
         return GroupSums(self.count.copy(), self.total.copy(), self.square.copy())
 
     def found(self) -> None:
-        """One more group, empty."""
+        """Add an empty group."""
         self.count = np.append(self.count, 0.0)
         self.total = np.vstack([self.total, np.zeros(self.total.shape[1])])
         self.square = np.vstack([self.square, np.zeros(self.square.shape[1])])
 
     def drop(self, group: int) -> None:
-        """One group less."""
+        """Remove a group."""
         self.count = np.delete(self.count, group)
         self.total = np.delete(self.total, group, axis=0)
         self.square = np.delete(self.square, group, axis=0)
@@ -111,26 +111,26 @@ class GroupSums:
         self.square[group] += sign * z**2
 
     def without(self, Z: Float64, group: Ints) -> GroupSums:
-        """A table for each row of Z, without that row in the group that it is in."""
+        """Return a table for each row of Z, without that row in the group that it is in."""
         out = group[:, None] == np.arange(len(self.count))
         rows = np.where(out[..., None], Z[:, None, :], 0.0)
         return GroupSums(self.count - out, self.total - rows, self.square - rows**2)
 
     def mean(self) -> Float64:
-        """Means of the groups."""
+        """Return means of the groups."""
         return self.total / np.maximum(self.count, 1.0)[..., None]
 
     def squares(self) -> Float64:
-        """Sums of squares about the means of the groups."""
+        """Return sums of squares about the means of the groups."""
         return np.asarray(np.maximum(self.square - self.total**2 / np.maximum(self.count, 1.0)[..., None], 0.0))
 
     def within(self, var: Float64) -> Float64:
-        """Variance within groups, a column each: its prior is half the mean variance of the columns."""
+        """Return the variance within groups, a column each: its prior is half the mean variance of the columns."""
         freedom = np.maximum(self.count - 1, 0.0).sum(axis=-1, keepdims=True)
         return np.asarray((PRIOR_ROWS * var.mean() / 2 + self.squares().sum(axis=-2)) / (PRIOR_ROWS + freedom))
 
     def width(self, within: Float64) -> tuple[Float64, Float64]:
-        """Width of each group, as a factor of the variance within groups, and its degrees of freedom."""
+        """Return the width of each group, as a factor of the variance within groups, and its degrees of freedom."""
         freedom = WIDTH_FREEDOM + self.total.shape[-1] * np.maximum(self.count - 1, 0.0)
         return (WIDTH_FREEDOM + (self.squares() / within[..., None, :]).sum(axis=-1)) / freedom, freedom
 
@@ -150,7 +150,7 @@ def _log_student(difference: Float64, variance: Float64, freedom: Float64) -> Fl
 
 
 def log_prior(Z: Float64, sums: GroupSums, mean: Float64, var: Float64) -> Float64:
-    """Unnormalised log probabilities of each row: the groups, empty ones impossible, and last "new".
+    """Return unnormalised log probabilities of each row: the groups, empty ones impossible, and last "new".
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def log_prior(Z: Float64, sums: GroupSums, mean: Float64, var: Float64) -> Float
 
 
 def mixed(log_p: Float64) -> Float64:
-    """Probabilities from their unnormalised logarithms, 10 % of them uniform over what is possible."""
+    """Return probabilities from their unnormalised logarithms, 10 % of them uniform over what is possible."""
     p = np.exp(log_p - log_p.max(axis=-1, keepdims=True))
     p /= p.sum(axis=-1, keepdims=True)
     possible = np.isfinite(log_p)
@@ -209,7 +209,7 @@ def weigh(p: Float64, row: Ints, group: Ints, same: NDArray[np.bool_], confidenc
 
 
 def choice_value(p: Float64) -> Float64:
-    """How much placing a row tells for a question: entropy over the groups by the expected number of questions."""
+    """Return what placing a row tells for a question: entropy over groups by the expected number of questions."""
     known = p[:, :-1] / p[:, :-1].sum(axis=1, keepdims=True)
     entropy = -(known * np.log(np.where(known > 0, known, 1.0))).sum(axis=1)
     ordered = -np.sort(-known, axis=1)
@@ -219,7 +219,7 @@ def choice_value(p: Float64) -> Float64:
 def answer_log_odds(
     k: int, first: Ints, second: Ints, same: NDArray[np.bool_], confidence: Float64, error: float
 ) -> tuple[Float64, Ints]:
-    """What answers between groups say for "these two are one", and how many of them say "same".
+    """Return what answers between groups say for "these two are one", and how many of them say "same".
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def joined_by(n: int, first: Ints, second: Ints) -> Ints:
 def cross_examined(
     n: int, first: Ints, second: Ints, same: NDArray[np.bool_], believed: NDArray[np.bool_]
 ) -> tuple[Ints, int]:
-    """What answers say about each other.
+    """Return what answers say about each other.
 
     A chain of "same" speaks against a "different" between its ends. A "different" between two chains speaks against
     a "same" between them.
@@ -308,7 +308,7 @@ class Pairs:
 def pair_weights(
     members: list[Ints], confidence: list[Float64], odds: Float64, asked: int, *, most: int = MOST_PAIRS
 ) -> Pairs:
-    r"""All pairs that follow from the groups, weighed between what was answered and what follows from it.
+    r"""Return all pairs that follow from the groups, weighed between what was answered and what follows from it.
 
     Must-links weigh :math:`c_i c_j / |h|` inside a group, cannot-links :math:`c_i c_j P(\text{different})` between
     groups that are different with more than 80 %. The sum of the weights is the geometric mean of two counts: the
@@ -343,7 +343,7 @@ def pair_weights(
 def _pairs_of(
     blocks: list[tuple[int, int, float]], members: list[Ints], confidence: list[Float64], most: int
 ) -> tuple[Ints, Float64, int]:
-    """Pairs of groups, or inside of one, with weights and their number; if there are too many, some of them."""
+    """Return pairs of groups, or inside of one, with weights and their number; if there are too many, some of them."""
     size = [
         len(members[a]) * len(members[b]) if a != b else len(members[a]) * (len(members[a]) - 1) // 2
         for a, b, _ in blocks

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens.asking.choosing import TRIES, Draft, drawn_pair
 from pairlens.asking.progress import CurvePoint, StoppingHint, hint, share_curve
 from pairlens.asking.questions import Entry
-from pairlens.asking.ranking import Ranking, RankJob, RankLens, better_chance, information
+from pairlens.asking.ranking import RankedRows, Ranking, RankJob, RankLens, better_chance, information, rank_rows
 from pairlens.asking.session import Session
 from pairlens.asking.view import fingerprint
 from pairlens.supervision import Preferences
@@ -63,7 +63,7 @@ class _State:
 
 
 class PreferenceAsker(Session[_State, RankJob, Ranking]):
-    """Asks which of two rows is better, for :class:`~pairlens.RankSVM`, :class:`~pairlens.WSDR` and their kind.
+    """Ask which of two rows is better, for :class:`~pairlens.RankSVM`, :class:`~pairlens.WSDR` and their kind.
 
     A linear ranking is kept with how sure it is of itself (:mod:`pairlens.asking.ranking`). The next question is the
     one whose answer is expected to tell most of it, half of the time among rows near the top of the ranking, where it
@@ -150,7 +150,7 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         return np.asarray(self._lens.rows @ self._state.ranking.weights)
 
     def preferences(self) -> Preferences:
-        """The answers, to fit any method with; where people disagree, the majority counts by its excess.
+        """Return the answers, to fit any method with; where people disagree, the majority counts by its excess.
 
         Returns
         -------
@@ -161,8 +161,23 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         weight = [float(abs(vote)) for vote in excess.values() if vote]
         return Preferences(pairs, self.n_rows, weight=weight or None)
 
+    def ranked_rows(self) -> RankedRows:
+        """Return all rows in order, the best first, with an interval of 90 % for the rank of each.
+
+        Returns
+        -------
+        RankedRows
+            With ``order``, ``score``, ``low`` and ``high``.
+        """
+        return rank_rows(self._lens.rows, self._state.ranking, self.seed_)
+
+    def share_sure(self) -> float:
+        """Return the share of pairs of rows whose order is sure, with a chance of 90 % or more."""
+        chance = better_chance(self._probes(), self._state.ranking)
+        return float(((chance <= 1 - SURE) | (chance >= SURE)).mean())
+
     def learning_curve(self) -> list[CurvePoint]:
-        """The share of audited orders that were foreseen, each judged before it was learned from.
+        """Return the share of audited orders that were foreseen, each judged before it was learned from.
 
         Returns
         -------
@@ -172,18 +187,16 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         return share_curve(self._state.audits)
 
     def stopping_hint(self) -> StoppingHint:
-        """Whether more answers would still change much: a flat curve, and a ranking that stays as it is.
+        """Return whether more answers would still change much: a flat curve, and a ranking that stays as it is.
 
         Returns
         -------
         StoppingHint
         """
-        chance = better_chance(self._probes(), self._state.ranking)
-        unsure = float(((chance > 1 - SURE) & (chance < SURE)).mean())
-        return hint(self.learning_curve(), self._state.kept, None, unsure)
+        return hint(self.learning_curve(), self._state.kept, None, 1 - self.share_sure())
 
     def _probes(self) -> NDArray[np.float64]:
-        """Differences of fixed random pairs of rows."""
+        """Return differences of fixed random pairs of rows."""
         i, j = np.random.default_rng([self.seed_, 7]).integers(self.n_rows, size=(2, N_PROBE))
         return self._lens.rows[i[i != j]] - self._lens.rows[j[i != j]]
 
@@ -244,7 +257,7 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         )
 
     def _follows(self, i: int, j: int) -> bool:
-        """Whether a chain of answers says which of the two is better."""
+        """Return whether a chain of answers says which of the two is better."""
         worse: dict[int, list[int]] = {}
         for (a, b), votes in self._state.votes.items():
             if sum(votes):

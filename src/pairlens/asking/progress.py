@@ -9,14 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.judging import auc, auc_standard_error
+from pairlens.asking.questions import Entry
+from pairlens.judging import auc_standard_error
 
 __all__ = [
     "Agreement",
     "Audit",
     "CurvePoint",
     "StoppingHint",
+    "agreement_between",
     "agreement_of",
+    "agreement_with_oneself",
     "audit_curve",
     "hint",
     "kappa_of",
@@ -29,6 +32,8 @@ FEWEST = 10
 """Audited questions before the first point."""
 ENOUGH = 20
 """Audited questions before a curve can be called flat."""
+NEAR, NEAR_AUDITS = 0.2, 0.5
+"""Share of all pairs of rows that are near in the principal components, and of the audited ones: both answers occur."""
 Z95 = 1.959964
 STABLE_FITS = 3
 STABLE_SHARE = 0.95
@@ -42,7 +47,7 @@ RARE_AFTER = 20
 
 @dataclass(frozen=True)
 class Audit:
-    """An audited question, judged before it was learned from.
+    """An audited question, judged before it was learned from; see :func:`pairlens.asking.choosing.audited_pair`.
 
     Attributes
     ----------
@@ -58,6 +63,11 @@ class Audit:
     same: bool
     view: float
     pca: float
+
+    @property
+    def weight(self) -> float:
+        """Return how many pairs of rows it stands for, of all as many as were drawn: near ones are drawn more often."""
+        return NEAR / NEAR_AUDITS if self.pca < NEAR else (1 - NEAR) / (1 - NEAR_AUDITS)
 
 
 @dataclass(frozen=True)
@@ -91,7 +101,7 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often two answers to one question agree.
+    """The share of questions of which two answers agree.
 
     Attributes
     ----------
@@ -110,7 +120,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class StoppingHint:
-    """Whether more answers would still change much; a hint, nothing stops by itself.
+    """A hint whether more answers would still change much; nothing stops by itself.
 
     Attributes
     ----------
@@ -127,29 +137,34 @@ class StoppingHint:
     cost: str
 
 
-def _auc(same: NDArray[np.bool_], closeness: NDArray[np.float64]) -> tuple[float, float]:
-    """AUC and its standard error."""
-    found = auc(closeness[same], closeness[~same])
-    return found, auc_standard_error(found, int(same.sum()), int((~same).sum()))
+def _auc(same: NDArray[np.bool_], closeness: NDArray[np.float64], weight: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the AUC over weighted audits and its standard error, by the effective numbers of audits."""
+    must, cannot = closeness[same], closeness[~same]
+    both = np.outer(weight[same], weight[~same])
+    closer = (must[:, None] < cannot) + 0.5 * (must[:, None] == cannot)
+    found = float((both * closer).sum() / both.sum())
+    counts = (max(1, round(float(each.sum() ** 2 / (each**2).sum()))) for each in (weight[same], weight[~same]))
+    return found, auc_standard_error(found, *counts)
 
 
 def audit_curve(audits: Sequence[Audit]) -> list[CurvePoint]:
-    """The learning curve over audited questions; empty until both answers occurred and ten were audited."""
+    """Return the learning curve over audited questions; empty until both answers occurred and ten were audited."""
     points = []
     for end in range(FEWEST, len(audits) + 1):
         window = audits[max(0, end - WINDOW) : end]
         same = np.array([audit.same for audit in window])
         if same.all() or not same.any():
             continue
-        view, error = _auc(same, np.array([audit.view for audit in window]))
-        pca, pca_error = _auc(same, np.array([audit.pca for audit in window]))
+        weight = np.array([audit.weight for audit in window])
+        view, error = _auc(same, np.array([audit.view for audit in window]), weight)
+        pca, pca_error = _auc(same, np.array([audit.pca for audit in window]), weight)
         intervals = (view, *_interval(view, error), pca, *_interval(pca, pca_error))
         points.append(CurvePoint(window[-1].answers + 1, *intervals, len(window)))
     return points
 
 
 def share_curve(audits: Sequence[tuple[int, bool]]) -> list[CurvePoint]:
-    """The learning curve of right and wrong predictions, with Wilson's interval."""
+    """Return the learning curve of right and wrong predictions, with Wilson's interval."""
     points = []
     for end in range(FEWEST, len(audits) + 1):
         window = audits[max(0, end - WINDOW) : end]
@@ -166,7 +181,7 @@ def _interval(value: float, error: float) -> tuple[float, float]:
 
 
 def kappa_of(pairs: Sequence[tuple[int, int]]) -> float:
-    """Agreement beyond chance of pairs of verdicts, whose order does not matter.
+    """Return the agreement beyond chance of pairs of verdicts, whose order does not matter.
 
     Cohen's kappa with one distribution of verdicts for both sides (Scott's form), because the two sides are not the
     same two people throughout.
@@ -178,7 +193,7 @@ def kappa_of(pairs: Sequence[tuple[int, int]]) -> float:
 
 
 def agreement_of(pairs: Iterable[tuple[int, int]]) -> Agreement:
-    """Agreement of pairs of verdicts."""
+    """Return the agreement of pairs of verdicts."""
     found = list(pairs)
     if not found:
         return Agreement(0, float("nan"), float("nan"))
@@ -186,7 +201,7 @@ def agreement_of(pairs: Iterable[tuple[int, int]]) -> Agreement:
 
 
 def hint(curve: Sequence[CurvePoint], kept: Sequence[float], since_new: int | None, unsure: float) -> StoppingHint:
-    """Whether to stop.
+    """Return whether to stop.
 
     Parameters
     ----------
@@ -209,7 +224,7 @@ def hint(curve: Sequence[CurvePoint], kept: Sequence[float], since_new: int | No
         reasons.append(f"In each of the last {STABLE_FITS} fits {share} or more of the {probes} kept their {what}.")
     if since_new is not None:
         reasons.append(f"{since_new} rows were placed since the last new group.")
-    cost = f"The {what} of about {100 * unsure:.0f} % of the {probes} is not sure yet"
+    cost = f"For about {100 * unsure:.0f} % of the {probes} the {what} is still a guess"
     cost += (
         "." if math.isnan(gain) else f"; the last answers moved the curve by {gain:+.3f} (give or take {doubt:.3f})."
     )
@@ -218,7 +233,7 @@ def hint(curve: Sequence[CurvePoint], kept: Sequence[float], since_new: int | No
 
 
 def _flatness(curve: Sequence[CurvePoint]) -> tuple[bool, float, float, str]:
-    """Whether the curve is flat, what it gained lately, half its interval, and a sentence on it."""
+    """Return whether the curve is flat, what it gained lately, half its interval, and a sentence on it."""
     earlier = [point for point in curve if point.answers <= curve[-1].answers - LATELY]
     if not earlier or curve[-1].n < ENOUGH:
         return False, float("nan"), float("nan"), "The learning curve is too short to say whether it is flat."
@@ -228,3 +243,31 @@ def _flatness(curve: Sequence[CurvePoint]) -> tuple[bool, float, float, str]:
     words = "is flat" if flat else "still rises"
     sentence = f"The learning curve {words}: {gain:+.3f} over the last {LATELY} answers, to {curve[-1].auc:.3f}."
     return flat, gain, doubt, sentence
+
+
+def agreement_between(log: Sequence[Entry]) -> Agreement:
+    """Return how often two people agree on pairs that both were asked about."""
+    said: dict[tuple[int, int], list[tuple[str, int]]] = {}
+    twice: list[tuple[int, int]] = []
+    for question, answer in log:
+        if question.annotator is None or question.purpose == "repeat":
+            continue
+        for i, j, verdict in question.verdicts(answer):
+            before = said.setdefault((i, j), [])
+            twice.extend((earlier, verdict) for person, earlier in before if person != question.annotator)
+            before.append((question.annotator, verdict))
+    return agreement_of(twice)
+
+
+def agreement_with_oneself(log: Sequence[Entry]) -> Agreement:
+    """Return how often people agree with what they answered before."""
+    said: dict[tuple[str | None, int, int], int] = {}
+    twice: list[tuple[int, int]] = []
+    for question, answer in log:
+        for i, j, verdict in question.verdicts(answer):
+            key = (question.annotator, i, j)
+            if question.purpose == "repeat" and key in said:
+                twice.append((said[key], verdict))
+            elif question.purpose != "repeat":
+                said[key] = verdict
+    return agreement_of(twice)

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 __all__ = ["AlreadyAnsweredError", "Entry", "Kind", "Leases", "Purpose", "Question", "UnknownQuestionError"]
 
 Kind = Literal["same", "place", "prefer", "skip"]
-Purpose = Literal["place", "merge", "check", "audit", "overlap", "repeat", "pair", "skip", "given"]
+Purpose = Literal["place", "merge", "check", "audit", "overlap", "repeat", "pair", "skip", "given", "chosen"]
 
 KINDS, PURPOSES = get_args(Kind), get_args(Purpose)
 ROWS = {"same": (2, 2), "prefer": (2, 2), "place": (2, 9), "skip": (1, 1)}
@@ -45,7 +45,8 @@ class Question:
     purpose : str
         Why it is asked: "place" a row, "merge" two groups, "check" a placed row again, "audit" (drawn at random),
         "overlap" (another person answered it), "repeat" (the same person answered it, sides swapped), "pair" (the
-        strategies that choose pairs), "given" (an answer that was never asked for).
+        strategies that choose pairs), "given" (an answer that was never asked for), "chosen" (likewise, about rows that
+        the person chose on the map: they are placed at once).
     groups : tuple of int
         Numbers of the shown groups, one for each representative, in ``groups_``; empty unless the kind is "place".
     annotator : str or None
@@ -81,22 +82,27 @@ class Question:
 
     @classmethod
     def same(cls, i: int, j: int, *, id: str, annotator: str | None = None) -> Question:
-        """ "Do these two belong together?" as somebody asked it who does not use :meth:`Asker.ask`."""
+        """Make the question "Do these two belong together?" without :meth:`Asker.ask`."""
         return cls(id, "same", (int(i), int(j)), annotator=annotator)
 
     @classmethod
     def prefer(cls, i: int, j: int, *, id: str, annotator: str | None = None) -> Question:
-        """ "Which of these two is better?" as somebody asked it who does not use :meth:`PreferenceAsker.ask`."""
+        """Make the question "Which of these two is better?" without :meth:`PreferenceAsker.ask`."""
         return cls(id, "prefer", (int(i), int(j)), annotator=annotator)
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """What may be answered."""
+        """The possible answers."""
         if self.kind == "place":
             return (*map(str, range(1, len(self.rows))), "none", "unsure")
         if self.kind == "prefer":
             return ("left", "right", "equal", "unsure")
         return ("same", "different", "unsure") if self.kind == "same" else ("skip",)
+
+    @property
+    def asked_again(self) -> tuple[int, ...]:
+        """Rows that were placed and are asked about again: those of two groups that may be one, or one to check."""
+        return self.rows if self.purpose == "merge" else self.rows[:1] if self.purpose == "check" else ()
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -105,7 +111,7 @@ class Question:
         return tuple((min(first, other), max(first, other)) for other in others)
 
     def verdicts(self, answer: str) -> tuple[tuple[int, int, int], ...]:
-        """What an answer says of each pair (i, j), i < j; nothing if it is "unsure".
+        """Return what an answer says of each pair (i, j), i < j; nothing if it is "unsure".
 
         +1 is same, -1 different; of two rows of which one is preferred, +1 if that is i, -1 if it is j, 0 if equal.
         """
@@ -119,13 +125,13 @@ class Question:
         return tuple((i, j, -value if turned else value) for i, j in self.pairs)
 
     def check(self, answer: str) -> str:
-        """`answer`, or ValueError if it is none of the possible ones."""
+        """Return `answer`, or raise ValueError if it is not a possible one."""
         if answer not in self.answers:
             raise ValueError(f"answer={answer!r} to question {self.id} must be one of {', '.join(self.answers)}.")
         return answer
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; :meth:`from_dict` reads them, and needs no answers."""
+        """Return plain values for JSON; :meth:`from_dict` reads them, and needs no answers."""
         return {
             "id": self.id,
             "kind": self.kind,
@@ -138,7 +144,7 @@ class Question:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Question:
-        """The question that :meth:`to_dict` wrote; ValueError if it did not."""
+        """Return the question that :meth:`to_dict` wrote; ValueError if it did not."""
         name, annotator = values.get("id"), values.get("annotator")
         if not isinstance(name, str) or not name:
             raise ValueError(f"id={name!r} must be a text.")
@@ -155,7 +161,7 @@ class Question:
 
 
 def _whole_numbers(values: Mapping[str, Any], key: str) -> tuple[int, ...]:
-    """A list of whole numbers from JSON; a number with a point, true or a text is not one."""
+    """Return a list of whole numbers from JSON; a number with a point, true or a text is not one."""
     found = values.get(key, [])
     if not isinstance(found, (list, tuple)) or not all(type(number) is int for number in found):
         raise ValueError(f"{key}={found!r} must be a list of whole numbers.")
@@ -209,14 +215,14 @@ class Leases:
                 del self._open[name]
 
     def questions(self) -> list[Question]:
-        """The open questions, the oldest first."""
+        """Return the open questions, the oldest first."""
         return [lease.question for lease in self._open.values()]
 
     def pairs(self) -> set[tuple[int, int]]:
-        """The pairs of rows of the open questions."""
+        """Return the pairs of rows of the open questions."""
         return {pair for lease in self._open.values() for pair in lease.question.pairs}
 
     def subjects(self) -> set[int]:
-        """The rows that somebody is placing."""
+        """Return the rows that somebody is placing."""
         placing = (lease.question for lease in self._open.values() if lease.question.purpose in ("place", "check"))
         return {question.rows[0] for question in placing}

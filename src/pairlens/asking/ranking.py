@@ -15,12 +15,16 @@ from pairlens.asking.posterior import logistic
 from pairlens.asking.view import checked_rows, whitened_coordinates
 from pairlens.engines import Float64
 
-__all__ = ["RankJob", "RankLens", "Ranking", "better_chance", "information", "laplace"]
+__all__ = ["RankJob", "RankLens", "RankedRows", "Ranking", "better_chance", "information", "laplace", "rank_rows"]
 
 
 PRIOR_VARIANCE = 4.0
 MOST_COLUMNS = 100
 STEPS = 50
+DRAWS = 200
+"""Rankings that are drawn from the posterior to see how far a row moves."""
+COVERED = 0.9
+"""Share of these rankings that an interval of ranks holds."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class RankLens:
 
 
 def laplace(differences: Float64, share: Float64, weight: Float64) -> tuple[Float64, Float64]:
-    """Mode and covariance of the weights, by Newton's method.
+    """Return mode and covariance of the weights, by Newton's method.
 
     Parameters
     ----------
@@ -109,9 +113,10 @@ def laplace(differences: Float64, share: Float64, weight: Float64) -> tuple[Floa
 
 
 def better_chance(differences: Float64, ranking: Ranking) -> Float64:
-    """Chance that the first row of each comparison is better: the mean of a logistic curve over a normal variable.
+    """Return the chance that the first row of each comparison is better.
 
-    By MacKay's approximation (The evidence framework applied to classification networks, 1992).
+    It is the mean of a logistic curve over a normal variable, by MacKay's approximation (The evidence framework applied
+    to classification networks, 1992).
     """
     mean, variance = differences @ ranking.weights, _variance(differences, ranking)
     return logistic(mean / np.sqrt(1 + np.pi * variance / 8))
@@ -122,9 +127,53 @@ def _variance(differences: Float64, ranking: Ranking) -> Float64:
 
 
 def information(differences: Float64, ranking: Ranking) -> Float64:
-    r"""What the answer to a comparison is expected to tell of w: :math:`\frac12 \log(1 + p (1 - p) s^2)`.
+    r"""Return what the answer to a comparison is expected to tell of w: :math:`\frac12 \log(1 + p (1 - p) s^2)`.
 
     p is the chance that the first is better, s the standard deviation of the difference of the scores.
     """
     p = better_chance(differences, ranking)
     return np.asarray(0.5 * np.log1p(p * (1 - p) * _variance(differences, ranking)))
+
+
+@dataclass(frozen=True)
+class RankedRows:
+    """All rows in order, the best first, and how sure their places are.
+
+    Attributes
+    ----------
+    order : int array of shape (n_rows,)
+        Row numbers.
+    score : array of shape (n_rows,)
+        Of each row, by row number: the higher, the better.
+    low, high : int arrays of shape (n_rows,)
+        Ranks from 1, by row number: the true rank lies between them with a probability of 90 %.
+    """
+
+    order: NDArray[np.int64]
+    score: Float64
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+def rank_rows(rows: Float64, ranking: Ranking, seed: int = 0) -> RankedRows:
+    """Return the rows in order, with intervals of their ranks from rankings that are drawn from the posterior.
+
+    Parameters
+    ----------
+    rows : array of shape (n_rows, d)
+        As a :class:`RankLens` has them.
+    ranking : Ranking
+    seed : int
+    """
+    score = np.asarray(rows @ ranking.weights)
+    order = np.argsort(-np.round(score, 9), kind="stable")
+    drawn = np.random.default_rng([seed, 5]).multivariate_normal(ranking.weights, ranking.covariance, DRAWS).T
+    ranks = np.empty((DRAWS, len(rows)), dtype=np.int32)
+    for k in range(DRAWS):
+        ranks[k, np.argsort(-(rows @ drawn[:, k]), kind="stable")] = np.arange(1, len(rows) + 1)
+    outside = round(DRAWS * (1 - COVERED) / 2)
+    ranks.partition((outside, DRAWS - 1 - outside), axis=0)
+    own = np.empty(len(rows), dtype=np.int64)
+    own[order] = np.arange(1, len(rows) + 1)
+    low, high = ranks[outside].astype(np.int64), ranks[DRAWS - 1 - outside].astype(np.int64)
+    return RankedRows(order, score, np.minimum(low, own), np.maximum(high, own))

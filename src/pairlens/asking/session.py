@@ -11,9 +11,8 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from pairlens.asking.again import agreement_between, agreement_with_oneself, overlapping, repeated
-from pairlens.asking.choosing import Draft
-from pairlens.asking.progress import Agreement, CurvePoint
+from pairlens.asking.choosing import Draft, overlapping, repeated
+from pairlens.asking.progress import Agreement, CurvePoint, agreement_between, agreement_with_oneself
 from pairlens.asking.questions import (
     AlreadyAnsweredError,
     Entry,
@@ -110,7 +109,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
 
     @abstractmethod
     def _first_state(self) -> StateT:
-        """The state before any answer."""
+        """Return the state before any answer."""
 
     @abstractmethod
     def _apply(self, state: StateT, entry: Entry) -> None:
@@ -118,7 +117,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
 
     @abstractmethod
     def _job(self, state: StateT) -> JobT:
-        """The fit that a state asks for."""
+        """Return the fit that a state asks for."""
 
     @abstractmethod
     def _refit(self, state: StateT, view: ViewT) -> None:
@@ -126,24 +125,24 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
 
     @abstractmethod
     def _draft(self, rng: np.random.Generator) -> Draft | None:
-        """The next question of the strategy."""
+        """Return the next question of the strategy."""
 
     @abstractmethod
     def _audit_draft(self, rng: np.random.Generator) -> Draft | None:
-        """A question drawn at random."""
+        """Return a question drawn at random."""
 
     @abstractmethod
     def learning_curve(self) -> list[CurvePoint]:
-        """The learning curve over the audited questions alone, each judged before it was learned from."""
+        """Return the learning curve over the audited questions alone, each judged before it was learned from."""
 
     # What it may say otherwise
 
     def _kept(self, state: StateT) -> StateT:
-        """A copy of a state for later, small."""
+        """Return a copy of a state for later, small."""
         return state.copy()
 
     def _restored(self, state: StateT) -> StateT:
-        """A copy of a kept state to go on with."""
+        """Return a copy of a kept state to go on with."""
         return state.copy()
 
     def _remember(self, view: ViewT) -> None:
@@ -153,7 +152,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
     # Asking
 
     def ask(self, annotator: str | None = None, *, now: float | None = None) -> Question | None:
-        """The next question; None if nothing is left to ask.
+        """Return the next question; None if nothing is left to ask.
 
         Parameters
         ----------
@@ -176,7 +175,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return question
 
     def _new_id(self, *parts: object) -> str:
-        """An id that no question of the log has, whatever ids the log was told."""
+        """Return an id that no question of the log has, whatever ids the log was told."""
         while True:
             self._n_asked += 1
             name = "-".join(map(str, (self._n_asked, *parts)))
@@ -184,7 +183,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
                 return name
 
     def ask_many(self, count: int, annotator: str | None = None, *, now: float | None = None) -> list[Question]:
-        """Several questions at once, as many as there are; none of them waits for the answer to another.
+        """Return several questions at once, as many as there are; none of them waits for the answer to another.
 
         Parameters
         ----------
@@ -200,7 +199,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return found
 
     def _asked_before(self, annotator: str | None) -> Question | None:
-        """What this person took back comes first."""
+        """Return what this person took back, which comes first."""
         for question in [question for question in reversed(self._undone) if question.annotator == annotator]:
             self._undone.remove(question)
             taken = self._leases.pairs()
@@ -211,7 +210,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return None
 
     def _special(self, annotator: str | None, rng: np.random.Generator) -> Draft | None:
-        """Now and then a question that is not there to learn most: audited, overlapping or repeated."""
+        """Return now and then a question of another kind: audited, overlapping or repeated."""
         chance = rng.random()
         for share, draft in (
             (self._audit, lambda: self._audit_draft(rng)),
@@ -224,7 +223,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return None
 
     def pending(self, annotator: str | None = None) -> list[Question]:
-        """Questions that were asked and not answered, the oldest first; those of one person if named."""
+        """Return questions that were asked and not answered, the oldest first; those of one person if named."""
         return [q for q in self._leases.questions() if annotator is None or q.annotator == annotator]
 
     def release(self, question: Question) -> None:
@@ -339,14 +338,17 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         self.check(question, answer)
         self._rewrite(at, [Entry(question, answer)])
 
-    def retract(self, question_id: str) -> None:
-        """Take an earlier answer back, as if it had never been told.
+    def retract(self, *question_ids: str) -> None:
+        """Take earlier answers back, as if they had never been told.
 
         Parameters
         ----------
-        question_id : str
+        *question_ids : str
         """
-        self._rewrite(self._find(question_id), [])
+        first = min(self._find(name) for name in question_ids)
+        self._log = [entry for entry in self._log if entry.question.id not in question_ids]
+        self._ids.difference_update(question_ids)
+        self._replay(first)
 
     def _find(self, question_id: str) -> int:
         for at, entry in enumerate(self._log):
@@ -355,10 +357,14 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         raise UnknownQuestionError(f"There is no answer to a question {question_id!r} in the log.")
 
     def _rewrite(self, at: int, instead: list[Entry]) -> None:
-        """Replace one entry, go back to the last state before it, and take the answers after it in again."""
+        """Replace one entry of the log."""
         self._ids.discard(self._log[at].question.id)
         self._ids.update(entry.question.id for entry in instead)
         self._log[at : at + 1] = instead
+        self._replay(at)
+
+    def _replay(self, at: int) -> None:
+        """Restore the last state before this place of the log, and take the answers from there on in again."""
         self._checkpoints = [state for state in self._checkpoints if state.n_entries <= at]
         self._due = None
         self._state = self._restored(self._checkpoints[-1])
@@ -396,7 +402,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
             self._checkpoints = self._checkpoints[:-latest:2] + self._checkpoints[-latest:]
 
     def fit_job(self) -> JobT | None:
-        """What has to be fitted next, for ``fits="elsewhere"``; None if no fit is due."""
+        """Return what has to be fitted next, for ``fits="elsewhere"``; None if no fit is due."""
         return None if self._due is None else self._due.job
 
     def adopt(self, view: ViewT) -> bool:
@@ -437,17 +443,17 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return len(self._log) - self._state.refit_at
 
     def state(self) -> dict[str, Any]:
-        """All that follows from the answers, as plain values: equal logs have equal states."""
+        """Return what follows from the answers as plain values: equal logs have equal states."""
         return self._state.plain()
 
     # How well people agree
 
     def agreement(self) -> Agreement:
-        """How often two people agree on what both were asked."""
+        """Return how often two people agree on what both were asked."""
         return agreement_between(self._log)
 
     def consistency(self) -> Agreement:
-        """How often a person answers the same question the same way: a ceiling for everything else."""
+        """Return how often a person answers the same question the same way: a ceiling for everything else."""
         return agreement_with_oneself(self._log)
 
 
@@ -456,7 +462,7 @@ def _is_whole(value: Any, least: int) -> bool:
 
 
 def _seed(random_state: Any) -> int:
-    """One number that makes everything repeatable."""
+    """Return one number that makes everything repeatable."""
     if random_state is None:
         return int(np.random.SeedSequence().entropy % 2**32)  # type: ignore[operator]
     if isinstance(random_state, np.random.Generator):

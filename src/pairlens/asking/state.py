@@ -20,6 +20,8 @@ __all__ = ["Look", "State"]
 
 
 SURE, UNLIKELY = 0.9, 0.02
+SURE_ON_SCREENS = 0.7
+"""How sure a row must be of its group to be placed by a screen, which has compared it with the likeliest groups."""
 MOST_ANSWERS = 10
 """Questions about an open row after which it is placed in any case."""
 UNSURE_LIMIT = 3
@@ -63,7 +65,7 @@ class Look:
 
 
 def reference_distances(Z: Float64, seed: int) -> Float64:
-    """Squared distances of random pairs of rows."""
+    """Return squared distances of random pairs of rows."""
     rng = np.random.default_rng([seed, 11])
     i, j = rng.integers(len(Z), size=(2, N_REFERENCE))
     difference = Z[i] - Z[j]
@@ -79,7 +81,7 @@ def closeness(Z: Float64, reference: Float64, i: int, j: int) -> float:
 
 @dataclass
 class State:
-    """What the answers say; :meth:`apply` takes one more, :meth:`refit` a new view."""
+    """The state that the answers lead to; :meth:`apply` takes one more, :meth:`refit` a new view."""
 
     placing: bool
     look: Look | None
@@ -96,7 +98,8 @@ class State:
     shown: dict[int, int] = field(default_factory=dict)
     n_entries: int = 0
     n_questions: int = 0
-    n_merge: int = 0
+    again: set[int] = field(default_factory=set)
+    n_again: int = 0
     first_left: int = 0
     since_new: int = 0
     refit_at: int = 0
@@ -106,27 +109,27 @@ class State:
     known: Constraints | None = None
 
     def copy(self) -> State:
-        """A copy that can be changed by itself; the view is shared."""
+        """Return a copy that can be changed by itself; the view is shared."""
         collections: dict[str, Any] = {
             name: value.copy() for name, value in vars(self).items() if isinstance(value, (dict, list, set))
         }
         return replace(self, groups=self.groups.copy(), answers=self.answers.copy(), **collections)
 
     def without_view(self) -> State:
-        """A copy that keeps no row in memory; :meth:`with_view` gives them back."""
+        """Return a copy that keeps no row in memory; :meth:`with_view` gives them back."""
         other = self.copy()
         other.look = None
         other.groups.Z = np.zeros((0, 0))
         return other
 
     def with_view(self, look: Look) -> State:
-        """A copy of a state without a view, with it."""
+        """Return a copy of a state without a view, with it."""
         other = self.copy()
         other.look, other.groups.Z = look, look.Z
         return other
 
     def plain(self) -> dict[str, Any]:
-        """The state as plain values that can be compared."""
+        """Return the state as plain values that can be compared."""
         groups = self.groups
         return {
             "groups": {number: list(groups.members[number]) for number in groups.numbers},
@@ -142,7 +145,8 @@ class State:
             "unsure": dict(sorted(self.unsure.items())),
             "questions_of": dict(sorted(self.questions_of.items())),
             "shown": dict(sorted(self.shown.items())),
-            "counts": (self.n_entries, self.n_questions, self.n_merge, self.since_new, self.refit_at),
+            "again": sorted(self.again),
+            "counts": (self.n_entries, self.n_questions, self.n_again, self.since_new, self.refit_at),
             "audits": list(self.audits),
             "kept": list(self.kept),
             "view": self.view_key,
@@ -167,7 +171,9 @@ class State:
         if question.purpose == "repeat":
             return
         self.n_questions += 1
-        self.n_merge += question.purpose == "merge"
+        if question.asked_again:
+            self.n_again += 1
+            self.again.update(question.asked_again)
         self.asked.update(question.pairs)
         for row in question.rows[1:] if question.kind == "place" else ():
             self.shown[row] = self.shown.get(row, 0) + 1
@@ -195,7 +201,9 @@ class State:
 
     def _take_evidence(self, question: Question, row: int) -> None:
         groups, answers = self.groups, self.answers
-        if question.purpose == "merge":
+        if question.purpose == "chosen":
+            self._place_chosen(*question.rows)
+        if question.purpose in ("merge", "chosen"):
             groups.merge(answers)
         if question.purpose not in ("place", "check"):
             return
@@ -206,8 +214,31 @@ class State:
             self.open.setdefault(row, self.n_entries)
             enough = self.questions_of[row] >= MOST_ANSWERS or not self.has_unasked(row)
             p = groups.posterior(row, answers)
-            if enough or groups.settled(row, p, answers, SURE, UNLIKELY):
+            sure = SURE_ON_SCREENS if question.kind == "place" else SURE
+            if enough or groups.settled(row, p, answers, sure, UNLIKELY):
                 self._close(row, p)
+
+    def _place_chosen(self, i: int, j: int) -> None:
+        """Place two rows that a person has chosen, as the answer about them says.
+
+        Two that belong together are in one group at once, a new one if neither was placed. A row that differs from
+        another is placed if it differs from all groups that may be its own, and a placed one is placed again.
+        """
+        groups, answers = self.groups, self.answers
+        together = answers.about(i)[-1][1]
+        if together and i not in groups.where and j not in groups.where:
+            groups.put(i, len(groups), SURE)
+        for row, other in ((i, j), (j, i)):
+            p = groups.posterior(row, answers)
+            if row in groups.where:
+                groups.place_again(row, answers)
+            elif together:
+                at = groups.numbers.index(groups.where[other])
+                groups.put(row, at, float(p[at]))
+            elif groups.settled(row, p, answers, SURE, UNLIKELY):
+                groups.place(row, p)
+            if row in groups.where:
+                self.open.pop(row, None)
 
     def _close(self, row: int, p: Float64 | None = None) -> None:
         """Place an open row, by its posterior, if any answer tells where; else it may be opened again later."""
@@ -230,25 +261,25 @@ class State:
                 return
 
     def _left(self) -> Iterator[int]:
-        """Rows that are neither placed nor set aside; as no row becomes one again, those before are passed once."""
+        """Return rows that are neither placed nor set aside; those before them are passed once."""
         n_rows, where, skipped = len(self.groups.Z), self.groups.where, self.skipped
         while self.first_left < n_rows and (self.first_left in where or self.first_left in skipped):
             self.first_left += 1
         return (row for row in range(self.first_left, n_rows) if row not in where and row not in skipped)
 
     def has_unasked(self, row: int) -> bool:
-        """Whether there is a placed row with which this one was not compared."""
+        """Return whether there is a placed row with which this one was not compared."""
         return any(other != row and (min(row, other), max(row, other)) not in self.asked for other in self.groups.where)
 
     def set_aside(self, row: int) -> None:
-        """Never open this row again; its answers stay."""
+        """Set a row aside: it is not opened again, and its answers stay."""
         self.skipped.add(row)
         self.open.pop(row, None)
 
     # A new view
 
     def refit(self, look: Look) -> None:
-        """Go over to a new view."""
+        """Return go over to a new view."""
         self.look, self.view_key, self.refit_at, self.known = look, look.key, self.n_entries, None
         if not self.placing:
             self.groups.Z = look.Z
@@ -262,7 +293,7 @@ class State:
     # What follows
 
     def constraints(self, n_rows: int) -> Constraints:
-        """The pairs that follow from the answers; kept until the next one, as view and map both ask for them."""
+        """Return the pairs that follow from the answers; kept until the next one, as view and map both ask for them."""
         if self.known is None:
             self.known = self._constraints(n_rows)
         return self.known
@@ -289,7 +320,7 @@ class State:
 
     @staticmethod
     def _bare(n_rows: int, votes: dict[tuple[int, int], int]) -> Constraints:
-        """The answers themselves, those of several people to one question outvoting each other."""
+        """Return the answers themselves, those of several people to one question outvoting each other."""
         must = [pair for pair, vote in votes.items() if vote > 0]
         cannot = [pair for pair, vote in votes.items() if vote < 0]
         return Constraints(
@@ -302,7 +333,7 @@ class State:
         )
 
     def components(self) -> tuple[list[list[int]], float]:
-        """Rows that chains of "same" join, largest first, and the share of answers that contradict them."""
+        """Return rows that chains of "same" join, largest first, and the share of answers that contradict them."""
         rows = sorted({row for pair in self.votes for row in pair})
         at = {row: number for number, row in enumerate(rows)}
         joined = [(at[i], at[j]) for (i, j), vote in self.votes.items() if vote > 0]

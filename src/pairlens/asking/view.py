@@ -63,7 +63,7 @@ class View:
 
 
 def fingerprint(*arrays: NDArray[np.generic]) -> str:
-    """A name for arrays that no others have."""
+    """Return a name for arrays that no others have."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype.str}{array.shape}".encode())
@@ -126,11 +126,11 @@ class Lens:
         return View(job.key, directions)
 
     def look(self, view: View) -> Float64:
-        """All rows in a view."""
+        """Return all rows in a view."""
         return np.asarray(self._learner.rows @ view.directions)
 
     def sparseness(self, Z: Float64) -> Float64:
-        """Mean squared distance of each row to its neighbours, in a view."""
+        """Return the mean squared distance of each row to its neighbours, in a view."""
         squared = np.zeros(self.n_rows)
         for near in self.neighbors.T:
             difference = Z - Z[near]

@@ -18,7 +18,7 @@ Update = Callable[..., None]
 
 @contextmanager
 def progress(description: str) -> Iterator[Update]:
-    """A bar on stderr while something takes time; ``update(share, description)`` moves it, a share of None spins it."""
+    """Show a bar on stderr; ``update(share, description)`` moves it, and a share of None spins it."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda share=None, description=None: None
         return
@@ -59,17 +59,17 @@ def tell(text: str, *, err: bool = False) -> None:
 
 
 def remark(text: str) -> None:
-    """Something to know about a run that went well; it is shown at its end, and not at all if it fails."""
+    """Remember a remark about a run that went well; it is shown at its end, and not at all if it fails."""
     warnings.warn(text, UserWarning, stacklevel=2)
 
 
 def print_json(value: Any) -> None:
-    """The result for scripts; numbers that JSON has no word for become null."""
+    """Print the result for scripts; numbers that JSON has no word for become null."""
     typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Return a value as JSON has it."""
     if isinstance(value, dict):
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -82,7 +82,7 @@ def plain(value: Any) -> Any:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int] = ()) -> None:
-    """Aligned columns; those in `numbers` to the right."""
+    """Print aligned columns; those in `numbers` to the right."""
     widths = [max(len(row[j]) for row in [header, *rows]) for j in range(len(header))]
     for row in [header, *rows]:
         cells = [
@@ -93,5 +93,5 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: S
 
 
 def said(mean: float, error: float) -> str:
-    """A score with its standard error."""
+    """Return a score with its standard error, as text."""
     return "not known" if math.isnan(mean) else f"{mean:.3f} ± {error:.3f}"

@@ -10,7 +10,7 @@ import typer
 
 
 class ScaleBy(StrEnum):
-    """How columns are made comparable."""
+    """The ways to make columns comparable."""
 
     auto = "auto"
     standard = "standard"
@@ -19,7 +19,7 @@ class ScaleBy(StrEnum):
 
 
 class Conflict(StrEnum):
-    """What to do about answers that contradict each other."""
+    """The ways to treat answers that contradict each other."""
 
     stop = "raise"
     warn = "warn"
@@ -27,14 +27,14 @@ class Conflict(StrEnum):
 
 
 def complete_method(incomplete: str) -> list[str]:
-    """Names of methods that begin like this, for the completion of the shell."""
+    """Return names of methods that begin like this, for the completion of the shell."""
     from pairlens.selection.registry import method_names
 
     return [name for name in method_names() if name.startswith(incomplete)]
 
 
 def as_dims(text: str) -> int | str:
-    """A number of directions, or "auto"."""
+    """Return a number of directions, or "auto"."""
     if text == "auto":
         return text
     try:
@@ -47,12 +47,15 @@ def as_dims(text: str) -> int | str:
 
 
 def as_list(values: list[str] | None) -> list[str]:
-    """The names in options that may be repeated and may hold several, with commas between them."""
+    """Return the names in options that may be repeated and may hold several, with commas between them."""
     return [name.strip() for value in values or [] for name in value.split(",") if name.strip()]
 
 
 Data = Annotated[
-    Path, typer.Argument(help="The table: CSV, TSV, Parquet, NPY, NPZ or h5ad.", metavar="DATA", show_default=False)
+    Path,
+    typer.Argument(
+        help="The table: CSV, TSV, JSONL, XLSX, Parquet, NPY, NPZ or h5ad.", metavar="DATA", show_default=False
+    ),
 ]
 Pairs = Annotated[
     Path | None,
@@ -129,7 +132,9 @@ Scale = Annotated[
 ]
 Dims = Annotated[str, typer.Option("--dims", help="Number of directions, or auto where the method can choose it.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Random seed: equal seeds give equal results.")]
-Folds = Annotated[int, typer.Option("--folds", min=2, help="Folds of the cross-validation over the pairs.")]
+Folds = Annotated[
+    int, typer.Option("--folds", min=2, help="Folds over the pairs, for methods that do not hold out pairs in one fit.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing results.")]
 OnConflict = Annotated[

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from pairlens.exceptions import AnswerError, ArgumentError, ConflictError, ConflictWarning, InputError
+from pairlens.exceptions import AnswerError, ArgumentError, ConflictError, ConflictWarning
 
 PATH_OPTIONS = frozenset(
     {"--closure", "--columns", "--data", "--files", "--groups", "--out", "--pairs", "--prefer", "--rows", "--store"}
@@ -13,6 +12,7 @@ PATH_OPTIONS = frozenset(
 """Options whose value is the name of a file or folder."""
 
 OPTIONS = {
+    "annotators": "--annotators",
     "cannot_link": "--pairs",
     "constraints": "--pairs",
     "drop": "--drop",
@@ -21,6 +21,7 @@ OPTIONS = {
     "host": "--host",
     "ids": "--id",
     "must_link": "--pairs",
+    "n_components": "--dims",
     "n_pairs": "--n-pairs",
     "n_splits": "--folds",
     "on_conflict": "--on-conflict",
@@ -39,36 +40,18 @@ OPTIONS = {
 }
 """The options that stand for arguments of the library."""
 
-_NAMED = (
-    *("cannot_link", "constraints", "fraction", "ids", "must_link", "n_pairs", "n_splits", "on_conflict", "per_class"),
-    *("preferences", "y"),
-)
-"""Arguments whose names are not words of a sentence, so that they are meant wherever they stand."""
-_ARGUMENT = re.compile(rf"\b({'|'.join(_NAMED)})\b(?:='(\w+)')?")
-_GIVEN = re.compile(rf"\b({'|'.join(OPTIONS)})=(?:'([^']*)')?")
-"""An argument as it is given, such as ``drop=``."""
+PHRASES = {
+    "X has no variation": "the table has no variation",
+    "the values of X": "the values of the table",
+    "Rescale X, for example by sklearn.preprocessing.StandardScaler": "Rescale them, or give --scale standard",
+}
+"""What is said otherwise at the command line."""
 
-_SAID = [
-    (re.compile(pattern), words)
-    for pattern, words in (
-        (r"\b(by|give) constraints=", r"\1 --pairs"),
-        (r"\blabels( of at least two classes)? by y\b", r"labels\1 by --labels"),
-        (r"\b(by|give) preferences=, or (?:ordinal scores by y|a y of at least two levels)", r"\1 --prefer"),
-        (r"\bThe 'n_components' parameter of (\w+)", r"--dims of \1"),
-        (r"\bn_components=(\w+)", r"--dims \1"),
-        (r" neighbors=\"exact\" accepts the time\.", ""),
-        (r"\bX has no variation", "the table has no variation"),
-        (r"\bthe values of X\b", "the values of the table"),
-        (
-            r"\bRescale X, for example by sklearn\.preprocessing\.StandardScaler",
-            "Rescale them, or give --scale standard",
-        ),
-        (
-            r"Found array with (\d+) sample\(s\) \(shape=\([^)]*\)\) while a minimum of (\d+) is required by (\w+)\.",
-            r"the table has too few rows for \3: \1, and at least \2 are needed.",
-        ),
-    )
-]
+BARE = frozenset({"constraints", "fraction", "ids", "preferences", "y", *(name for name in OPTIONS if "_" in name)})
+"""Arguments that are meant where an error about an argument names them, also without ``=``."""
+
+ABSENT = ("neighbors=",)
+"""Arguments without an option: sentences about them are left out."""
 
 
 def in_options(said: Exception) -> str:
@@ -85,26 +68,37 @@ def in_options(said: Exception) -> str:
         return str(said)
     if isinstance(said, ArgumentError):
         argument, reason, remedy = (
-            _with_options(_ARGUMENT, part or "") for part in (said.argument, said.reason, said.remedy)
+            translated(part or "", bare=BARE) for part in (said.argument, said.reason, said.remedy)
         )
         if isinstance(said, ConflictError):
             remedy += ". pairlens pairs check shows all"
         return said.phrased(argument=argument, reason=reason, remedy=remedy)
-    if isinstance(said, InputError):
-        return _with_options(_GIVEN, str(said))
-    return _with_options(_ARGUMENT, str(said)) if isinstance(said, ConflictWarning) else reworded(str(said))
+    return translated(str(said), bare=BARE if isinstance(said, ConflictWarning) else frozenset())
 
 
-def _with_options(named: re.Pattern[str], text: str) -> str:
-    """Return a text with ``--option`` in place of ``argument``, and ``--option value`` of ``argument='value'``."""
-    return named.sub(lambda found: " ".join(filter(None, (OPTIONS[found[1]], found[2]))), text)
+def translated(text: str, *, bare: frozenset[str] = frozenset()) -> str:
+    """Return a text with ``--option`` in place of ``argument=``, and ``--option value`` of ``argument='value'``.
+
+    Examples
+    --------
+    >>> translated("Give n_components=3, or labels by y=.")
+    'Give --dims 3, or labels by --labels.'
+    """
+    for phrase, other in PHRASES.items():
+        text = text.replace(phrase, other)
+    sentences = [part for part in text.split(". ") if not any(name in part for name in ABSENT)]
+    return ". ".join(" ".join(_word(word, bare) for word in part.split(" ")) for part in sentences)
 
 
-def reworded(text: str) -> str:
-    """Return a text of the library with options in place of arguments."""
-    for pattern, words in _SAID:
-        text = pattern.sub(words, text)
-    return text
+def _word(word: str, bare: frozenset[str]) -> str:
+    core = word.rstrip(".,;:)")
+    end = word[len(core) :]
+    start = core[: len(core) - len(core.lstrip("("))]
+    core = core[len(start) :]
+    name, given, value = core.partition("=")
+    if (given or name in bare) and name in OPTIONS:
+        core = " ".join(filter(None, (OPTIONS[name], value.strip("'\""))))
+    return f"{start}{core}{end}"
 
 
 def check_paths(arguments: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What several commands do: read a table and answers, judge a model, check where to write."""
+"""Do what several commands do: read a table and answers, judge a model, check where to write."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ from pairlens.io.source import Source, Table, column_names, read_columns
 
 if TYPE_CHECKING:
     from pairlens.pipeline import Preparation
-    from pairlens.selection import HeldOutScore
-    from pairlens.supervision import Answers
+    from pairlens.selection.judgement import ViewJudgement
+    from pairlens.supervision import Answers, Constraints
 
+FEWEST_ROWS = 3
+"""Rows that a view is learned from at least."""
+FEWEST_TO_REVEAL, MOST_TO_REVEAL = 10, 10_000
+"""Answers from which on a column that explains all of them is no coincidence, and how many of them are looked at."""
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "xgboost", "plotly")
 
 
 @dataclass(frozen=True)
 class Given:
-    """A table, and what people know about its rows, as the options of a command name them.
+    """Name a table, and what people know about its rows, as the options of a command name them.
 
     Attributes
     ----------
@@ -62,12 +66,12 @@ class Given:
         """Roles and weights of columns."""
         return column_choices(self.columns)
 
-    def table(self, model: Any = None) -> Table:
+    def table(self, model: Any = None, *, least_rows: int = 2) -> Table:
         """Read the table; as a fitted model takes it, if one is given."""
         text = [name for name, role in self.choices["roles"].items() if role not in ("number", "yes/no")]
         asked = [name for name in (self.labels, self.colour) if name is not None]
         source = Source(self.data, self.id_column, asked, self.drop, text, self.rows, self.rep)
-        table = source.read(model)
+        table = source.read(model, least_rows=least_rows)
         if self.columns is not None and not table.is_frame:
             raise ValueError(f"{table.source} is an array of numbers, so --columns has no columns to choose for")
         remark_unmatched(source, table)
@@ -110,9 +114,71 @@ class Given:
             raise ValueError(f"{source.name if source else f'the column {self.labels!r}'} holds no pairs to learn from")
         return Answers(known, preferences)
 
+    def read(self, scale: ScaleBy) -> Work:
+        """Read the table and the answers, and encode the rows; remark on columns that give the answers away."""
+        table = self.table(least_rows=FEWEST_ROWS)
+        known = self.answers(table)
+        work = Work(table, known, *self.preparation(table, scale))
+        for name in revealing_columns(table, known.constraints):
+            remark(
+                f"the column {name!r} alone explains all {known.constraints.n_pairs:,} answers: if it was made from "
+                f"what is asked, leave it out by --drop {name}"
+            )
+        return work
+
     def record(self) -> dict[str, Any]:
         """Return the options as text and numbers."""
         return {each.name: as_text(getattr(self, each.name)) for each in fields(self)}
+
+
+@dataclass(frozen=True)
+class Work:
+    """Hold a table that is ready to learn from.
+
+    Attributes
+    ----------
+    table : Table
+    known : Answers
+    prepared : Preparation
+        What comes before a method.
+    values : array of shape (n_rows, n_features)
+        The encoded rows.
+    features : list of str
+        The names of their columns.
+    """
+
+    table: Table
+    known: Answers
+    prepared: Preparation
+    values: Any
+    features: list[str]
+
+    def fit(self, view: Any) -> None:
+        """Fit a view to all that is known, and make it say how probable it is that two rows belong together."""
+        from pairlens.judging.probability import FEWEST_OF_A_KIND
+        from pairlens.selection.fitting import fit_model
+
+        pairs = self.known.constraints
+        fit_model(view, self.values, pairs, self.known.preferences)
+        method = view.steps[-1][1]
+        enough = min(pairs.n_must_link, pairs.n_cannot_link) >= FEWEST_OF_A_KIND
+        if enough and hasattr(method, "calibrate") and not method.is_calibrated:
+            rows = view[:-1].transform(self.values) if len(view.steps) > 1 else self.values
+            method.calibrate(rows, constraints=pairs)
+
+
+def revealing_columns(table: Table, known: Constraints) -> list[str]:
+    """Return columns whose cells are equal in all must-links and differ in all cannot-links."""
+    if not table.is_frame or known.n_pairs < FEWEST_TO_REVEAL or min(known.n_must_link, known.n_cannot_link) < 2:
+        return []
+    some = known.sample(min(known.n_pairs, MOST_TO_REVEAL), random_state=0) if known.labels is not None else known
+    found = []
+    for name in table.features:
+        cells = np.asarray(table.rows[name], dtype=object)
+        must, cannot = (cells[pairs[:, 0]] == cells[pairs[:, 1]] for pairs in (some.must_link, some.cannot_link))
+        if np.all(must) and not np.any(cannot):
+            found.append(name)
+    return found
 
 
 def as_text(value: Any) -> Any:
@@ -184,20 +250,25 @@ def distinct_ids(names: NDArray[Any], column: str) -> NDArray[Any]:
     return names
 
 
-def held_out_score(
-    view: Any, X: Any, known: Answers, folds: int, seed: int, update: Callable[..., None]
-) -> tuple[str, HeldOutScore]:
-    """Return how well a model tells held-out pairs apart, or orders held-out preferences, with the score's name."""
-    from pairlens.selection import held_out_accuracy, held_out_auc
+def judge(view: Any, X: Any, known: Answers, folds: int, seed: int, update: Callable[..., None]) -> ViewJudgement:
+    """Judge a fitted view by those of the answers that it learns from."""
     from pairlens.selection.fitting import learns_from
+    from pairlens.selection.judgement import judge_view
 
     def step(done: int, total: int) -> None:
         update(done / total, f"judging by held-out pairs, {done + 1} of {total}")
 
-    chosen: dict[str, Any] = {"n_splits": folds, "random_state": seed, "on_fold": step}
-    if "preferences" in learns_from(view):
-        return "preference_accuracy", held_out_accuracy(view, X, known.preferences, **chosen)
-    return "pair_auc", held_out_auc(view, X, known.constraints, **chosen)
+    given = {"constraints": known.constraints, "preferences": known.preferences}
+    taken: dict[str, Any] = {name: each for name, each in given.items() if name in learns_from(view)}
+    return judge_view(view, X, **taken, n_splits=folds, random_state=seed, on_fold=step)
+
+
+def score_name(method: Any, judgement: ViewJudgement) -> str:
+    """Return what the score of a judgement is: "pair_auc" or "preference_accuracy"."""
+    from pairlens.selection.fitting import learns_from
+
+    by_pairs = judgement.pairs is not None or "constraints" in learns_from(method)
+    return "pair_auc" if by_pairs else "preference_accuracy"
 
 
 def describe_pairs(counts: dict[str, int]) -> str:

@@ -28,11 +28,11 @@ TERMINATED = 143
 
 COMMANDS = {
     "fit": "fit:fit",
-    "transform": "transform:transform",
-    "evaluate": "evaluate:evaluate",
+    "transform": "models:transform",
+    "evaluate": "models:evaluate",
     "compare": "compare:compare",
     "pairs": "pairs:app",
-    "export-onnx": "export:export_onnx",
+    "export-onnx": "models:export_onnx",
     "ask": "ask:ask",
     "studio": "studio:studio",
     "studio backup": "studio:backup",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,7 +28,7 @@ CLOSURE = "all pairs that follow from the answers, with weights"
 
 
 class Ask(StrEnum):
-    """What is asked."""
+    """The kinds of questions."""
 
     same = "same"
     place = "place"
@@ -35,7 +36,7 @@ class Ask(StrEnum):
 
 
 class Strategy(StrEnum):
-    """How questions are chosen."""
+    """The ways to choose questions."""
 
     place = "place"
     uncertain = "uncertain"
@@ -104,7 +105,7 @@ def ask(
     given = Given(data, id_column=id_column, drop=options.as_list(drop), columns=columns)
     table = given.table()
     names = np.arange(table.n_rows) if table.ids is None else distinct_ids(table.ids, str(table.id_column))
-    rows = _Rows(data, table, names, options.as_list(show))
+    rows = _Rows(data, table, names, options.as_list(show), given.drop)
     with progress("looking at the rows"):
         prepared, X, _ = given.preparation(table)
         about = {"table": fingerprint(X, names.astype(str)), "question": question.value}
@@ -129,7 +130,7 @@ def ask(
 
 
 def _checked_journal(out: Path, closure: Path | None) -> Path:
-    """The journal beside the file of answers, if both files can be written."""
+    """Return the journal beside the file of answers, if both files can be written."""
     from pairlens.supervision.answers import file_format
 
     for path in (out, closure):
@@ -195,7 +196,7 @@ def _converse(asker: Any, journal: Any, rows: _Rows, limit: int | None, keep: An
 
 
 def _read_answer(question: Question) -> str:
-    """A word that means something; the end of the input quits."""
+    """Read until a word means something; the end of the input quits."""
     words = {**{word: word for word in question.answers}, **WORDS[question.kind], **ALWAYS}
     while True:
         if sys.stdin.isatty():
@@ -213,7 +214,7 @@ def _read_answer(question: Question) -> str:
 class _Rows:
     """The rows of a table as people see them: side by side, differing cells marked."""
 
-    def __init__(self, data: Path, table: Table, names: NDArray[Any], show: list[str]) -> None:
+    def __init__(self, data: Path, table: Table, names: NDArray[Any], show: list[str], drop: Sequence[str]) -> None:
         from pairlens.io.columns import check_column
         from pairlens.io.source import column_names, read_columns
 
@@ -223,7 +224,8 @@ class _Rows:
             columns = column_names(data)
             for name in show:
                 check_column(name, columns, data.name)
-            self._columns = read_columns(data, show or columns[:MOST_COLUMNS])
+            shown = show or [name for name in columns if name not in drop][:MOST_COLUMNS]
+            self._columns = read_columns(data, shown)
         else:
             for name in show:
                 check_column(name, table.features, data.name)
@@ -250,7 +252,7 @@ def _short(text: str) -> str:
 
 
 def _bare(asker: Asker | PreferenceAsker) -> Any:
-    """The answers themselves: where a pair was answered both ways, what was answered more often."""
+    """Return the answers themselves: where a pair was answered both ways, what was answered more often."""
     from pairlens.asking import Asker
     from pairlens.supervision import Constraints
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pairlens.cli import _options as options
 from pairlens.cli._console import print_json, print_table, progress, said, tell
-from pairlens.cli._wording import reworded
+from pairlens.cli._wording import in_options
+from pairlens.selection.registry import CONTROLS
 
 if TYPE_CHECKING:
     from pairlens.pipeline import Preparation
-    from pairlens.selection import Entry
+    from pairlens.selection import Entry, Verdict
 
 MIB = 1 << 20
 
@@ -31,8 +34,8 @@ def compare(
         typer.Option(
             "--methods",
             metavar="NAMES",
-            help="Methods to compare, comma-separated; by default all that suit the pairs. PCA and no "
-            "reduction are always included.",
+            help="Methods to compare, comma-separated; by default all that suit the pairs. PCA, "
+            "t-SNE and no reduction are always included.",
             autocompletion=options.complete_method,
             show_default=False,
         ),
@@ -46,7 +49,7 @@ def compare(
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
-    """Compare methods on the same table and the same folds over the pairs, with PCA and no reduction as controls."""
+    """Compare methods on the same table and the same pairs, with PCA, t-SNE and no reduction as controls."""
     from pairlens.cli._work import Given, describe_pairs, told_columns
 
     n_components = options.as_dims(dims)
@@ -55,9 +58,8 @@ def compare(
         data, pairs, labels, prefer, id_column, rows, rep, unknowns, dropped, columns, on_conflict=on_conflict
     )
     with progress(f"reading {data.name}") as update:
-        table = given.table()
-        known = given.answers(table)
-        prepared, values, _ = given.preparation(table, scale)
+        work = given.read(scale)
+        table, known, prepared, values = work.table, work.known, work.prepared, work.values
         contests = _contests(known, options.as_list(methods), n_components, seed, prepared)
         total = sum(len(models) for _, models in contests) * (folds + 1)
         steps = 0
@@ -91,8 +93,8 @@ def compare(
 def _contests(
     known: Any, wanted: list[str], n_components: int | str, seed: int, prepared: Preparation
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Which models are judged by what."""
-    from pairlens.selection.registry import CONTROLS, cli_name, makes_view, method_class, takes_dimension, view_methods
+    """Return which models are judged by what."""
+    from pairlens.selection.registry import cli_name, makes_view, method_class, takes_dimension, view_methods
 
     size = 2 if n_components == "auto" else int(n_components)
     names = [cli_name(method_class(name).__name__) for name in wanted if name not in CONTROLS]
@@ -112,7 +114,7 @@ def _contests(
 
 
 def _models(names: list[str], n_components: int | str, seed: int, prepared: Preparation) -> dict[str, Any]:
-    from pairlens.selection.registry import CONTROLS, build, finds_dimension, method_class
+    from pairlens.selection.registry import build, finds_dimension, method_class
 
     models = {}
     for name in names:
@@ -129,7 +131,9 @@ def _run(models: dict[str, Any], values: Any, known: Any, source: str, folds: in
     given = {"constraints": known.constraints} if source == "pairs" else {"preferences": known.preferences}
     entries = list(run(models, values, n_splits=folds, random_state=seed, on_step=step, **given))
     # Best first; what failed, or could not be judged, last.
-    return sorted(entries, key=lambda entry: -entry.score.mean if entry.score and entry.score.folds else 2.0)
+    return sorted(
+        entries, key=lambda entry: 2.0 if entry.score is None or math.isnan(entry.score.mean) else -entry.score.mean
+    )
 
 
 def _as_dict(entry: Entry) -> dict[str, Any]:
@@ -140,20 +144,46 @@ def _as_dict(entry: Entry) -> dict[str, Any]:
         "standard_error": None if entry.score is None else entry.score.standard_error,
         "seconds": None if entry.cost is None else entry.cost.seconds,
         "memory_bytes": None if entry.cost is None else entry.cost.memory,
-        "error": None if entry.error is None else reworded(entry.error),
+        "verdicts": {verdict.other: str(verdict) for verdict in _named(entry)},
+        "error": _why(entry),
     }
+
+
+def _named(entry: Entry) -> list[Verdict]:
+    """Return the verdicts against PCA and t-SNE, with the names that people know."""
+    return [
+        replace(verdict, other=CONTROLS[verdict.other])
+        for verdict in entry.verdicts
+        if verdict.other in ("pca", "tsne")
+    ]
+
+
+def _why(entry: Entry) -> str | None:
+    return None if entry.error is None else " ".join(in_options(entry.error).split())
+
+
+def _brief(verdict: Verdict) -> str:
+    if not verdict.tells:
+        return "too few to tell"
+    word = "better" if verdict.difference > 0 else "worse"
+    return f"{word} by {abs(verdict.difference):.2f} ± {verdict.standard_error:.2f}"
 
 
 def _print(source: str, entries: list[Entry]) -> None:
     scored = "AUC of held-out pairs" if source == "pairs" else "accuracy, held-out preferences"
+    against = list(dict.fromkeys(verdict.other for entry in entries for verdict in _named(entry)))
     rows = []
     for entry in entries:
         if entry.score is None or entry.cost is None:
-            rows.append([entry.name, "", f"failed: {reworded(entry.error or '')}", "", ""])
+            rows.append([entry.name, "", f"failed: {_why(entry)}", "", "", *("" for _ in against)])
             continue
         memory = "" if entry.cost.memory is None else f"{entry.cost.memory / MIB:.0f} MiB"
-        name = {"pca": "PCA (control)", "none": "no reduction (control)"}.get(entry.name, entry.name)
+        name = f"{CONTROLS[entry.name]} (control)" if entry.name in CONTROLS else entry.name
         width = "" if entry.n_components is None else str(entry.n_components)
         score = said(entry.score.mean, entry.score.standard_error)
-        rows.append([name, width, score, f"{entry.cost.seconds:.2f} s", memory])
-    print_table(["method", "dims", scored, "fit", "memory"], rows, numbers=(1, 3, 4))
+        verdicts = {verdict.other: _brief(verdict) for verdict in _named(entry)}
+        told = (verdicts.get(other, "") for other in against)
+        rows.append([name, width, score, f"{entry.cost.seconds:.2f} s", memory, *told])
+    print_table(
+        ["method", "dims", scored, "fit", "memory", *(f"against {other}" for other in against)], rows, (1, 3, 4)
+    )

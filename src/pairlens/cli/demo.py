@@ -101,7 +101,7 @@ def _two_questions(out: Path, seed: int) -> None:
 
 
 def _agreement(data: Path, folder: Path, column: str) -> float:
-    """The ARI of k-means in a map with the groups of a column."""
+    """Return the ARI of k-means in a map with the groups of a column."""
     import numpy as np
     from sklearn.cluster import KMeans
     from sklearn.metrics import adjusted_rand_score
@@ -133,7 +133,7 @@ def _write_digits(path: Path) -> None:
 
 
 def _write_penguins(path: Path) -> None:
-    """The penguins of known sex, which all were measured."""
+    """Write the penguins of known sex, which all were measured."""
     from pairlens._text import TableWriter
     from pairlens.datasets import load_penguins
 

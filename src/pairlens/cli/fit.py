@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,9 +20,9 @@ from pairlens.cli._console import plain, print_json, print_table, progress, rema
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pairlens.cli._work import Work
     from pairlens.io.source import Table
-    from pairlens.pipeline import Preparation
-    from pairlens.selection import HeldOutScore
+    from pairlens.selection.judgement import ViewJudgement
     from pairlens.supervision import Answers
 
 MODEL = "model.pairlens"
@@ -79,60 +79,50 @@ def fit(
     Writes the model, the embedded rows, a report that opens in a browser, and a record of the run. Nothing is written
     before all of it is done.
     """
-    from pairlens.cli._work import Given, held_out_score
+    from pairlens.cli._work import Given, judge
 
-    clock, n_components = _Clock(), options.as_dims(dims)
+    clock = _Clock()
     unknowns, dropped = options.as_list(unknown), options.as_list(drop)
     given = Given(data, pairs, labels, prefer, id_column, rows, rep, unknowns, dropped, columns, colour, on_conflict)
     with progress(f"reading {data.name}") as update:
         with clock("read"):
-            table = given.table()
-            known = given.answers(table)
-            prepared, values, features = given.preparation(table, scale)
-        from pairlens.selection.fitting import fit_model
-
-        if groups and known.constraints.n_pairs == 0:
+            work = given.read(scale)
+        if groups and work.known.constraints.n_pairs == 0:
             raise ValueError("--groups needs --pairs or --labels: preferences say nothing about groups")
-        estimator = _method(method, known, n_components, seed)
-        _check_folder(out, table.kind, overwrite)
-        model = prepared.pipeline(estimator)
-        view = prepared.view(model)
-        update(None, f"fitting {type(estimator).__name__}")
+        chosen = _method(method, work.known, options.as_dims(dims), seed)
+        _check_folder(out, work.table.kind, overwrite)
+        model = work.prepared.pipeline(chosen)
+        view = work.prepared.view(model)
+        update(None, f"fitting {type(chosen).__name__}")
         with clock("fit"):
-            fit_model(view, values, known.constraints, known.preferences)
-            _calibrate(view, values, known)
+            work.fit(view)
+        update(None, "judging by held-out pairs")
         with clock("judge"):
-            scored, score = held_out_score(view, values, known, folds, seed, update)
+            judgement = judge(view, work.values, work.known, folds, seed, update)
         command = {"method": method, "dims": dims, "scale": str(scale), "folds": folds, "out": str(out)}
         run = {
-            **_record(table, known, prepared, estimator, scored, score),
+            **_record(work, chosen, judgement),
             "command": {**given.record(), **command},
             "seed": seed,
             "seconds": clock.seconds,
-            "suspicious": _suspicious(estimator, table),
+            "suspicious": _suspicious(judgement, work.table),
         }
         update(None, "writing the report")
         with clock("report"):
-            page = _report(view, values, table, known, features, run, score, seed, colour or labels)
+            page = _report(view, work, run, judgement, seed, colour or labels)
         update(None, "writing files")
-        written = _write(out, table, model, view.transform(values), run, page)
+        written = _write(out, work.table, model, view.transform(work.values), run, page)
         if groups:
-            from pairlens.cluster.assigned import assign_rows, label_names
-            from pairlens.io.columns import label_values
-
             update(None, "grouping the rows")
-            placed = None if labels is None else label_names(label_values(table.asked[labels], unknowns))
-            scaled = values if prepared.scaler is None else view[:-1].transform(values)
-            found = assign_rows(scaled, known.constraints, placed, standardize=prepared.standardize, random_state=seed)
-            written.append(found.write(out / GROUPS, table.ids))
+            written.append(_write_groups(out / GROUPS, view, work, labels, unknowns, seed))
     if as_json:
         print_json(run)
         return
-    _tell(run, table, written)
+    _tell(run, work.table, written)
 
 
 class _Clock:
-    """Seconds of the parts of a run."""
+    """Take the seconds of the parts of a run."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -148,7 +138,15 @@ def _method(name: str | None, known: Answers, n_components: int | str, seed: int
     """Return the method by name, or the default; ValueError if it cannot learn from what is known."""
     from pairlens.pipeline import default_view
     from pairlens.selection.fitting import learns_from
-    from pairlens.selection.registry import build, cli_name, makes_view, method_class, view_methods
+    from pairlens.selection.registry import (
+        build,
+        cli_name,
+        finds_dimension,
+        makes_view,
+        method_class,
+        takes_dimension,
+        view_methods,
+    )
 
     only_preferences = known.constraints.n_pairs == 0
     if name is None:
@@ -158,6 +156,10 @@ def _method(name: str | None, known: Answers, n_components: int | str, seed: int
         raise ValueError(f"{name} makes no view of its own; choose a method that does, such as pairlens")
     else:
         estimator = build(name, n_components, seed)
+    if n_components == "auto" and not finds_dimension(type(estimator)):
+        raise ValueError(f"{name} does not find the number of directions: give it by --dims")
+    if isinstance(n_components, int) and not takes_dimension(type(estimator), n_components):
+        raise ValueError(f"{name} makes no view of --dims {n_components}; pairlens takes any number of directions")
     sources = learns_from(estimator)
     if not sources & {"constraints", "preferences"}:
         what = " or ".join(sorted(sources)) or "numbers as a target"
@@ -178,25 +180,11 @@ def _method(name: str | None, known: Answers, n_components: int | str, seed: int
     return estimator
 
 
-def _calibrate(view: Any, values: NDArray[Any], known: Answers) -> None:
-    """Make the method say how probable it is that two rows belong together, where it can and does not yet."""
-    from pairlens.judging.probability import FEWEST_OF_A_KIND
-
-    method, pairs = view.steps[-1][1], known.constraints
-    enough = min(pairs.n_must_link, pairs.n_cannot_link) >= FEWEST_OF_A_KIND
-    if enough and hasattr(method, "calibrate") and not method.is_calibrated:
-        rows = view[:-1].transform(values) if len(view.steps) > 1 else values
-        method.calibrate(rows, constraints=pairs)
-
-
-def _suspicious(method: Any, table: Table) -> list[dict[str, Any]] | None:
+def _suspicious(judgement: ViewJudgement, table: Table) -> list[dict[str, Any]] | None:
     """Return the answers that stand out as wrong; None if the method does not judge them, or had too few."""
-    if not hasattr(method, "suspicious_pairs"):
+    if judgement.pairs is None or judgement.pairs.suspicious is None:
         return None
-    try:
-        found = method.suspicious_pairs().standing_out
-    except ValueError:
-        return None
+    found = judgement.pairs.suspicious.standing_out
     named = found.pairs if table.ids is None else table.ids[found.pairs]
     kinds = ["must-link" if link > 0 else "cannot-link" for link in found.link]
     return [
@@ -213,81 +201,77 @@ def _check_folder(out: Path, kind: str, overwrite: bool) -> None:
         raise ValueError(f"{out} holds {there[0]} already: choose another folder, or give --overwrite")
 
 
-def _record(
-    table: Table, known: Answers, prepared: Preparation, method: Any, scored: str, score: HeldOutScore
-) -> dict[str, Any]:
+def _record(work: Work, method: Any, judgement: ViewJudgement) -> dict[str, Any]:
     """Return what there is to say about the data, the method and the result."""
-    from pairlens.cli._work import told_columns, versions
+    from pairlens.cli._work import score_name, told_columns, versions
 
+    score = judgement.score
+    spaces = {}
+    if hasattr(method, "space_weights_"):
+        spaces = {"space_weights": plain(method.space_weights_), "auc": plain(method.auc_)}
     return {
         "versions": versions(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "method": {"name": type(method).__name__, "parameters": plain(method.get_params())},
         "data": {
-            "file": table.source,
-            "rows": table.n_rows,
-            **told_columns(table, prepared),
-            "scale": prepared.reason,
+            "file": work.table.source,
+            "rows": work.table.n_rows,
+            **told_columns(work.table, work.prepared),
+            "scale": work.prepared.reason,
         },
-        "pairs": known.counts(),
+        "pairs": work.known.counts(),
         "result": {
             "directions": len(method.get_feature_names_out()),
-            f"held_out_{scored}": plain(score.mean),
+            f"held_out_{score_name(method, judgement)}": plain(score.mean),
             "standard_error": plain(score.standard_error),
             "folds": list(score.folds),
-            **_spaces(method),
+            "verdicts": [
+                {
+                    "against": verdict.other,
+                    "difference": plain(verdict.difference),
+                    "standard_error": plain(verdict.standard_error),
+                    "says": str(verdict),
+                }
+                for verdict in judgement.verdicts
+            ],
+            "neighbours_moved": judgement.moved,
+            **spaces,
         },
     }
 
 
-def _spaces(method: Any) -> dict[str, Any]:
-    """How much each space counts, of a method that weighs spaces by held-out pairs, and the AUC of all together."""
-    if not hasattr(method, "space_weights_"):
-        return {}
-    return {"space_weights": plain(method.space_weights_), "auc": plain(method.auc_)}
-
-
 def _report(
-    view: Any,
-    values: NDArray[Any],
-    table: Table,
-    known: Answers,
-    features: list[str],
-    run: dict[str, Any],
-    score: HeldOutScore,
-    seed: int,
-    colour: str | None,
+    view: Any, work: Work, run: dict[str, Any], judgement: ViewJudgement, seed: int, colour: str | None
 ) -> str | None:
     from pairlens.exceptions import MissingExtraError
     from pairlens.io.columns import label_values
     from pairlens.report import build_report
     from pairlens.selection.fitting import learns_from
 
-    sources = learns_from(view)
+    sources, table = learns_from(view), work.table
     cells, pictures = _shown(table)
-    columns = run["data"]["encoding"]
     # These have sections of their own.
+    apart = ("encoding", "space_weights", "auc", "verdicts", "neighbours_moved")
     told = {
-        **run,
-        "data": {name: value for name, value in run["data"].items() if name != "encoding"},
-        "result": {name: value for name, value in run["result"].items() if name not in ("space_weights", "auc")},
+        key: {name: each for name, each in value.items() if name not in apart} if key in ("data", "result") else value
+        for key, value in run.items()
     }
     try:
         return build_report(
             view,
-            values,
-            constraints=known.constraints if "constraints" in sources else None,
-            preferences=known.preferences if "preferences" in sources else None,
+            work.values,
+            constraints=work.known.constraints if "constraints" in sources else None,
+            preferences=work.known.preferences if "preferences" in sources else None,
             ids=table.ids,
             labels=None if colour is None else label_values(table.asked[colour]),
             beside=cells,
             pictures=pictures,
-            columns=columns,
-            feature_names=features,
+            columns=run["data"]["encoding"],
+            feature_names=work.features,
             title=f"{run['method']['name']} of {table.source}",
             run=told,
             random_state=seed,
-            held_out=score,
+            judgement=judgement,
         )
     except MissingExtraError as error:
         remark(f"no {REPORT}, because {error}")
@@ -349,9 +333,22 @@ def _write(
     return written
 
 
+def _write_groups(path: Path, view: Any, work: Work, labels: str | None, unknown: Sequence[str], seed: int) -> Path:
+    """Write the group of every row."""
+    from pairlens.cluster.assigned import assign_rows, label_names
+    from pairlens.io.columns import label_values
+
+    placed = None if labels is None else label_names(label_values(work.table.asked[labels], unknown))
+    scaled = work.values if work.prepared.scaler is None else view[:-1].transform(work.values)
+    standardize = work.prepared.standardize
+    found = assign_rows(scaled, work.known.constraints, placed, standardize=standardize, random_state=seed)
+    return found.write(path, work.table.ids)
+
+
 def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
     from pairlens.cli._work import describe_pairs
     from pairlens.learning.words import what_answers_decide
+    from pairlens.selection.judgement import NEAREST
 
     result = run["result"]
     tell(
@@ -369,6 +366,12 @@ def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
         tell(f"{words}: not known, there are too few pairs to hold some out")
     else:
         tell(f"{words}: {said(result[scored], result['standard_error'])} (0.5 is chance, 1 is best)")
+    says = {verdict["against"]: verdict["says"] for verdict in result["verdicts"]}
+    if "PCA" in says:
+        tell(f"compared with PCA: {says['PCA']}")
+    if "t-SNE" in says:
+        others = f"of the {NEAREST} rows nearest to a row, {result['neighbours_moved']:.0%} are others"
+        tell(f"what the answers changed: {says['t-SNE']}; {others}")
     if "space_weights" in result and (decided := what_answers_decide(result["space_weights"], result["auc"])):
         tell(decided)
     if run["suspicious"] is not None:
@@ -378,7 +381,7 @@ def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
 
 
 def _tell_suspicious(found: list[dict[str, Any]]) -> None:
-    """Which answers are more probably wrong than right."""
+    """Say which answers stand out as wrong."""
     if not found:
         tell("answers that look wrong: none stands out")
         return
@@ -388,7 +391,7 @@ def _tell_suspicious(found: list[dict[str, Any]]) -> None:
 
 
 def _tell_columns(columns: list[dict[str, Any]]) -> None:
-    """How each column was read, in one short table."""
+    """Say how each column was read, in one short table."""
     rows = [
         [
             column["name"],

@@ -11,10 +11,12 @@ import typer
 
 from pairlens.cli import _options as options
 from pairlens.cli._console import print_json, tell
-from pairlens.cli.predict import predict
+from pairlens.cli.models import predict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from pairlens.supervision import Constraints
 
 SHOWN = 20
 DEFAULT_PAIRS = 60
@@ -31,7 +33,7 @@ DataOption = Annotated[Path | None, typer.Option("--data", help="The table the p
 
 
 class Naming(StrEnum):
-    """How rows are named in a file of pairs."""
+    """The ways to name rows in a file of pairs."""
 
     ids = "ids"
     rows = "rows"
@@ -53,7 +55,7 @@ def sample(
         typer.Option(
             "--n-pairs",
             min=1,
-            help=f"Number of pairs to draw from those of labelled rows; {DEFAULT_PAIRS} by default.",
+            help=f"Number of pairs to draw, half of them must-links; {DEFAULT_PAIRS} by default.",
         ),
     ] = None,
     per_class: Annotated[
@@ -93,7 +95,8 @@ def sample(
         "n_pairs": DEFAULT_PAIRS
     }
     if labels is not None:
-        drawn = Constraints.from_labels(values, random_state=seed, **given)
+        draw = _balanced if set(given) == {"n_pairs"} else Constraints.from_labels
+        drawn = draw(values, random_state=seed, **given)
         # Wrong answers contradict right ones: that is what was asked for.
         with warnings.catch_warnings(action="ignore"):
             drawn = drawn.sample(drawn.n_pairs).flip(flip, random_state=seed)
@@ -114,6 +117,21 @@ def sample(
         print_json({"out": str(out), "pairs": found, "seed": seed})
     else:
         tell(f"wrote {out}: {', '.join(f'{count} {name}' for name, count in found.items())}")
+
+
+def _balanced(values: NDArray[Any], n_pairs: int, random_state: int) -> Constraints:
+    """Draw half must-links and half cannot-links, evenly from all classes; more of one kind if the other is rare."""
+    import numpy as np
+
+    from pairlens.supervision import Constraints
+
+    drawn = Constraints.from_labels(values, per_class=n_pairs, random_state=random_state)
+    n_must = min(drawn.n_must_link, max(n_pairs // 2, n_pairs - drawn.n_cannot_link))
+    if n_must + drawn.n_cannot_link < n_pairs:
+        return Constraints.from_labels(values, n_pairs=n_pairs, random_state=random_state)
+    rng = np.random.default_rng(random_state)
+    counts = (drawn.n_must_link, n_must), (drawn.n_cannot_link, n_pairs - n_must)
+    return drawn.where(*(rng.permutation(total) < wanted for total, wanted in counts))
 
 
 def _number(value: Any, column: str) -> float:

@@ -14,8 +14,9 @@ from pairlens.cli._console import tell
 
 
 class Asked(StrEnum):
-    """What people are asked."""
+    """The kinds of questions that people are asked."""
 
+    auto = "auto"
     same = "same"
     place = "place"
     prefer = "prefer"
@@ -25,7 +26,14 @@ Columns = list[str] | None
 
 
 def studio(
-    data: options.Data,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="The table: CSV, TSV, Parquet, NPY, NPZ or h5ad; or a folder of pictures.",
+            metavar="DATA",
+            show_default=False,
+        ),
+    ],
     id_column: options.IdColumn = None,
     store: Annotated[
         Path | None,
@@ -55,9 +63,11 @@ def studio(
     question: Annotated[
         Asked,
         typer.Option(
-            "--question", help="same: two rows; place: a row and the groups so far; prefer: which row is better."
+            "--question",
+            help="same: two rows; place: a row and the groups so far; auto: place from three groups on; prefer: which "
+            "row is better.",
         ),
-    ] = Asked.same,
+    ] = Asked.auto,
     show: Annotated[
         Columns,
         typer.Option(
@@ -93,6 +103,10 @@ def studio(
             "--token", help="Secret in the link, at least 16 characters; needed with --host.", show_default=False
         ),
     ] = None,
+    rows: options.RowsFile = None,
+    link: Annotated[
+        bool, typer.Option("--link", help="Print the link of the studio that runs on DATA, and end.")
+    ] = False,
     remap: Annotated[
         bool, typer.Option("--remap", help="The table has changed: match the answered rows by id.")
     ] = False,
@@ -103,9 +117,14 @@ def studio(
     the studio; the same command goes on where it ended. Nothing leaves this machine.
     """
     from pairlens.studio.rows import rows_from_file
-    from pairlens.studio.run import Studio, open_store
+    from pairlens.studio.run import Studio, open_store, running_links
 
-    rows = rows_from_file(
+    path = store if store is not None else data.with_name(f"{data.stem}.answers.db")
+    if link:
+        for name, url in running_links(path).items():
+            tell(f"studio: {url}" + ("" if name == "me" else f"  ({name})"))
+        return
+    known = rows_from_file(
         data,
         ids=id_column,
         drop=options.as_list(drop),
@@ -113,13 +132,13 @@ def studio(
         image=image,
         text=options.as_list(text),
         files=files,
+        rows=rows,
     )
-    path = store if store is not None else data.with_name(f"{data.stem}.answers.db")
-    kept = open_store(path, rows, remap=remap)
+    kept = open_store(path, known, remap=remap)
     try:
         people = options.as_list(annotators)
         running = Studio.prepare(
-            rows, kept, question=question.value, annotators=people, host=host, port=port, token=token
+            known, kept, question=question.value, annotators=people, host=host, port=port, token=token
         )
     except BaseException:
         kept.close()
@@ -128,7 +147,7 @@ def studio(
         tell(f"pairlens: warning: {running.left_out}", err=True)
     for name, url in running.urls.items():
         tell(f"studio: {url}" + (f"  ({name})" if people else ""))
-    tell(f"{rows.n_rows:,} rows; answers are kept in {path}; Ctrl-C ends")
+    tell(f"{known.n_rows:,} rows; answers are kept in {path}; Ctrl-C ends")
     if not no_browser:
         webbrowser.open(next(iter(running.urls.values())))
     running.serve()
@@ -142,7 +161,7 @@ def backup(
 
     The copy is a store too: give it by --store, or give it the name of the first one.
     """
-    from pairlens.studio.backup import backup as copy
+    from pairlens.studio.store import backup as copy
 
     copied = copy(store, target)
     for seq, damage in sorted(copied.damages.items()):

@@ -111,7 +111,7 @@ class SamePairs:
 
 @dataclass(frozen=True)
 class Learned:
-    """What the learner has found of the rows to learn from.
+    """Findings of the learner about the rows to learn from.
 
     Attributes
     ----------

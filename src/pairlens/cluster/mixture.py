@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import softmax
 
-from pairlens.cluster.points import squared_distances
+from pairlens.cluster.kmeans import squared_distances
 from pairlens.engines import Float64, IntArray, row_blocks
 from pairlens.supervision import Constraints
 
@@ -40,7 +40,7 @@ EXCEPTIONS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3)
 
 @dataclass(frozen=True)
 class Evidence:
-    """What answers say for two rows being in one group.
+    """Evidence of answers for two rows being in one group.
 
     Attributes
     ----------

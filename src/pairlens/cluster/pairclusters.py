@@ -55,7 +55,7 @@ class BrokenPairs:
 
     @property
     def reasons(self) -> list[str]:
-        """Why each of them is broken, in words."""
+        """Reasons for which they are broken, in words."""
         words = {
             (1, True): "other answers keep the two apart",
             (-1, True): "other answers join the two",
@@ -84,7 +84,7 @@ class PairClusters(ClusterMixin, BaseEstimator):
 
     with the estimated share e of wrong answers, a plus for must-links and a minus for cannot-links. The number of
     groups is that for which the likelihood of the answers and the adjusted Rand index that P(same) lets expect are
-    largest together (:mod:`pairlens.cluster.number`). So groups that no answer named are found too.
+    largest together (:mod:`pairlens.cluster.grouping`). So groups that no answer named are found too.
 
     Choose it when groups are wanted, and their number is not known.
 

@@ -14,12 +14,10 @@ from sklearn.base import ClusterMixin
 
 from pairlens._sklearn import Interval, as_generator, check_is_fitted
 from pairlens._warnings import warn_user
-from pairlens.cluster.kmeans import assign, weighted_kmeans
-from pairlens.cluster.points import WeightedPoints, squared_distances
+from pairlens.cluster.kmeans import WeightedPoints, assign, squared_distances, weighted_kmeans
 from pairlens.engines import IntArray, Rows, checked_rows, column_means, group_means
 from pairlens.exceptions import SupervisionWarning
-from pairlens.kernels.features import ANCHORS, kernel_features
-from pairlens.kernels.nullspace import MustLinkKernel, feature_null_space
+from pairlens.kernels import ANCHORS, MustLinkKernel, feature_null_space, kernel_features
 from pairlens.supervision import Constraints
 
 LARGE_RANK = 500

@@ -1,7 +1,6 @@
-"""Data to try things on: generators, and tables in which rows can be "the same" in several ways."""
+"""Provide data to try things on: generators, and tables in which rows can be "the same" in several ways."""
 
-from pairlens.datasets.generators import make_subclass_blobs
-from pairlens.datasets.glyphs import make_glyphs
+from pairlens.datasets.generators import make_glyphs, make_subclass_blobs
 from pairlens.datasets.penguins import load_penguins
 
 __all__ = ["load_penguins", "make_glyphs", "make_subclass_blobs"]

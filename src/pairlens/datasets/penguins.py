@@ -1,4 +1,4 @@
-"""The Palmer penguins: one table with numbers, words and missing cells, and more than one way to say "same"."""
+"""Load the Palmer penguins: one table with numbers, words and missing cells, and more than one way to say "same"."""
 
 from __future__ import annotations
 

@@ -1,42 +1,35 @@
-r"""Edges between rows that are near or far, their weights, and the symmetric weight matrices they make.
+r"""Edges between rows that are near or in pairs, their weights, and the symmetric weight matrices they make.
 
 Edges of near rows have heat weights, weights that rebuild rows from their neighbours, or the number of neighbours that
-two rows share. The two graphs of DSP join a row with the rows that are nearest in the null space of the must-links and
-with those that are farthest in the input, with weights that fall from 1 at distance 0 to 0 at the largest distance.
-Rows in memory give CSR matrices; these two graphs of rows in a tensor stay on its device.
+two rows share. The weight matrices are what the methods attract or repel by.
 """
 
 from __future__ import annotations
 
-from functools import singledispatch
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn import get_config
 
 from pairlens.engines import (
     Float64,
-    FloatArray,
-    Graph,
     IntArray,
-    LocalProjectedRows,
-    ProjectedNeighbors,
-    ProjectedRows,
     Rows,
     mean_norm,
     pair_squared_distances,
-    rebuilding_weights,
+    rows_in_memory,
+    take_rows,
+    weight_matrix,
 )
-from pairlens.engines.torch import TensorGraph, TorchProjectedRows, torch
-from pairlens.graphs.approximate import approximate_neighbors
-from pairlens.graphs.nearest import NO_INDEX, nearest_rows
+from pairlens.graphs.nearest import nearest_rows
+from pairlens.supervision import Constraints
+from pairlens.supervision.combined import written_pairs
 
 Join = Literal["or", "and"]
 
-EXACT_ROWS = 100_000
-"""Rows in memory up to which :func:`projected_neighbors` takes search="auto" for "exact"."""
+PORTION_BYTES = 1 << 24
+"""Bytes of neighbours that are solved for together."""
 
 
 def edges_of(indices: IntArray, *, join: Join = "or") -> NDArray[np.int64]:
@@ -63,13 +56,6 @@ def nearest_edges(X: Rows, n_neighbors: int, *, join: Join = "or", search: str =
     """Return edges between each row and its nearest rows; with fewer than n_neighbors + 1 rows, between all."""
     k = min(n_neighbors, X.shape[0] - 1)
     return edges_of(nearest_rows(X, k, search=search)[0], join=join)
-
-
-def weight_matrix(edges: IntArray, weight: FloatArray | float, n_samples: int) -> sparse.csr_matrix:
-    """Return the symmetric n x n matrix with the given weights on the edges."""
-    value = np.broadcast_to(np.asarray(weight, dtype=np.float64), len(edges))
-    half = sparse.csr_matrix((value, (edges[:, 0], edges[:, 1])), shape=(n_samples, n_samples))
-    return half + half.T
 
 
 def shared_neighbors(indices: IntArray) -> sparse.csr_matrix:
@@ -121,98 +107,116 @@ def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3, *, sear
     n = X.shape[0]
     k = min(n_neighbors, n - 1)
     indices, _ = nearest_rows(X, k, search=search)
-    weight = rebuilding_weights(X, indices, reg)
+    rows = rows_in_memory(X)
+    weight = np.empty((n, k))
+    step = max(1, PORTION_BYTES // (8 * k * X.shape[1]))
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        near = take_rows(rows, indices[part].ravel()).reshape(-1, k, X.shape[1])
+        weight[part] = _rebuilding(near - take_rows(rows, part)[:, None, :], reg)
     return sparse.csr_matrix((weight.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
 
 
-def projected_neighbors(
-    rows: ProjectedRows, k: int, *, search: str = "auto", random_state: Any = None
-) -> ProjectedNeighbors:
-    """Return, for every row, the k nearest in projected distance and the k farthest in input distance.
+def _rebuilding(local: Float64, reg: float) -> Float64:
+    """Return weights from the neighbours of each row less the row, of shape (n, k, n_features)."""
+    k = local.shape[1]
+    gram = local @ local.transpose(0, 2, 1)
+    trace = np.trace(gram, axis1=1, axis2=2)
+    gram[:, np.arange(k), np.arange(k)] += np.where(trace > 0, reg * trace, reg)[:, None]
+    weight = np.linalg.solve(gram, np.ones((len(gram), k, 1)))[..., 0]
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+
+
+def nearest_graph(X: Rows, n_neighbors: int, *, search: str = "auto") -> sparse.csr_matrix:
+    """Return weight 1 between two rows of which one is among the nearest of the other."""
+    return weight_matrix(nearest_edges(X, n_neighbors, search=search), 1.0, X.shape[0])
+
+
+def heat_graph(X: Rows, n_neighbors: int, gamma: float | str = "auto", *, search: str = "auto") -> sparse.csr_matrix:
+    """Return heat weights between two rows of which one is among the nearest of the other."""
+    edges = nearest_edges(X, n_neighbors, search=search)
+    return weight_matrix(edges, heat(X, edges, gamma), X.shape[0])
+
+
+def degrees(graph: sparse.csr_matrix) -> NDArray[np.float64]:
+    """Return the sum of the weights at each row."""
+    return np.asarray(graph.sum(axis=1)).ravel()
+
+
+def normalized_graph(graph: sparse.csr_matrix) -> sparse.csr_matrix:
+    r"""Return :math:`K^{-1/2} U K^{-1/2}` of a graph U with the degrees K; rows without neighbours keep none."""
+    degree = degrees(graph)
+    root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
+    return (sparse.diags(root) @ graph @ sparse.diags(root)).tocsr()
+
+
+def side_information_graphs(
+    X: Rows, known: Constraints, n_neighbors: int, gamma: float | str, *, search: str = "auto"
+) -> tuple[sparse.csr_matrix, sparse.csr_matrix]:
+    """Return heat weights on must-links and on neighbours that are in no pair with each other; heat on cannot-links."""
+    n = X.shape[0]
+    width = default_gamma(X) if isinstance(gamma, str) else gamma
+    known = written_pairs(known)
+    must, cannot = known.must_link, known.cannot_link
+    near = nearest_edges(X, n_neighbors, search=search)
+    paired = np.concatenate([must, cannot])
+    free = near[~np.isin(near @ [n, 1], paired @ [n, 1])]
+    similar = weight_matrix(must, known.must_link_weight * heat(X, must, width), n)
+    similar = similar + weight_matrix(free, heat(X, free, width), n)
+    return similar, weight_matrix(cannot, known.cannot_link_weight * heat(X, cannot, width), n)
+
+
+def pass_on(neighbours: sparse.csr_matrix, pairs: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return the affinity of neighbours, changed by pairs and by what they pass on.
 
     Parameters
     ----------
-    rows : ProjectedRows
-    k : int
-        Between 1 and n - 1.
+    neighbours : csr matrix of shape (n, n)
+        Symmetric weights of neighbours.
+    pairs : csr matrix of shape (n, n)
+        Symmetric, positive for must-links and negative for cannot-links.
+    """
+    passed = neighbours @ pairs
+    passed = passed + passed.T
+    occupied = _pattern(neighbours) + _pattern(pairs) + sparse.identity(pairs.shape[0], format="csr")
+    return _outside(neighbours, _pattern(pairs)) + pairs + _outside(passed, occupied)
+
+
+def _pattern(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return ones where the matrix has entries."""
+    return sparse.csr_matrix((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _outside(matrix: sparse.csr_matrix, pattern: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return the entries of the matrix at which the pattern has none."""
+    return matrix - matrix.multiply(pattern > 0)
+
+
+def mutual_and_graph_edges(
+    X: Rows, n_neighbors: int, n_graph_neighbors: int, *, search: str = "auto"
+) -> tuple[IntArray, NDArray[np.float64], IntArray]:
+    """Return the two graphs of SODRPaC from one search: mutual neighbours with what they share, and the edges of M.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or rows of an engine
+    n_neighbors : int
+        Two rows are mutual neighbours if each is among this many nearest of the other.
+    n_graph_neighbors : int
+        Neighbours of each row in the graph of the manifold.
     search : {"auto", "exact", "approx"}
-        "approx" takes time that grows nearly as n, for rows in memory; "auto" uses it for more than
-        :data:`EXACT_ROWS` of these.
-    random_state : int, RandomState, Generator or None
-        Seed of the approximate search.
+        As for :func:`~pairlens.graphs.nearest.nearest_rows`.
+
+    Returns
+    -------
+    mutual : int array of shape (n_mutual, 2)
+    shared : array of shape (n_mutual,)
+        Number of neighbours that the rows of each pair have in common.
+    graph : int array of shape (n_edges, 2)
     """
-    if search == "approx" and not isinstance(rows, LocalProjectedRows):
-        raise ValueError(NO_INDEX)
-    if isinstance(rows, LocalProjectedRows) and (search == "approx" or (search == "auto" and rows.n > EXACT_ROWS)):
-        return approximate_neighbors(rows, k, random_state=random_state)
-    # scikit-learn's setting is about the memory of the host.
-    on_device = isinstance(rows, TorchProjectedRows)
-    return rows.neighbors(k, block_bytes=None if on_device else int(get_config()["working_memory"] * 2**20))
-
-
-@singledispatch
-def projected_near_graph(rows: ProjectedRows, found: ProjectedNeighbors) -> Graph:
-    r"""Return the S of DSP: joins nearest rows, with weights :math:`1 - \hat d / \max \hat d`."""
-    edges = edges_of(found.nearest)
-    distance = np.sqrt(rows.squared_distances(edges[:, 0], edges[:, 1]))
-    return weight_matrix(edges, _falling(distance, found.largest_projected), rows.n)
-
-
-@singledispatch
-def projected_far_graph(
-    rows: ProjectedRows, found: ProjectedNeighbors, cannot_link: IntArray, factor: Float64
-) -> Graph:
-    r"""Return the R of DSP: joins farthest and cannot-linked rows, with weights :math:`1 - d / \max d`.
-
-    Those of cannot-links are multiplied by their factor.
-    """
-    farthest = edges_of(found.farthest)
-    # Farthest first: of an edge given twice the first counts, and one that is known needs no factor.
-    edges = np.concatenate([farthest, cannot_link])
-    factor = np.concatenate([np.ones(len(farthest)), factor])
-    _, chosen = np.unique(edges[:, 0] * rows.n + edges[:, 1], return_index=True)
-    edges, factor = edges[chosen], factor[chosen]
-    distance = np.sqrt(pair_squared_distances(rows.X, edges))
-    return weight_matrix(edges, factor * _falling(distance, found.largest_input), rows.n)
-
-
-def _falling(distance: Float64, largest: float) -> Float64:
-    return np.maximum(1 - distance / largest, 0.0) if largest > 0 else np.ones(len(distance))
-
-
-@projected_near_graph.register(TorchProjectedRows)
-def _near_on_device(rows: TorchProjectedRows, found: ProjectedNeighbors) -> TensorGraph:
-    left, right = _ends(_edge_keys(found.nearest), rows.n)
-    distance = rows.squared_distances(left, right).sqrt_()
-    return TensorGraph(left, right, _falling_on_device(distance, found.largest_projected))
-
-
-@projected_far_graph.register(TorchProjectedRows)
-def _far_on_device(
-    rows: TorchProjectedRows, found: ProjectedNeighbors, cannot_link: IntArray, factor: Float64
-) -> TensorGraph:
-    keys = _edge_keys(found.farthest)
-    pairs, first = np.unique(cannot_link.astype(np.int64) @ np.array([rows.n, 1]), return_index=True)
-    linked = torch.from_numpy(pairs).to(keys.device)
-    # An edge that is both far and cannot-linked counts once, as a far one.
-    new = ~torch.isin(linked, keys)
-    left, right = _ends(torch.cat([keys, linked[new]]), rows.n)
-    share = torch.cat([torch.ones(len(keys), dtype=torch.float64), torch.from_numpy(factor[first])[new.cpu()]])
-    distance = rows.rows.scale * rows.rows.squared_distances(left, right).sqrt_()
-    return TensorGraph(left, right, share.to(keys.device) * _falling_on_device(distance, found.largest_input))
-
-
-def _edge_keys(indices: Any) -> Any:
-    """Return unordered edges of a table of neighbours, each once, as the number ``smaller * n + larger``."""
-    n, k = indices.shape
-    source = torch.arange(n, device=indices.device).repeat_interleave(k)
-    target = indices.reshape(-1)
-    return torch.unique(torch.minimum(source, target) * n + torch.maximum(source, target))
-
-
-def _ends(keys: Any, n: int) -> tuple[Any, Any]:
-    return keys // n, keys % n
-
-
-def _falling_on_device(distance: Any, largest: float) -> Any:
-    return (1 - distance / largest).clamp_(min=0.0) if largest > 0 else torch.ones_like(distance)
+    most = X.shape[0] - 1
+    k, g = min(n_neighbors, most), min(n_graph_neighbors, most)
+    nearest, _ = nearest_rows(X, max(k, g), search=search)
+    mutual = edges_of(nearest[:, :k], join="and")
+    common = np.asarray(shared_neighbors(nearest[:, :k])[mutual[:, 0], mutual[:, 1]]).ravel()
+    return mutual, common, edges_of(nearest[:, :g])

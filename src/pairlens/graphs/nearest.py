@@ -1,8 +1,14 @@
-"""The nearest rows of each row: one setting, `neighbors`, decides how they are found for every method with a graph.
+r"""The nearest rows of each row: one setting, `neighbors`, decides how they are found for every method with a graph.
 
-"exact" compares all rows with all, in time n² f. "approx" looks into an index (:mod:`pairlens.graphs.index`, faiss),
-which finds at least 95 % of the true neighbours in a fraction of the time. "auto" is exact up to :data:`EXACT_ROWS`
-rows, for sparse rows, and on a GPU or a cluster, whose engines have their own search.
+"exact" compares all rows with all, in time n² f. "approx" looks into an index (faiss), which finds at least 95 % of the
+true neighbours in a fraction of the time. "auto" is exact up to :data:`EXACT_ROWS` rows, for sparse rows, and on a GPU,
+whose engine has its own search.
+
+In the index, rows are put into :math:`\sqrt n` cells by k-means, and each is kept there as a code of four bits a
+column. A search compares the codes of the cells nearest to a row, in registers, and then measures the best few times k
+of them exactly. Two numbers say how hard it tries: how many cells are looked into, and how many candidates are
+measured. Both come from a sample of rows whose true neighbours are computed: the least effort that finds
+:data:`WANTED_RECALL` of them.
 
 Near rows make a graph, and a random walk over it *diffusion coordinates* (:func:`diffusion`), with a map for new rows.
 """
@@ -10,6 +16,7 @@ Near rows make a graph, and a random walk over it *diffusion coordinates* (:func
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +25,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from pairlens._optional import require
 from pairlens._warnings import warn_user
 from pairlens.engines import (
     EXACT_SPREAD,
     ROUGH_SPREAD,
     EngineRows,
     Float64,
+    Index,
     IntArray,
     NearGraph,
     Rows,
+    evenly_spaced,
     listed_pairs,
     near_walk,
     neighbors,
@@ -35,10 +45,31 @@ from pairlens.engines import (
     row_blocks,
     rows_in_memory,
 )
-from pairlens.exceptions import ApproximationWarning, MissingExtraError
-from pairlens.graphs.index import RowIndex
+from pairlens.exceptions import ApproximationWarning, ArgumentError, MissingExtraError
 from pairlens.spectral.rowspace import symmetric
 
+Float32 = NDArray[np.float32]
+
+WANTED_RECALL = 0.96
+"""Share of the true neighbours of a sample of rows that is to be found."""
+RECALL_SAMPLE, RECALL_NEIGHBORS = 256, 1000
+"""Rows of that sample, and true neighbours: where a row has few, more rows are drawn."""
+CODED_COLUMNS = 64
+"""Columns of a code; of more columns that rows have, their leading principal components are coded."""
+TRAINING_ROWS = 64
+"""Rows that k-means sees for each cell."""
+KMEANS_ITER = 5
+PROBED = 2.0 ** np.arange(-7, 0.25, 0.5)
+"""Shares of the cells that may be looked into."""
+DEPTHS = (2, 3, 4, 6, 8, 12, 16, 24)
+"""How many times k candidates may be measured."""
+ROW_BY_ROW = 11
+"""faiss' number for a search that takes one row after another and keeps candidates in a reservoir. What it does by
+default, all rows of a call together, takes a quarter longer here."""
+SEARCHED_ROWS = 1 << 15
+"""Rows of one call, which bounds its memory."""
+SAME = 1e-5
+"""Relative difference of squared distances that float32 does not tell apart."""
 EXACT_ROWS = 25_000
 """Rows in memory up to which neighbors="auto" means "exact"."""
 FEWEST_INDEXED = 1000
@@ -46,8 +77,6 @@ FEWEST_INDEXED = 1000
 SCALE_NEIGHBOR = 7
 """The neighbour whose distance is the local scale of the weights of near rows."""
 SEARCHES = ("auto", "exact", "approx")
-NO_INDEX = 'neighbors="approx" works on NumPy arrays. Give neighbors="exact", or the tensor as X.cpu().numpy().'
-"""What is wrong with an index of rows that are not in memory."""
 FEWEST_RECALL = 0.95
 """Recall below which an index is given up, and the search is exact."""
 CACHED_BYTES = 1 << 20
@@ -68,10 +97,15 @@ LEAST_EIGENVALUE = 1e-8
 
 
 def searches_approximately(X: Rows, search: str, *, n_queries: int | None = None) -> bool:
-    """Whether the setting asks for an index of these rows; `n_queries` says how many look for them, if not they."""
+    """Return whether to index these rows; `n_queries` is the number of rows that look for them, if not they."""
     if isinstance(X, EngineRows):
         if search == "approx":
-            raise ValueError(NO_INDEX)
+            raise ArgumentError(
+                "neighbors",
+                search,
+                'must be "auto" or "exact" for rows that are not in memory',
+                "Or give the tensor as X.cpu().numpy()",
+            )
         return False
     if search == "approx":
         return bool(X.shape[0] >= FEWEST_INDEXED)
@@ -81,7 +115,7 @@ def searches_approximately(X: Rows, search: str, *, n_queries: int | None = None
 
 
 def nearest_rows(X: Rows, k: int, *, search: str = "auto") -> tuple[IntArray, Float64]:
-    """The k nearest other rows of each row, nearest first, and their distances.
+    """Return the k nearest other rows of each row, nearest first, and their distances.
 
     Parameters
     ----------
@@ -107,7 +141,7 @@ def near_graph(
     search: str = "auto",
     found: tuple[IntArray, Float64] | None = None,
 ) -> NearGraph:
-    r"""Nearest neighbours with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, :math:`s_i` the distance to the 7th.
+    r"""Join nearest rows with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, :math:`s_i` the distance to the 7th.
 
     Parameters
     ----------
@@ -129,7 +163,7 @@ def near_graph(
 
 
 def _index_of(rows: NDArray[Any], k: int, search: str) -> RowIndex | None:
-    """An index that finds enough, or None with a warning that says what the exact search will cost."""
+    """Return an index that finds enough, or None with a warning that says what the exact search will cost."""
     try:
         index = RowIndex.of(rows, k)
     except MissingExtraError:
@@ -157,7 +191,7 @@ def _seconds(rows: NDArray[Any]) -> float:
 
 
 def _others(rows: NDArray[Any], index: RowIndex, k: int) -> tuple[IntArray, Float64]:
-    """What the index finds for its own rows, without the row itself, measured in float64."""
+    """Return what the index finds for its own rows, without the row itself, measured in float64."""
     found, _ = index(rows, k + 1)
     own = found == np.arange(len(rows))[:, None]
     # A row with many equals may not be among what it found: the last one gives way.
@@ -185,7 +219,7 @@ def _exact(queries: NDArray[Any], rows: NDArray[Any], k: int, *, own: IntArray |
 
 
 def _measured(queries: NDArray[Any], rows: NDArray[Any], found: IntArray) -> tuple[IntArray, Float64]:
-    """Neighbours in order of their distances, which come from differences in float64, then of their numbers."""
+    """Return neighbours in order of their distances, which come from differences in float64, then of their numbers."""
     index, squared = np.empty_like(found), np.empty(found.shape)
     # Blocks that stay in the cache of a core.
     for part in row_blocks(len(queries), 8 * found.shape[1] * rows.shape[1], CACHED_BYTES):
@@ -200,7 +234,7 @@ def _measured(queries: NDArray[Any], rows: NDArray[Any], found: IntArray) -> tup
 def nearest_among(
     rows: NDArray[Any], queries: NDArray[Any], k: int, *, search: str = "auto", n_queries: int | None = None
 ) -> tuple[IntArray, Float64]:
-    """The k nearest training rows of each new row, nearest first, and their distances from differences in float64.
+    """Return the k nearest training rows of each new row, nearest first, and their distances in float64.
 
     Products with all rows find them, or an index of many rows, which is made when it is first needed and kept as long
     as the rows are.
@@ -231,11 +265,136 @@ def prepare_search(rows: NDArray[Any], k: int, *, search: str = "auto") -> None:
         _kept_index(rows, k, search)
 
 
+@dataclass(frozen=True)
+class RowIndex:
+    """Index rows that others look for.
+
+    Attributes
+    ----------
+    rows : float32 array of shape (n_rows, n_columns)
+        Centred, and scaled by one number.
+    centre : array of shape (n_columns,)
+    size : float
+    n_probe : int
+        Cells that a search looks into.
+    depth : int
+        Candidates that it measures, as a multiple of k.
+    recall : float
+        Share of the true neighbours of the sample that this finds.
+    """
+
+    rows: Float32
+    centre: Float64
+    size: float
+    n_probe: int
+    depth: int
+    recall: float
+    _search: Callable[[Float32, int, int, int], tuple[Float32, Index]]
+
+    @classmethod
+    def of(cls, X: NDArray[np.floating[Any]], k: int, *, wanted: float = WANTED_RECALL) -> RowIndex:
+        """Index rows so that most of the k nearest are found.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+        k : int
+            Less than the number of rows.
+        wanted : float
+            The recall; where no effort reaches it, the largest is made.
+        """
+        centre = np.asarray(X.mean(axis=0, dtype=np.float64))
+        # Squares of float32 stay far inside its range, and columns far from zero keep their digits.
+        size = float(np.sqrt(np.mean([np.mean((X[part] - centre) ** 2) for part in row_blocks(len(X), X[:1].nbytes)])))
+        size = size if size > 0 else 1.0
+        rows = _scaled(X, centre, size)
+        search, n_cells = _coded(rows)
+        sample = evenly_spaced(len(rows), max(RECALL_SAMPLE, RECALL_NEIGHBORS // k))
+        effort = _least_effort(rows, sample, k, search, n_cells, wanted)
+        return cls(rows, centre, size, *effort, search)
+
+    def __call__(self, X: NDArray[np.floating[Any]], k: int) -> tuple[Index, Float32]:
+        """Return the k nearest rows of each row of X, -1 where none was found, and distances in units of :attr:`size`.
+
+        A row of the index finds itself.
+        """
+        found, squared = np.empty((len(X), k), dtype=np.int64), np.empty((len(X), k), dtype=np.float32)
+        for start in range(0, len(X), SEARCHED_ROWS):
+            part = slice(start, start + SEARCHED_ROWS)
+            queries = _scaled(X[part], self.centre, self.size)
+            squared[part], found[part] = self._search(queries, k, self.n_probe, self.depth)
+        return found, squared
+
+
+def _scaled(X: NDArray[np.floating[Any]], centre: Float64, size: float) -> Float32:
+    result = np.empty(X.shape, dtype=np.float32)
+    for part in row_blocks(len(X), 8 * X.shape[1]):
+        result[part] = (X[part] - centre) / size
+    return result
+
+
+def _coded(rows: Float32) -> tuple[Callable[[Float32, int, int, int], tuple[Float32, Index]], int]:
+    """Return codes of the rows, as a function that searches them, and the number of cells."""
+    faiss = require("faiss", extra="ann", purpose='neighbors="approx" (neighbors="exact" does without)')
+    n, f = rows.shape
+    n_cells = max(1, int(np.sqrt(n)))
+    width = min(f, CODED_COLUMNS)
+    codes = faiss.IndexIVFPQFastScan(faiss.IndexFlatL2(width), width, n_cells, width, 4)
+    codes.cp.niter, codes.cp.min_points_per_centroid = KMEANS_ITER, 1
+    codes.cp.max_points_per_centroid = TRAINING_ROWS
+    codes.implem = ROW_BY_ROW
+    index = codes if width == f else faiss.IndexPreTransform(faiss.PCAMatrix(f, width), codes)
+    index.train(rows[evenly_spaced(n, TRAINING_ROWS * n_cells)])
+    index.add(rows)
+    refined = faiss.IndexRefineFlat(index, faiss.swig_ptr(rows))
+
+    def search(queries: Float32, k: int, n_probe: int, depth: int) -> tuple[Float32, Index]:
+        probing = faiss.IVFSearchParameters(nprobe=n_probe)
+        if width < f:
+            probing = faiss.SearchParametersPreTransform(index_params=probing)
+        effort = faiss.IndexRefineSearchParameters(k_factor=float(depth), base_index_params=probing)
+        squared, found = refined.search(queries, k, params=effort)
+        return squared, found
+
+    return search, n_cells
+
+
+def _least_effort(
+    rows: Float32,
+    sample: Index,
+    k: int,
+    search: Callable[[Float32, int, int, int], tuple[Float32, Index]],
+    n_cells: int,
+    wanted: float,
+) -> tuple[int, int, float]:
+    """Return cells to look into, candidates to measure, and the recall that this gives."""
+    faiss = require("faiss", extra="ann", purpose="an index of rows")
+    queries = rows[sample]
+    # Rows as near as the farthest true neighbour are as good as it.
+    farthest = faiss.knn(queries, rows, k + 1)[0][:, -1:] * (1 + SAME) + np.finfo(np.float32).tiny
+
+    def recall(n_probe: int, depth: int) -> float:
+        squared, found = search(queries, k + 1, n_probe, depth)
+        others = (found != sample[:, None]) & (found >= 0)
+        return float(np.minimum((others & (squared <= farthest)).sum(axis=1), k).mean() / k)
+
+    probed = np.unique(np.maximum(1, np.ceil(PROBED * n_cells).astype(int)))
+    for n_probe in map(int, probed):
+        reached = recall(n_probe, DEPTHS[-1])
+        if reached >= wanted:
+            break
+    for depth in DEPTHS:
+        with_less = recall(n_probe, depth)
+        if with_less >= min(wanted, reached):
+            return n_probe, depth, with_less
+    return n_probe, DEPTHS[-1], reached
+
+
 _kept: dict[tuple[int, int], tuple[weakref.ref[NDArray[Any]], RowIndex | None]] = {}
 
 
 def _kept_index(rows: NDArray[Any], k: int, search: str) -> RowIndex | None:
-    """The index of these rows. It is no part of a model, whose files and pickles hold the rows alone."""
+    """Return the index of these rows. It is not part of a model, whose files and pickles hold the rows alone."""
     key = id(rows), k
     if key not in _kept or _kept[key][0]() is not rows:
         index = _index_of(rows, k, search)
@@ -245,7 +404,7 @@ def _kept_index(rows: NDArray[Any], k: int, search: str) -> RowIndex | None:
 
 @dataclass(frozen=True)
 class Diffusion:
-    """Diffusion coordinates of training rows; a new row takes the weighted mean of its nearest training rows."""
+    """Hold diffusion coordinates of training rows; a new row takes the weighted mean of its nearest training rows."""
 
     rows: NDArray[np.float64]
     values: NDArray[np.float64]
@@ -282,7 +441,7 @@ class Diffusion:
         return SAME_ROW * float(np.einsum("ij,ij->", self.rows, self.rows)) / len(self.rows)
 
     def _mean(self, index: IntArray, distance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The weighted mean of training rows at these distances."""
+        """Return the weighted mean of training rows at these distances."""
         squared = distance**2
         width = np.median(squared, axis=1, keepdims=True)
         weight = np.exp(-squared / np.where(width > 0, width, 1.0))
@@ -297,8 +456,7 @@ def diffusion(rows: NDArray[np.float64], graph: NearGraph, *, search: str = "aut
     r"""Return leading eigenvectors of the random walk after the constant one, column j times :math:`\lambda_j^4`."""
     n = len(rows)
     # The walk D^-1 A has the eigenvalues of the symmetric D^-1/2 A D^-1/2, and its eigenvectors times D^-1/2.
-    weights = graph.weights
-    assert weights is not None
+    weights = graph.symmetric_weights()
     degree = np.asarray(weights.sum(axis=1)).ravel()
     root = sparse.diags(1 / np.sqrt(degree))
     normalised = (root @ weights @ root).tocsr()

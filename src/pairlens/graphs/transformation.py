@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from pairlens.engines import IntArray, Rows, canonical, pair_squared_distances
+from pairlens.exceptions import ArgumentError
 from pairlens.graphs.edges import default_gamma, heat_weights, nearest_edges
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import over_rows
@@ -109,7 +110,7 @@ def transform_constraints(
     -----
     One pass over what is given: generated pairs generate no others. Of several ways to a pair the most reliable counts.
     Pairs that a chain of must-links joins are never generated. Where given cannot-links have weights, those made from
-    them have the same weight up to 1, times the reliability; a way through no neighbours goes before any other. The
+    them have the same weight up to 1, times the reliability; a way through no neighbours takes precedence. The
     weights of must-links do not matter.
 
     References
@@ -134,10 +135,10 @@ def transform_constraints(
     n = rows.shape[0]
     constraints = over_rows(constraints, Constraints, n)
     if n_neighbors < 1:
-        raise ValueError(f"n_neighbors={n_neighbors} must be at least 1.")
+        raise ArgumentError("n_neighbors", n_neighbors, "must be at least 1")
     made = generate(constraints, Mutual.of(rows, n_neighbors))
     if gamma != "auto" and (isinstance(gamma, str) or not gamma > 0):
-        raise ValueError(f"gamma={gamma!r} must be a positive number or 'auto'.")
+        raise ArgumentError("gamma", gamma, 'must be a positive number or "auto"')
     reliability = made.reliability(default_gamma(rows) if isinstance(gamma, str) else float(gamma))
     return Constraints(
         cannot_link=np.concatenate([constraints.cannot_link, made.pairs]),

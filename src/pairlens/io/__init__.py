@@ -1,1 +1,1 @@
-"""Files in and out: tables, pairs, models that hold data and nothing else, ONNX."""
+"""Read and write files: tables, models that hold data and nothing else, ONNX."""

@@ -1,4 +1,4 @@
-"""Models as JSON and arrays, and back.
+"""Encode models as JSON and arrays, and decode them.
 
 Bare JSON values stand for themselves. Everything else is an object with one key that says what it is: a tuple, an array
 (by the name of its file), an instance of a class on the list with its attributes, and so on.
@@ -12,17 +12,68 @@ import math
 from collections import UserList
 from collections.abc import Callable
 from copy import deepcopy
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+import pairlens
 from pairlens._sklearn import as_generator
+from pairlens.engines import is_tensor
 from pairlens.exceptions import MissingExtraError
-from pairlens.io._numpy_files import MAX_EMPTY_AXIS
-from pairlens.io._registry import class_of, tag_of
-from pairlens.io._trees import CHECKS, booster_bytes, booster_of, is_booster, is_tree, tree_of, tree_parts
+from pairlens.io._arrays import MAX_EMPTY_AXIS
+
+PUBLIC = "pairlens."
+"""Public classes are named as users import them: ``pairlens.BWDR``."""
+
+HOMES = {
+    "broken-pairs": "pairlens.cluster.pairclusters.BrokenPairs",
+    "category-column": "pairlens.tables.columns.CategoryColumn",
+    "cluster-mixture": "pairlens.cluster.mixture.Mixture",
+    "cluster-view": "pairlens.cluster.learned.ClusterView",
+    "column-block": "pairlens.tables.columns.ColumnBlock",
+    "column-summary": "pairlens.tables.roles.ColumnSummary",
+    "date-column": "pairlens.tables.columns.DateColumn",
+    "diffusion": "pairlens.graphs.nearest.Diffusion",
+    "held-out-pairs": "pairlens.judging.held_out.HeldOutDistances",
+    "kernel-features": "pairlens.kernels.KernelFeatures",
+    "map-evidence": "pairlens.methods.pairmap.attraction.Evidence",
+    "map-held-out-pairs": "pairlens.methods.pairmap.attraction.HeldOutPairs",
+    "map-judgement": "pairlens.methods.pairmap.attraction.Judgement",
+    "map-spaces": "pairlens.methods.pairmap.estimator.MapSpaces",
+    "null-space": "pairlens.kernels.NullSpace",
+    "number-column": "pairlens.tables.columns.NumberColumn",
+    "pair-model": "pairlens.judging.probability.PairModel",
+    "pair-probability": "pairlens.judging.probability.PairProbability",
+    "pair-table": "pairlens.supervision.pairs.AnswerTable",
+    "prior": "pairlens.learning.learner.Prior",
+    "raw-space": "pairlens.learning.spaces.RawSpace",
+    "standardiser": "pairlens.spectral.rowspace.Standardiser",
+    "taught-spaces": "pairlens.learning.spaces.TaughtSpaces",
+    "text-column": "pairlens.tables.columns.TextColumn",
+    "tree-sum": "pairlens.preference.trees.TreeSum",
+    "unit": "pairlens.learning.spaces.Unit",
+}
+"""What estimators of pairlens keep beside arrays and numbers: a tag that stays, and the class it stands for now."""
+
+SCIKIT_LEARN = (
+    "sklearn.compose.ColumnTransformer",
+    "sklearn.decomposition.PCA",
+    "sklearn.feature_selection.VarianceThreshold",
+    "sklearn.impute.SimpleImputer",
+    "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing.FunctionTransformer",
+    "sklearn.preprocessing.MaxAbsScaler",
+    "sklearn.preprocessing.MinMaxScaler",
+    "sklearn.preprocessing.Normalizer",
+    "sklearn.preprocessing.OneHotEncoder",
+    "sklearn.preprocessing.RobustScaler",
+    "sklearn.preprocessing.StandardScaler",
+)
+"""Transformers whose attributes are data, as users import them. A FunctionTransformer can only come without a function:
+files hold none."""
 
 SPARSE = ("csr_matrix", "csr_array", "csc_matrix", "csc_array")
 REQUESTS = "_metadata_request"
@@ -42,12 +93,39 @@ FIELDS: dict[str, tuple[type, ...]] = {
 METHODS = ("fit", "partial_fit", "predict", "score", "transform", "inverse_transform", "decision_function")
 
 
+def class_of(tag: Any) -> tuple[str, type] | None:
+    """Return the tag and the class that it stands for; None if it is not on the list."""
+    if not isinstance(tag, str):
+        return None
+    if tag in HOMES or tag in SCIKIT_LEARN:
+        return tag, _found(HOMES.get(tag, tag))
+    public = tag.removeprefix(PUBLIC)
+    if tag.startswith(PUBLIC) and public in pairlens.__all__ and isinstance(kind := getattr(pairlens, public), type):
+        return tag, kind
+    return None
+
+
+def tag_of(kind: type) -> str | None:
+    """Return what files call a class; None if it is not on the list."""
+    name = kind.__name__
+    if name in pairlens.__all__ and getattr(pairlens, name) is kind:
+        return PUBLIC + name
+    homes = {**HOMES, **{path: path for path in SCIKIT_LEARN}}
+    of_this_name = (tag for tag, home in homes.items() if home.rpartition(".")[2] == name)
+    return next((tag for tag in of_this_name if _found(homes[tag]) is kind), None)
+
+
+def _found(path: str) -> type:
+    module, _, attribute = path.rpartition(".")
+    return getattr(import_module(module), attribute)
+
+
 class ModelFileError(ValueError):
-    """A file is not a model of pairlens, is damaged, or comes from a newer version."""
+    """Report a file that is not a model of pairlens, is damaged, or comes from a newer version."""
 
 
 class Encoder:
-    """Turns a model into JSON values, and collects its arrays by the name of their file."""
+    """Turn a model into JSON values, and collect its arrays by the name of their file."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, NDArray[Any]] = {}
@@ -55,7 +133,7 @@ class Encoder:
         self._open: list[int] = []
 
     def encode(self, value: Any, where: str = "the model") -> Any:
-        """The JSON form of a value; `where` names it in errors."""
+        """Return the JSON form of a value; `where` names it in errors."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -72,6 +150,8 @@ class Encoder:
     def _special(self, value: Any, where: str) -> Any:
         if isinstance(value, np.ndarray):
             return self._array(value, where)
+        if is_tensor(value):
+            return self._array(value.cpu().numpy(), where)
         if isinstance(value, np.generic):
             return {"scalar": self._keep(_with_size(np.asarray(value)))}
         if isinstance(value, np.dtype):
@@ -86,10 +166,6 @@ class Encoder:
         if isinstance(value, (np.random.RandomState, np.random.Generator)):
             # A seed instead of the state, which compiled code would trust. The generator itself does not move on.
             return int(as_generator(deepcopy(value)).integers(2**31 - 1))
-        if is_tree(value):
-            return {"tree": self.encode(tree_parts(value), where)}
-        if is_booster(value):
-            return {"booster": self._keep(np.frombuffer(booster_bytes(value), dtype=np.uint8))}
         return self._object(value, where)
 
     def _array(self, array: NDArray[Any], where: str) -> dict[str, Any]:
@@ -132,7 +208,7 @@ class Encoder:
 
 
 def _with_size(array: NDArray[Any]) -> NDArray[Any]:
-    """The array itself; words that are all empty in a type that has a size."""
+    """Return the array; text that is all empty gets a type that has a size."""
     return array.astype(f"{array.dtype.kind}1") if array.dtype.itemsize == 0 else array
 
 
@@ -145,7 +221,7 @@ def _state(value: Any) -> dict[str, Any]:
 
 
 class Decoder:
-    """Turns JSON values back into a model.
+    """Turn JSON values back into a model.
 
     Parameters
     ----------
@@ -166,13 +242,13 @@ class Decoder:
         """Whether the model has parts of scikit-learn, whose attributes may change with its version."""
 
     def decode(self, value: Any) -> Any:
-        """The value of a JSON form."""
+        """Return the value of a JSON form."""
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if isinstance(value, list):
             return [self.decode(part) for part in value]
         if not isinstance(value, dict) or len(value) != 1:
-            raise self._damaged("a part of its manifest is odd")
+            raise self._damaged("a part of its manifest is malformed")
         ((kind, content),) = value.items()
         makers: dict[str, Callable[[Any], Any]] = {
             "float": _special_float,
@@ -185,8 +261,6 @@ class Decoder:
             "type": lambda name: _plain_dtype(name).type,
             "slice": lambda parts: slice(*(self.decode(part) for part in parts)),
             "sparse": self._sparse,
-            "tree": self._tree,
-            "booster": lambda name: booster_of(self._copied(name).astype(np.uint8, casting="safe").tobytes()),
             "object": self._object,
         }
         if kind not in makers:
@@ -196,7 +270,7 @@ class Decoder:
         except (ModelFileError, MissingExtraError):
             raise
         except Exception as error:
-            raise self._damaged(f"its {kind} is odd ({error})") from error
+            raise self._damaged(f"its {kind} is malformed ({error})") from error
 
     def _damaged(self, why: str) -> ModelFileError:
         return ModelFileError(f"{self._source} is damaged: {why}")
@@ -209,20 +283,12 @@ class Decoder:
         return self._arrays[name]
 
     def _copied(self, name: Any) -> NDArray[Any]:
-        """An array of which something else is made."""
-        return self._counted(self._array(name))
-
-    def _counted(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Return an array of which something else is made."""
+        array = self._array(name)
         self._budget -= array.nbytes
         if self._budget < 0:
             raise self._damaged("it names the same arrays again and again")
         return array
-
-    def _tree(self, content: Any) -> Any:
-        parts = self.decode(content)
-        return tree_of(
-            {name: self._counted(part) if isinstance(part, np.ndarray) else part for name, part in parts.items()}
-        )
 
     def _objects(self, content: Any) -> NDArray[Any]:
         shape, items = content
@@ -269,8 +335,8 @@ class Decoder:
                 for parameter, alias in wanted.items():
                     getattr(routing, method if method in METHODS else "").add_request(param=parameter, alias=alias)
             setattr(made, REQUESTS, routing)
-        if tag in CHECKS:
-            CHECKS[tag](made)
+        if tag == "pairlens.GBWSDR" and hasattr(made, "_trees"):
+            made._trees.check(made.n_features_in_, len(made.components_))
         return made
 
     def _check_complete(self, kind: type, tag: str, state: dict[str, Any]) -> None:
@@ -288,7 +354,7 @@ class Decoder:
             expected = set(inspect.signature(kind).parameters)
             shadowed = {attribute for attribute in state if callable(getattr(kind, attribute, None))} - expected
             if shadowed:
-                raise self._damaged(f"{min(shadowed)!r} is a method of {tag} and no attribute")
+                raise self._damaged(f"{min(shadowed)!r} is a method of {tag}, not an attribute")
         else:
             return
         missing = expected - set(state)
@@ -297,7 +363,7 @@ class Decoder:
 
 
 def _filled(kind: type, state: dict[str, Any]) -> Any:
-    """An instance with these attributes, made without calling its constructor."""
+    """Return an instance with these attributes, made without calling its constructor."""
     if issubclass(kind, tuple):
         return kind(**state)
     made = object.__new__(kind)
@@ -309,7 +375,7 @@ def _filled(kind: type, state: dict[str, Any]) -> Any:
 
 
 def _fits(value: Any, annotation: str) -> bool:
-    """Whether a value may be in a field; annotations that are not on the list take all."""
+    """Return whether a value may be in a field; annotations that are not on the list take all."""
     plain = annotation.removesuffix(" | None")
     if plain not in FIELDS or (value is None and plain != annotation):
         return True
@@ -325,7 +391,7 @@ def _special_float(text: Any) -> float:
 def _plain_dtype(text: Any) -> np.dtype[Any]:
     dtype = np.dtype(text) if isinstance(text, str) else None
     if dtype is None or (dtype.hasobject and dtype.kind != "O") or dtype.names is not None:
-        raise ValueError(f"{text!r} is no type of numbers")
+        raise ValueError(f"{text!r} is not a type of numbers")
     return dtype
 
 

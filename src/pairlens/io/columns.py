@@ -1,9 +1,9 @@
-"""Columns of data files: found by name, as plain values, as labels, and as numbers that a model can take."""
+"""Find columns of data files by name, and read them as plain values, as labels or as the numbers a model takes."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens.exceptions import InputError
-from pairlens.io._numpy_files import listed_names
-from pairlens.tables.cells import MISSING_WORDS
+from pairlens.exceptions import ArgumentError, InputError
+from pairlens.io._arrays import listed_names
+from pairlens.tables.cells import MISSING_WORDS, is_missing, read_numbers
 from pairlens.tables.columns import LARGEST
 
 SHOWN = 5
@@ -25,8 +25,9 @@ def naming(source: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
+        reason = error.phrased(remedy="") if isinstance(error, ArgumentError) else error.reason
         given = {"argument": error.argument, "value": error.value, "remedy": error.remedy}
-        raise InputError(f"{source}: {error.reason}", **given) from None
+        raise InputError(f"{source}: {reason}", **given) from None
     except ValueError as error:
         raise InputError(f"{source}: {error}") from None
 
@@ -90,51 +91,35 @@ def check_values(values: NDArray[Any], names: Sequence[str], source: str, *, fil
 
 
 def numeric_column(column: Any, name: str, source: str) -> NDArray[np.float64] | None:
-    """Return a column as numbers; None if it holds words; ValueError if it holds some text among numbers."""
-    pandas = require("pandas", extra="cli", purpose="reading tables")
-    types = pandas.api.types
-    if types.is_bool_dtype(column) or types.is_numeric_dtype(column):
-        if types.is_complex_dtype(column):
-            return None
-        return np.asarray(column.to_numpy(dtype="float64", na_value=float("nan")))
-    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
-        return None
-    present = column.notna()
-    # Text with spaces around it, decimal numbers of databases, whole numbers beyond 64 bits.
-    numbers = pandas.to_numeric(column.where(present, None).astype(str).str.strip(), errors="coerce")
-    wrong = present & numbers.isna()
+    """Return a column as numbers; None if it holds words; InputError if it holds some text among numbers."""
+    values = read_numbers(column)
+    wrong = np.isnan(values) & ~is_missing(column)
     n_wrong = int(wrong.sum())
-    n_numbers = int(present.sum()) - n_wrong
-    if n_numbers == 0 or n_numbers <= n_wrong:
+    if int((~np.isnan(values)).sum()) <= n_wrong:
         return None
     if n_wrong:
-        row = wrong.idxmax()
+        row = int(wrong.argmax())
         others = "" if n_wrong == 1 else f", and {n_wrong - 1} more such cell{'s' if n_wrong > 2 else ''}"
-        cell = repr(str(column.loc[row])[:40])
+        cell = repr(str(column.iloc[row])[:40])
         raise InputError(
-            f"the column {name!r} of {source} holds text among numbers: {cell} in row {row}{others}",
+            f"the column {name!r} of {source} holds text among numbers: {cell} in row {column.index[row]}{others}",
             argument="drop",
             value=name,
             remedy="Fix the cells, or leave the column out by drop=",
         )
-    return np.asarray(numbers.to_numpy(dtype="float64"))
+    return values
 
 
-def model_columns(frame: Any, words: Collection[str], source: str, *, fills_in: bool) -> Any:
-    """Return the columns of a data frame as numbers, or as words where a model takes words."""
+def numeric_columns(frame: Any, source: str, *, fills_in: bool) -> Any:
+    """Return the columns of a data frame as numbers, for a model that takes nothing else."""
     columns = {}
     for name in frame.columns:
-        column = frame[name]
-        if name in words:
-            columns[name] = column.astype(object).where(column.notna(), "").astype(str).astype(object)
-            continue
-        values = numeric_column(column, name, source)
-        if values is None and column.notna().any():
+        values = numeric_column(frame[name], name, source)
+        if values is None and not is_missing(frame[name]).all():
             raise InputError(f"the column {name!r} of {source} must hold numbers, but holds text", value=name)
         columns[name] = np.full(len(frame), np.nan) if values is None else values
-    numbers = [name for name in columns if name not in words]
     rows = require("pandas", extra="cli", purpose="reading tables").DataFrame(columns, index=frame.index)
-    check_values(rows[numbers].to_numpy(dtype=np.float64), numbers, source, fills_in=fills_in)
+    check_values(rows.to_numpy(dtype=np.float64), list(columns), source, fills_in=fills_in)
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Rows of a file through a model, some at a time, and into another file."""
+"""Map the rows of a file by a model, some at a time, and write the result to another file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from pairlens._atomic import atomic_path
 from pairlens._optional import require
 from pairlens._text import TableWriter, delimiter_of
 from pairlens.exceptions import InputError
+from pairlens.io._frames import Progress
 from pairlens.io.columns import naming
-from pairlens.io.source import CELL_NAMES, Progress, Source, Table, kind_of
+from pairlens.io.source import CELL_NAMES, Source, Table, kind_of
 
 __all__ = ["embed", "open_writer"]
 

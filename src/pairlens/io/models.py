@@ -1,8 +1,8 @@
-"""Saving and loading models as data: arrays and a JSON manifest in a zip file, and nothing that could be executed.
+"""Save and load models as data: arrays and a JSON manifest in a zip file, and nothing that could be executed.
 
 A file names classes from a fixed list and holds their attributes. Loading makes empty objects of these classes and
 fills them in; no function, constructor or hook named by a file is ever called. Members are stored without compression,
-so what a file unfolds to is never more than its own size; JSON, headers and trees are checked before they are trusted.
+so what a file unfolds to is never more than its own size; JSON and headers are checked before they are trusted.
 """
 
 from __future__ import annotations
@@ -25,18 +25,20 @@ from pairlens._optional import installed_version
 from pairlens._version import __version__
 from pairlens._warnings import warn_user
 from pairlens.exceptions import MissingExtraError
+from pairlens.io._arrays import read_header
 from pairlens.io._codec import Decoder, Encoder, ModelFileError
-from pairlens.io._json import bounded_json
-from pairlens.io._numpy_files import read_header
 
 FORMAT = "pairlens-model"
 FORMAT_VERSION = 1
-"""Format 1 named classes by the modules they were in; 2 names them by tags."""
 MANIFEST = "manifest.json"
 MAX_MANIFEST = 1 << 25
 MAX_COPIES = 8
 """How much may be made of the arrays of a file, in multiples of its size: a part may be used in a few places."""
-PACKAGES = ("numpy", "scipy", "scikit-learn", "xgboost")
+MAX_DEPTH = 200
+"""Nesting of brackets in JSON beyond which it is an attempt to exhaust the stack."""
+MAX_BRACKETS = 1 << 18
+"""Lists and objects in JSON: each takes up to 300 bytes of memory, of which a file writes as few as 3."""
+PACKAGES = ("numpy", "scipy", "scikit-learn")
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -104,12 +106,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """A part of the file, without the time of day: the same model makes the same file."""
+    """Return the entry of a part, without the time of day: the same model makes the same file."""
     return zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
 
 
 class _HashedFile:
-    """Passes on what is written, and keeps its digest."""
+    """Pass on what is written, and keep its digest."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -123,7 +125,7 @@ class _HashedFile:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that :func:`save` wrote. Nothing in the file is executed.
 
-    What compiled code would trust (trees, sparse matrices, sizes) is checked first, so that a file that was damaged or
+    What compiled code would trust (sparse matrices, sizes) is checked first, so that a file that was damaged or
     made to do harm cannot end the process, nor take more memory than a multiple of its size.
 
     Parameters
@@ -138,7 +140,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is no model, is damaged or has been changed, or comes from a newer version of pairlens.
+        If the file is not a model, is damaged or has been changed, or comes from a newer version of pairlens.
 
     Examples
     --------
@@ -156,7 +158,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         except (ModelFileError, MissingExtraError):
             raise
         except Exception as error:
-            # Zip files, headers and trees are read by code of others, which raises whatever it likes.
+            # Zip files and headers are read by code of others, which raises whatever it likes.
             raise ModelFileError(f"{source.name} is damaged or cut short: {error}") from error
 
 
@@ -199,7 +201,7 @@ def _open(archive: zipfile.ZipFile, size: int, name: str) -> tuple[dict[str, Any
     except ValueError as error:
         raise ModelFileError(f"{name} is not a model written by pairlens.save: {error}") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ModelFileError(f"{name} is a zip file, but not a model written by pairlens.save: its manifest is odd")
+        raise ModelFileError(f"{name} is a zip file, but not a model written by pairlens.save: malformed manifest")
     written = manifest.get("format_version")
     if not isinstance(written, int) or isinstance(written, bool) or written < 1:
         raise ModelFileError(f"{name} is damaged: its format version is {written!r}")
@@ -232,7 +234,7 @@ def _restore(
     decoder = Decoder(read, name, MAX_COPIES * size)
     model = decoder.decode(manifest.get("model"))
     if not hasattr(model, "get_params"):
-        raise ModelFileError(f"{name} holds no model, but {type(model).__name__}")
+        raise ModelFileError(f"{name} holds {type(model).__name__}, which is not a model")
     packages = manifest.get("packages")
     written = packages.get("scikit-learn") if isinstance(packages, dict) else None
     present = installed_version("scikit-learn")
@@ -259,3 +261,27 @@ def _read_array(content: bytes, member: str, name: str) -> NDArray[Any]:
 
 def _minor(text: str) -> list[str]:
     return text.split(".")[:2]
+
+
+def bounded_json(text: bytes, most: int) -> Any:
+    """Return the value of JSON text that takes little more memory than its own size; ValueError for other text.
+
+    Parameters
+    ----------
+    text : bytes
+    most : int
+        Most bytes.
+    """
+    if len(text) > most:
+        raise ValueError(f"its JSON has {len(text):,} bytes, and at most {most:,} are read")
+    symbols = np.frombuffer(text, dtype=np.uint8)
+    # Square and curly brackets differ in one bit. Those in strings count too, which is on the safe side.
+    kinds = symbols & 0xDF
+    opened = kinds == ord("[")
+    if (count := int(np.count_nonzero(opened))) > MAX_BRACKETS:
+        raise ValueError(f"its JSON has {count:,} lists and objects, and at most {MAX_BRACKETS:,} are read")
+    brackets = kinds[opened | (kinds == ord("]"))]
+    depth = np.cumsum(np.where(brackets == ord("["), 1, -1)).max(initial=0)
+    if depth > MAX_DEPTH:
+        raise ValueError(f"its JSON is nested {depth} deep, and at most {MAX_DEPTH} is read")
+    return json.loads(text)

@@ -1,4 +1,4 @@
-"""Linear models, with the scaling in front of them, as ONNX."""
+"""Write linear models, with the scaling in front of them, as ONNX."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def export_onnx(model: Any, path: str | os.PathLike[str], *, dtype: str = "float
 
 
 def _steps(model: Any) -> list[Any]:
-    """What changes anything, in order."""
+    """Return the steps that change anything, in order."""
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     return [step for step in steps if step is not None and not isinstance(step, str)]
 
 
 class _Graph:
-    """Nodes that follow one another, in 64 bits between the two ends."""
+    """Collect nodes that follow one another, in 64 bits between the two ends."""
 
     def __init__(self, onnx: Any, dtype: str) -> None:
         self._onnx = onnx
@@ -108,7 +108,6 @@ class _Graph:
 
 
 def _append(graph: _Graph, step: Any, current: str) -> str:
-    from sklearn.compose import ColumnTransformer
     from sklearn.decomposition import PCA
     from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -126,7 +125,6 @@ def _append(graph: _Graph, step: Any, current: str) -> str:
         ((MaxAbsScaler,), lambda g, s, x: _scaled(g, x, None, s.scale_)),
         ((MinMaxScaler,), _min_max),
         ((SimpleImputer,), _imputed),
-        ((ColumnTransformer,), _columns),
         ((TableEncoder,), _encoded),
     ]
     for kinds, writer in writers:
@@ -172,27 +170,17 @@ def _imputed(graph: _Graph, step: Any, current: str) -> str:
     return graph.add("Where", graph.add("IsNaN", current), graph.constant(values), current)
 
 
-def _columns(graph: _Graph, step: Any, current: str) -> str:
-    """Some columns each through a transformer of their own, side by side."""
-    parts = []
-    for _, transformer, columns in step.transformers_:
-        if transformer == "drop" or len(columns) == 0:
-            continue
-        current_part = graph.add("Gather", current, graph.constant(_positions(step, columns), np.int64), axis=1)
-        for part in _steps(transformer):
-            is_identity = type(part).__name__ == "FunctionTransformer" and part.func is None
-            current_part = current_part if is_identity else _append(graph, part, current_part)
-        parts.append(current_part)
-    return graph.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
-
-
 def _encoded(graph: _Graph, step: Any, current: str) -> str:
-    """Numbers of a table: missing ones take the median, then each is centred and scaled."""
+    """Add the numbers of a table: missing ones take the median, then each is centred and scaled."""
+    from pairlens.tables import Role
+
     blocks = step.number_blocks()
     if blocks is None or any(len(block.names) > 1 for block in blocks):
+        others = [column.name for column in step.columns_ if column.n_features and column.role != Role.number]
+        what = f"the columns {', '.join(map(repr, others))}" if others else "where numbers are missing"
         raise TypeError(
-            "only a TableEncoder of numbers is written as ONNX: this one also encodes words, dates, texts or where "
-            "numbers are missing"
+            f"a TableEncoder that encodes {what} cannot be written as ONNX, which takes numbers alone: leave them out "
+            "by drop= and fit again, or use the model by pairlens transform"
         )
     names = [column.name for column in step.columns_]
     places = [names.index(block.name) for block in blocks]
@@ -207,10 +195,3 @@ def _encoded(graph: _Graph, step: Any, current: str) -> str:
     )
     centred = graph.add("Sub", scaled, graph.constant(np.concatenate([block.mean for block in blocks])))
     return graph.add("Mul", centred, graph.constant([block.scale for block in blocks]))
-
-
-def _positions(step: Any, columns: Any) -> list[int]:
-    if not isinstance(columns, list) or not all(isinstance(column, (str, int)) for column in columns):
-        raise TypeError("only a ColumnTransformer whose columns are lists of names or of numbers is written as ONNX")
-    names = list(getattr(step, "feature_names_in_", ()))
-    return [names.index(column) if isinstance(column, str) else column for column in columns]

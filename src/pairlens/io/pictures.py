@@ -1,4 +1,4 @@
-"""Pictures of rows, from files: found safely, decoded, made small, and written anew."""
+"""Find the pictures of rows safely, decode them, and write them anew in a small size."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ MOSTLY = 0.9
 
 
 class PictureError(ValueError):
-    """There is no picture to show for a row; the message says why."""
+    """Report why a row does not have a picture to show."""
 
 
 def are_picture_paths(column: Sequence[Any]) -> bool:
-    """Whether nearly all cells that are not empty end like files of pictures."""
+    """Return whether nearly all cells that are not empty end like files of pictures."""
     sample = [str(cell).lower() for cell in column[:SAMPLE] if cell is not None and cell == cell and str(cell).strip()]
     return bool(sample) and sum(text.endswith(IMAGE_ENDINGS) for text in sample) > MOSTLY * len(sample)
 
 
 class PictureFolder:
-    """The pictures of the rows, each asked for by the number of its row.
+    """Give the pictures of the rows, each by the number of its row.
 
     A cell holds a path relative to the folder. It is resolved with all symbolic links, and must lie in the folder; what
     leads outside is refused, however it is spelled. What is sent is never the file, but its decoded pixels written anew
@@ -63,11 +63,11 @@ class PictureFolder:
         self.encoded = lru_cache(maxsize=256)(self._encoded)
 
     def has(self, row: int) -> bool:
-        """Whether the row has a cell that names a picture."""
+        """Return whether the row has a cell that names a picture."""
         return bool(self.paths[row].strip())
 
     def find(self, row: int) -> Path:
-        """The file of a row, which lies in the folder; PictureError if there is none that may be shown."""
+        """Return the file of a row, which lies in the folder; PictureError if it may not be shown."""
         if not 0 <= row < len(self.paths):
             raise PictureError("there is no such row")
         cell = self.paths[row].strip()
@@ -85,8 +85,16 @@ class PictureFolder:
             raise PictureError("this is not a file")
         return found
 
+    def small(self, row: int, side: int) -> Any:
+        """Return the picture of a row as an array of shape (side, side, 3), squeezed to a square."""
+        import numpy as np
+        from PIL import Image
+
+        with Image.open(io.BytesIO(self._encoded(row, 4 * side))) as picture:
+            return np.asarray(picture.convert("RGB").resize((side, side)), dtype=np.float64)
+
     def _encoded(self, row: int, side: int = SIDE) -> bytes:
-        """The picture of a row as PNG, at most `side` pixels wide and high."""
+        """Return the picture of a row as PNG, at most `side` pixels wide and high."""
         from PIL import Image, ImageOps, UnidentifiedImageError
 
         path = self.find(row)

@@ -1,9 +1,10 @@
-"""Data files as rows: CSV, TSV, Parquet, NPY, NPZ and h5ad by one way, whole or some rows at a time."""
+"""Read data files as rows, whole or some at a time: tables (CSV, TSV, JSON lines, Excel, Parquet) and arrays (NPY,
+NPZ, h5ad) by one way."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,46 +15,37 @@ from scipy import sparse
 
 from pairlens._optional import require
 from pairlens.exceptions import InputError
-from pairlens.io._csv import UNNAMED, csv_frames, sniff
-from pairlens.io._damage import reading
-from pairlens.io._numpy_files import (
+from pairlens.io import _frames
+from pairlens.io._arrays import (
     as_floats,
     check_length,
     load_array,
     load_arrays,
     numeric_matrix,
+    reading,
     stored_rows,
     table_among,
 )
-from pairlens.io._parquet import list_column, list_matrix, list_width, open_parquet, read_parts
-from pairlens.io.columns import check_column, check_values, model_columns, naming, numeric_column, plain_column
+from pairlens.io._frames import UNNAMED, Progress, frames, kind_of_frame
+from pairlens.io.columns import check_column, check_values, naming, numeric_column, numeric_columns, plain_column
 from pairlens.tables import Role, TableEncoder
 from pairlens.tables.cells import distinct_names
 
 __all__ = ["Inputs", "RowsBeside", "Source", "Table", "column_names", "inputs_of", "kind_of", "read_columns"]
 
-KINDS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".npy": "npy",
-    ".npz": "npz",
-    ".h5ad": "h5ad",
-}
-NAMED = ("csv", "tsv", "parquet")
+ARRAYS = {".npy": "npy", ".npz": "npz", ".h5ad": "h5ad"}
+NAMED = ("csv", "tsv", "jsonl", "xlsx", "parquet")
 """Kinds of files that have named columns."""
+READ_ONLY = (".jsonl", ".xlsx", ".h5ad")
 CELL_NAMES = "cell"
 """What the names of the cells of an h5ad file are called where it does not say."""
 REP = "X_pca"
 SHOWN = 5
 
-Progress = Callable[[float], None]
-
 
 @dataclass(frozen=True)
 class RowsBeside:
-    """What people know of the rows of a table of features, from a second file.
+    """Hold what people know of the rows of a table of features, from a second file.
 
     Attributes
     ----------
@@ -81,7 +73,7 @@ class RowsBeside:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of a file, with the columns asked for beside them.
+    """Hold rows of a file, with the columns asked for beside them.
 
     Attributes
     ----------
@@ -122,7 +114,7 @@ class Table:
 
     @property
     def is_frame(self) -> bool:
-        """Whether the rows have named columns."""
+        """Return whether the rows have named columns."""
         return hasattr(self.rows, "columns")
 
     @property
@@ -133,7 +125,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a fitted model takes.
+    """Hold what a fitted model takes.
 
     Attributes
     ----------
@@ -148,7 +140,7 @@ class Inputs:
     fills_in : bool
         Whether it fills in missing numbers.
     encodes : bool
-        Whether it reads columns of any kind itself, by a TableEncoder.
+        Whether it reads columns of any kind itself.
     """
 
     names: tuple[str, ...] | None
@@ -162,25 +154,23 @@ class Inputs:
 def inputs_of(model: Any) -> Inputs:
     """Return what a fitted model or pipeline takes."""
     steps = [step for _, step in getattr(model, "steps", [("", model)])]
-    first, parts, words = steps[0], list(steps), set()
+    first = steps[0]
     known = getattr(first, "feature_names_in_", None)
     names = None if known is None else tuple(map(str, known))
     if isinstance(first, TableEncoder) and names is not None:
         used = [column for column in first.columns_ if column.n_features]
-        words = {column.name for column in used if column.role != Role.number}
+        words = frozenset(column.name for column in used if column.role != Role.number)
         array_names = None if first.number_blocks() is None else names
-        return Inputs(tuple(each.name for each in used), frozenset(words), array_names, len(names), True, encodes=True)
-    for _, part, columns in getattr(first, "transformers_", ()):
-        parts.append(part)
-        if type(part).__name__ == "OneHotEncoder":
-            words.update(map(str, columns))
-    fills_in = any(type(part).__name__ in ("SimpleImputer", "TableEncoder") for part in parts)
-    return Inputs(names, frozenset(words), None if words else names, int(first.n_features_in_), fills_in)
+        return Inputs(tuple(each.name for each in used), words, array_names, len(names), True, encodes=True)
+    # A ColumnTransformer finds its columns by name and reads them itself.
+    encodes = hasattr(first, "transformers_") and names is not None
+    fills_in = encodes or any(type(step).__name__ in ("SimpleImputer", "TableEncoder") for step in steps)
+    return Inputs(names, frozenset(), None if encodes else names, int(first.n_features_in_), fills_in, encodes)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A data file, and what is asked of it.
+    """Read a data file.
 
     Parameters
     ----------
@@ -228,7 +218,7 @@ class Source:
             raise InputError(f"drop= is for the columns of a table, not for {other}", argument="drop", value=self.drop)
         if self.rows is not None and kind_of(self.rows) not in NAMED:
             raise InputError(
-                f"{self.rows.name} must be a table with named columns: a CSV, TSV or Parquet file",
+                f"{self.rows.name} must be a table with named columns: CSV, TSV, JSON lines, Excel or Parquet",
                 argument="rows",
                 value=self.rows,
             )
@@ -286,13 +276,8 @@ class Source:
         columns = self._columns(names, wanted)
         text = (*self.asked, *(self.text if wanted is None else wanted.words))
         size = None if cells is None else max(1, cells // max(1, len(names)))
-        frames: Iterator[Any]
-        if kind_of(self.path) == "parquet":
-            frames = (part.to_pandas() for part in read_parts(self.path, columns, size, progress))
-        else:
-            frames = csv_frames(self.path, text=text, columns=columns, chunk=size, progress=progress)
         first, chosen = 0, None if wanted is None else wanted.names
-        for frame in frames:
+        for frame in frames(self.path, text=text, columns=columns, size=size, progress=progress):
             # Errors that name a row count the rows of the file.
             frame.index = range(first, first + len(frame))
             if columns is None:
@@ -301,7 +286,7 @@ class Source:
                 chosen = self._features(frame, wanted)
             rows = frame[list(chosen)]
             if wanted is not None and not wanted.encodes:
-                taken = model_columns(rows, wanted.words, self.path.name, fills_in=wanted.fills_in)
+                taken = numeric_columns(rows, self.path.name, fills_in=wanted.fills_in)
                 rows = taken if wanted.names is not None else taken.to_numpy(dtype=np.float64)
             yield self._table(rows, chosen, {name: plain_column(frame[name]) for name in self.asked})
             first += len(frame)
@@ -348,7 +333,7 @@ class Source:
         """Return the column of lists that holds the features, unless its columns are those of the model."""
         if wanted is not None and wanted.names is not None and set(wanted.names) <= set(column_names(self.path)):
             return None
-        return list_column(self.path, self.drop)
+        return _frames.list_column(self.path, self.drop)
 
     def _lists(self, listed: str, wanted: Inputs | None, cells: int | None, progress: Progress) -> Iterator[Table]:
         """Read a Parquet file of embeddings: its features are the numbers of the lists, whatever else is there."""
@@ -357,10 +342,10 @@ class Source:
         names = [name for name in names if not name.startswith("__index_level_")]
         self._check_columns(names)
         left_out = tuple(name for name in names if name not in (*self.asked, *self.drop))
-        size = None if cells is None else max(1, cells // list_width(self.path, listed))
+        size = None if cells is None else max(1, cells // _frames.list_width(self.path, listed))
         first = 0
-        for batch in read_parts(self.path, [listed, *self.asked], size, progress):
-            values = list_matrix(batch.column(listed), self.path.name, first)
+        for batch in _frames.parquet_parts(self.path, [listed, *self.asked], size, progress):
+            values = _frames.list_matrix(batch.column(listed), self.path.name, first)
             frame = batch.select(list(self.asked)).to_pandas()
             asked = {name: plain_column(frame[name]) for name in self.asked}
             yield self._numbers_table(values, None, wanted, asked, left_out)
@@ -380,7 +365,7 @@ class Source:
 
     def _archive(self, wanted: Inputs | None) -> Table:
         source, arrays = self.path.name, load_arrays(self.path)
-        chosen = table_among({name: (values.ndim, values.dtype) for name, values in arrays.items()}, source)
+        chosen = table_among(arrays, source)
         values = as_floats(numeric_matrix(arrays.pop(chosen), f"{chosen} of {source}"))
         names = arrays.pop("feature_names", None)
         self._check_columns(list(arrays))
@@ -444,7 +429,7 @@ class Source:
             rows=table.rows.iloc[left].reset_index(drop=True) if table.is_frame else table.rows[left],
             asked={name: columns[name] for name in self.asked},
             id_column=ids,
-            kind=kind_of(self.rows),
+            kind="csv" if kind_of(self.rows) in ("jsonl", "xlsx") else kind_of(self.rows),
             beside=RowsBeside(columns, self.rows.parent, (table.n_rows - len(left), n_rows - len(right))),
         )
 
@@ -476,28 +461,31 @@ class Source:
     def _table(
         self, rows: Any, features: tuple[str, ...], asked: dict[str, NDArray[Any]], left_out: tuple[str, ...] = ()
     ) -> Table:
-        return Table(self.path.name, kind_of(self.path), rows, features, asked, self.ids, left_out)
+        kind = kind_of(self.path)
+        # A view of rows from a file that is only read is written as CSV.
+        written = "csv" if kind in ("jsonl", "xlsx") else kind
+        return Table(self.path.name, written, rows, features, asked, self.ids, left_out)
 
 
 def kind_of(path: Path, *, written: bool = False) -> str:
-    """Return the kind of a data file by its ending; ValueError if it is unknown, or not one that is `written`."""
-    kind = KINDS.get(path.suffix.lower())
-    if kind is None or (written and kind == "h5ad"):
-        endings = [ending for ending in KINDS if not (written and ending == ".h5ad")]
+    """Return the kind of a data file by its ending; InputError if it is unknown, or not one that is `written`."""
+    kind = kind_of_frame(path) or ARRAYS.get(path.suffix.lower())
+    if kind is None or (written and path.suffix.lower() in (*READ_ONLY, _frames.COMPRESSED)):
+        endings = [ending for ending in (*_frames.KINDS, *ARRAYS) if not (written and ending in READ_ONLY)]
+        packed = "" if written else "; text may be compressed, as in .csv.gz"
         raise InputError(
-            f"{path.name or path} must end in {', '.join(endings[:-1])} or {endings[-1]}", argument="path", value=path
+            f"{path.name or path} must end in {', '.join(endings[:-1])} or {endings[-1]}{packed}",
+            argument="path",
+            value=path,
         )
     return kind
 
 
 def column_names(path: Path) -> list[str]:
-    """Return the columns of a CSV, TSV or Parquet file, or the arrays of an NPZ archive; none of other files."""
+    """Return the columns of a table, or the arrays of an NPZ archive; none of other files."""
     kind = kind_of(path)
-    if kind in ("csv", "tsv"):
-        return list(sniff(path).names)
-    if kind == "parquet":
-        with open_parquet(path) as file:
-            return list(file.schema_arrow.names)
+    if kind in NAMED:
+        return _frames.names_of(path)
     return list(load_arrays(path)) if kind == "npz" else []
 
 
@@ -510,21 +498,17 @@ def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, NDArray[An
     if kind_of(source) == "npz":
         arrays = load_arrays(source)
         return {name: arrays[name] for name in names}
-    if kind_of(source) == "parquet":
-        frame = next(read_parts(source, names)).to_pandas()
-    else:
-        frame = next(csv_frames(source, text=names, columns=names))
+    frame = next(frames(source, text=names, columns=names))
     return {name: plain_column(frame[name]) for name in names}
 
 
 def _check_width(width: int, wanted: Inputs, source: str) -> None:
     if wanted.encodes and wanted.array_names is None:
         raise InputError(
-            f"{source} has no named columns, but the model was fitted to a table: give a CSV, TSV or Parquet file with "
-            f"the column {(wanted.names or ('',))[0]!r} and the others"
+            f"{source} has no named columns, but the model was fitted to a table",
+            argument="path",
+            remedy=f"Give a table with the column {(wanted.names or ('',))[0]!r} and the others",
         )
-    if wanted.words and wanted.array_names is None:
-        raise InputError(f"{source} holds numbers only, but the model wants the text of {min(wanted.words)!r}")
     if width != wanted.n_features:
         raise InputError(f"{source} has {width} columns, but the model was fitted to {wanted.n_features}")
 

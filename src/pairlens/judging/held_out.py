@@ -252,7 +252,7 @@ class HeldOutDistances:
 
     @property
     def margin(self) -> float:
-        """What an AUC may differ by chance: its standard error where distance says nothing."""
+        """The difference that an AUC may have by chance: its standard error where distance says nothing."""
         return self.standard_error(CHANCE)
 
     def purity(self) -> float:

@@ -67,7 +67,7 @@ FEWEST_OF_A_KIND = 3
 
 @dataclass(frozen=True)
 class PairModel:
-    """:math:`P(\\text{same}) = x + (1 - 2 x) \\sigma(a - \\sum_k b_k d_k)`.
+    """The model :math:`P(\\text{same}) = x + (1 - 2 x) \\sigma(a - \\sum_k b_k d_k)`.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
-"""Which answers look wrong."""
+"""Say which answers look wrong, by models that did not see them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,17 @@ from numpy.typing import NDArray
 from pairlens._optional import require
 from pairlens.engines import IntArray
 from pairlens.judging.held_out import HeldOutDistances, distance_columns, pair_weights
-from pairlens.judging.probability import MISTAKES, MISTAKES_PENALTY, fit_with_mistakes, probability_wrong
+from pairlens.judging.probability import (
+    MISTAKES,
+    MISTAKES_PENALTY,
+    fit_pair_model,
+    fit_with_mistakes,
+    probability_wrong,
+)
 
-STANDS_OUT = 0.5
-"""An answer stands out if it is more probably wrong than right."""
+STANDS_OUT = 0.6
+ONE_VIEW_STANDS_OUT = 0.4
+"""Suspicions beyond which an answer stands out, by several spaces and by one view: about 1 % of right answers do."""
 FOLDS = 3
 ONE_VIEW_PENALTY = 1.0
 """One view of few directions says less about what is true than the spaces of PairMap together."""
@@ -31,20 +38,46 @@ class SuspiciousPairs:
         +1 for a must-link, -1 for a cannot-link.
     suspicion : array of shape (n_pairs,)
         Estimated probability that the answer is wrong, from models that did not see it.
+    together : array of shape (n_pairs,)
+        Estimated probability that the rows belong together, from models that did not see the answer.
+    threshold : float
+        Suspicion beyond which an answer stands out. About 1 % of right answers do.
     """
 
     pairs: NDArray[np.int64]
     link: NDArray[np.int64]
     suspicion: NDArray[np.float64]
+    together: NDArray[np.float64]
+    threshold: float
+
+    @classmethod
+    def ranked(
+        cls,
+        pairs: NDArray[np.int64],
+        same: NDArray[np.bool_],
+        suspicion: NDArray[np.float64],
+        together: NDArray[np.float64],
+        threshold: float,
+    ) -> SuspiciousPairs:
+        """Return pairs, of which `same` were said to belong together, in order of suspicion."""
+        order = np.argsort(-suspicion, kind="stable")
+        link = np.where(same, 1, -1)
+        return cls(pairs[order], link[order], suspicion[order], together[order], threshold)
 
     def __len__(self) -> int:
         return len(self.pairs)
 
     @property
     def standing_out(self) -> SuspiciousPairs:
-        """Those that are more probably wrong than right: with a suspicion above one half. Often there are none."""
-        count = int(np.count_nonzero(self.suspicion > STANDS_OUT))
-        return SuspiciousPairs(self.pairs[:count], self.link[:count], self.suspicion[:count])
+        """The pairs with a suspicion above the threshold. Often there are none."""
+        out = slice(int(np.count_nonzero(self.suspicion > self.threshold)))
+        return replace(
+            self,
+            pairs=self.pairs[out],
+            link=self.link[out],
+            suspicion=self.suspicion[out],
+            together=self.together[out],
+        )
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with the columns a, b, link and suspicion."""
@@ -120,6 +153,8 @@ def suspicious_pairs(held_out: HeldOutDistances, n_dims: int | None = None) -> S
     fold = np.random.default_rng(0).permutation(len(same)) % FOLDS
     columns, weight = np.sqrt(distance_columns(squared)), pair_weights(held_out.known)
     wrong = suspicion_of(columns, same, weight, fold, ONE_VIEW_PENALTY)
+    # One slope: the order of the pairs stays that of their distances.
+    whole = np.sqrt(squared[:, -1:])
+    together = fit_pair_model(whole, same, weight)(whole)
     pairs = np.concatenate([held_out.known.must_link, held_out.known.cannot_link])
-    order = np.argsort(-wrong, kind="stable")
-    return SuspiciousPairs(pairs[order], np.where(same, 1, -1)[order], wrong[order])
+    return SuspiciousPairs.ranked(pairs, same, wrong, together, ONE_VIEW_STANDS_OUT)

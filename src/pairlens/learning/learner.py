@@ -37,6 +37,7 @@ from pairlens.engines import (
     NearGraph,
     Rows,
     along,
+    column_means,
     rescaled,
     rows_in_memory,
     take_rows,
@@ -80,6 +81,8 @@ REPEATS, FEWEST_TO_DRAW_ONCE = 2, 100
 """How often folds are drawn to choose a prior, and the number of pairs from which once is enough."""
 PURITY_COLUMNS = 10
 LEAST_PURITY = 0.1
+MOST_WRONG = 0.2
+"""Share of wrong answers beyond which must-links are not distrusted further."""
 FEWEST_FOR_FOLDS = 2
 """Pairs of a kind below which nothing is held out."""
 
@@ -319,12 +322,12 @@ class PairLearner:
         return cross, ends, total
 
 
-def whitened(rows: Float64, graph: NearGraph | None) -> tuple[PairLearner, Matrix]:
-    """Return a learner of any rows in memory, and the way from the rows to its coordinates.
+def whitened(rows: Rows, graph: NearGraph | None) -> tuple[PairLearner, Matrix]:
+    """Return a learner of any rows, and the way from the rows to its coordinates.
 
     Parameters
     ----------
-    rows : array of shape (n, q)
+    rows : array of shape (n, q), or rows on a device
     graph : NearGraph or None
         Near rows, in these or in other coordinates.
 
@@ -334,11 +337,11 @@ def whitened(rows: Float64, graph: NearGraph | None) -> tuple[PairLearner, Matri
     basis : array of shape (q, p)
         The coordinates are ``(rows - mean) @ basis``.
     """
-    centred = rows - rows.mean(axis=0)
-    values, vectors = symmetric(centred.T @ centred / len(rows))
+    mean = column_means(rows)
+    values, vectors = symmetric(weighted_scatter(rows, offset=mean, is_mean=True) / rows.shape[0])
     kept = values > LEAST_VARIANCE * values.max(initial=0.0)
     basis = vectors[:, kept] / np.sqrt(values[kept])
-    return PairLearner.of(centred @ basis, values[kept], graph=graph), basis
+    return PairLearner.of(along(rows, basis, origin=mean), values[kept], graph=graph), basis
 
 
 def weighted(within: Matrix, between: Matrix, k: int) -> Pencil:
@@ -354,7 +357,7 @@ def weighted(within: Matrix, between: Matrix, k: int) -> Pencil:
 
 @dataclass(frozen=True)
 class Choice:
-    """What held-out pairs say about the prior.
+    """The prior that held-out pairs choose.
 
     Attributes
     ----------
@@ -376,11 +379,33 @@ class Choice:
         return _cautious(prior, _purity(learner, known, drawn, prior, k))
 
 
+def least_purity(n_must: float, n_cannot: float) -> float:
+    r"""Return the share of right must-links if a fifth of all answers is wrong; negative if none need be right.
+
+    If a share e is wrong, :math:`e N_C` of the must-links are, :math:`N_C` being the number of pairs that differ. With
+    :math:`n_C = (1 - e) N_C + e N_M` and :math:`n_M = (1 - e) N_M + e N_C` it is
+    :math:`((1 - e) n_C - e n_M) / (1 - 2 e)`.
+
+    Examples
+    --------
+    >>> round(least_purity(30, 30), 2), round(least_purity(30, 60), 2)
+    (0.8, 0.53)
+    """
+    e = MOST_WRONG
+    differ = ((1 - e) * n_cannot - e * n_must) / (1 - 2 * e)
+    return min(1.0, 1 - e * differ / n_must) if n_must else 0.0
+
+
 def _purity(learner: PairLearner, known: Constraints, folds: Sequence[PairFolds], prior: Prior, k: int) -> float:
-    """Return the share of must-links that behave like must-links when they are held out."""
-    if not folds or min(known.n_must_link, known.n_cannot_link) < FEWEST_FOR_PURITY:
-        return DEFAULT_PURITY
-    return float(np.mean([learner.held_out(drawn, prior, k).purity() for drawn in folds]))
+    """Return the share of must-links that behave like must-links when they are held out.
+
+    Must-links that are hard to generalise look like wrong ones, so it is at least what a fifth of wrong answers would
+    leave of them.
+    """
+    measured = DEFAULT_PURITY
+    if folds and learner.dim and min(known.n_must_link, known.n_cannot_link) >= FEWEST_FOR_PURITY:
+        measured = float(np.mean([learner.held_out(drawn, prior, k).purity() for drawn in folds]))
+    return max(measured, least_purity(known.n_must_link, known.n_cannot_link))
 
 
 def _cautious(prior: Prior, purity: float) -> Prior:
@@ -398,7 +423,8 @@ def choose_prior(
     """Choose the prior whose AUC of held-out pairs is highest, or the first where must-links cannot be trusted.
 
     Of random answers about many groups few are must-links, and a wrong one in five among the cannot-links outnumbers
-    them. How many must-links behave like must-links, their purity, held-out pairs tell too. The first prior has a lead
+    them. How many must-links behave like must-links, their purity, held-out pairs tell too; it is not taken
+    to be lower than a fifth of wrong answers would make it. The first prior has a lead
     of 2 (1 - purity) standard errors of an AUC at chance, and the strength of the chosen one is divided by the purity.
     With fewer than two pairs of a kind the first prior is taken.
 

@@ -17,9 +17,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from pairlens.engines import Float64, IntArray, Rows, along, rows_in_memory
+from pairlens.engines import (
+    EngineRows,
+    Float64,
+    IntArray,
+    Rows,
+    along,
+    column_means,
+    rescaled,
+    rows_in_memory,
+    weighted_scatter,
+)
 from pairlens.graphs.nearest import Diffusion, diffusion, near_graph
-from pairlens.kernels.features import KernelFeatures, kernel_features
+from pairlens.kernels import KernelFeatures, kernel_features
 from pairlens.learning.learner import CAUTIOUS, N_COLUMNS, N_NEIGHBORS, PairLearner, Prior, choose_prior, whitened
 from pairlens.spectral.rowspace import RowSpace, Standardiser, whitened_rows
 from pairlens.supervision import Constraints
@@ -63,15 +73,19 @@ class Unit:
     size: float
 
     @classmethod
-    def of(cls, rows: Float64) -> Unit:
+    def of(cls, rows: Rows) -> Unit:
+        if isinstance(rows, EngineRows):
+            mean = column_means(rows)
+            scatter = weighted_scatter(rows, offset=mean, is_mean=True)
+            return cls(mean, float(np.sqrt(np.trace(scatter) / rows.shape[0])) or float("inf"))
         mean = rows.mean(axis=0)
         centred = rows - mean
         size = float(np.sqrt(np.einsum("ij,ij->", centred, centred) / len(rows)))
         # Rows that are equal up to rounding stay equal.
         return cls(mean, size if size > 1e-12 * float(np.abs(mean).max(initial=0.0)) else float("inf"))
 
-    def __call__(self, rows: Float64) -> Float64:
-        return np.asarray((rows - self.mean) / self.size)
+    def __call__(self, rows: Rows) -> Rows:
+        return rescaled(rows, offset=self.mean, scale=self.size)
 
 
 @dataclass(frozen=True)
@@ -94,11 +108,13 @@ class RawSpace:
             principal = PCA(kept, svd_solver="arpack", random_state=0).fit(scores)
         return cls(standardiser, principal, Unit.of(_dense(scores, principal)))
 
-    def __call__(self, X: Rows) -> Float64:
+    def __call__(self, X: Rows) -> Rows:
         return self.unit(_dense(self.standardiser(X), self.principal))
 
 
-def _dense(scores: Rows, principal: PCA | None) -> Float64:
+def _dense(scores: Rows, principal: PCA | None) -> Rows:
+    if isinstance(scores, EngineRows):
+        return scores
     if principal is not None:
         return np.asarray(principal.transform(scores))
     return np.asarray(scores.toarray() if sparse.issparse(scores) else scores)
@@ -110,13 +126,13 @@ class Seen:
 
     Attributes
     ----------
-    spaces : tuple of three arrays of shape (n, any)
+    spaces : tuple of three arrays of shape (n, any), or rows on a device
         Linear, kernel and diffusion.
     near : int array of shape (n, n_neighbors)
         The nearest others of each row in the linear space.
     """
 
-    spaces: tuple[Float64, Float64, Float64]
+    spaces: tuple[Rows, Rows, Rows]
     near: IntArray
 
 
@@ -171,7 +187,7 @@ class TaughtSpaces:
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """What the spaces need of the rows alone.
+    """The part of the spaces that depends on the rows alone.
 
     Attributes
     ----------
@@ -185,7 +201,7 @@ class PreparedRows:
         The learner in kernel principal components.
     kernel_basis : array of shape (n_kernel_features, p)
         The way to its coordinates.
-    featured : array of shape (n, n_kernel_features)
+    featured : array of shape (n, n_kernel_features), or rows on a device
         The rows in kernel principal components.
     search : {"auto", "exact", "approx"}
         How neighbours are found.
@@ -199,7 +215,7 @@ class PreparedRows:
     features: KernelFeatures
     kernel: PairLearner
     kernel_basis: Float64
-    featured: Float64
+    featured: Rows
     search: str
     stand_for: int
 
@@ -214,7 +230,7 @@ class PreparedRows:
         stand_for: int = 0,
         features: KernelFeatures | None = None,
     ) -> PreparedRows | None:
-        """Prepare rows in memory, in float64; None if they are all equal.
+        """Prepare rows in memory or on a device, in float64; None if they are all equal.
 
         Parameters
         ----------
@@ -235,7 +251,7 @@ class PreparedRows:
         scaled = standardiser(X)
         if features is None:
             features = kernel_features(scaled, kernel="rbf", gamma="auto", rank=KERNEL_RANK, center=True)
-        featured = np.asarray(features(scaled))
+        featured = features(scaled)
         linear = PairLearner.of(space.rows, values, near=True, search=search)
         kernel, basis = whitened(featured, None)
         return cls(standardiser, space, linear, features, kernel, basis, featured, search, stand_for)
@@ -257,18 +273,19 @@ class PreparedRows:
         """
         choice = choose_prior(self.linear, known, random_state, repeats=repeats)
         directions = self.linear.directions(known, choice.prior, N_COLUMNS)[1]
-        linear = self.linear.along(directions)
+        linear = along(self.linear.rows, directions)
         units = [Unit.of(linear)]
         linear = units[0](linear)
         for_kernel = choice.trusted(self.kernel, known, IN_KERNEL, kernel_columns)
         in_kernel = self.kernel.directions(known, for_kernel, kernel_columns)[1]
         turned = self.kernel_basis @ in_kernel
         graph = near_graph(linear, N_NEIGHBORS, search=self.search)
-        walk = diffusion(linear, graph, search=self.search, n_queries=self.stand_for)
-        learner, basis = whitened(walk.values, graph)
+        walk = diffusion(rows_in_memory(linear), graph, search=self.search, n_queries=self.stand_for)
+        values: Rows = getattr(linear, "like", np.asarray)(walk.values)
+        learner, basis = whitened(values, graph)
         for_diffusion = choice.trusted(learner, known, IN_DIFFUSION, DIFFUSION_COLUMNS)
         carried = basis @ learner.directions(known, for_diffusion, DIFFUSION_COLUMNS)[1]
-        others = self.featured @ turned, walk.values @ carried
+        others = along(self.featured, turned), along(values, carried)
         units += [Unit.of(rows) for rows in others]
         spaces = TaughtSpaces(
             self.standardiser,

@@ -18,20 +18,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import Float64, IntArray
+from pairlens.engines import Float64, IntArray, Rows, pair_squared_distances
 from pairlens.judging.held_out import PairFolds, auc
 from pairlens.judging.probability import FEWEST_OF_A_KIND, fit_pair_model
 from pairlens.learning.learner import REPEATS
 from pairlens.learning.spaces import PreparedRows, Seen, TaughtSpaces
 from pairlens.supervision import Constraints
 
-__all__ = ["SPACES", "Stack", "effective_answers", "enough_pairs", "pair_lengths", "side_by_side"]
+__all__ = ["SPACES", "Stack", "effective_answers", "enough_pairs", "listed_lengths", "pair_lengths", "side_by_side"]
 
 SPACES = ("rows", "linear", "kernel", "diffusion")
 DEFAULT_SHARES = np.array([0.5, 0.3, 0.0, 0.2])
 DEFAULT_COUNTS = 30.0
 """Answers that the default shares count as."""
-FOLDS = 3
+FOLDS = 5
 FEWEST_HELD_OUT = 5
 
 
@@ -59,6 +59,11 @@ def pair_lengths(left: Iterable[Float64], right: Iterable[Float64]) -> Float64:
     return np.column_stack([np.sqrt(np.einsum("ij,ij->i", a - b, a - b) / 2) for a, b in zip(left, right)])
 
 
+def listed_lengths(spaces: Iterable[Rows], pairs: IntArray) -> Float64:
+    """Return the same for pairs of rows that are given by their numbers."""
+    return np.column_stack([np.sqrt(pair_squared_distances(space, pairs) / 2) for space in spaces])
+
+
 def side_by_side(spaces: Sequence[Float64], shares: Float64) -> Float64:
     """Return spaces of total variance 1 side by side, with these total variances instead; those of 0 are left out."""
     return np.hstack([np.sqrt(share) * space for space, share in zip(spaces, shares) if share > 0])
@@ -80,19 +85,17 @@ class Fold:
 
     @property
     def same(self) -> NDArray[np.bool_]:
-        """Whether each of them was said to belong together."""
+        """The answers: whether each pair was said to belong together."""
         return np.repeat([True, False], [self.rest.n_must_link, self.rest.n_cannot_link])
 
     @property
     def weight(self) -> Float64:
-        """Their weights."""
+        """The weights of the held-out pairs."""
         return np.concatenate([self.rest.must_link_weight, self.rest.cannot_link_weight])
 
-    def lengths(self, plain: Float64) -> Float64:
+    def lengths(self, plain: Rows) -> Float64:
         """Return their lengths in the spaces, those of the rows as they are first."""
-        spaces = (plain, *self.seen.spaces)
-        left, right = self.pairs.T
-        return pair_lengths((space[left] for space in spaces), (space[right] for space in spaces))
+        return listed_lengths((plain, *self.seen.spaces), self.pairs)
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ class Stack:
     def of(
         cls,
         prepared: PreparedRows,
-        plain: Float64,
+        plain: Rows,
         known: Constraints,
         rng: np.random.Generator,
         *,
@@ -136,7 +139,7 @@ class Stack:
         Parameters
         ----------
         prepared : PreparedRows
-        plain : array of shape (n, n_columns)
+        plain : array of shape (n, n_columns), or rows on a device
             The rows as they are, of total variance 1.
         known : Constraints
         rng : Generator

@@ -13,7 +13,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,11 +43,10 @@ from pairlens.engines import (
     rows_to_learn_from,
     threads_for,
 )
-from pairlens.exceptions import ScaleWarning
+from pairlens.exceptions import InputError, ScaleWarning
 from pairlens.judging.held_out import PairFolds, held_out_distances
 from pairlens.judging.probability import CALIBRATION_FOLDS, FEWEST_OF_A_KIND, PairProbability
 from pairlens.judging.views import Metric, check_paired, in_memory, pair_auc, pair_distance
-from pairlens.spectral.batches import BatchSums, Space, SummedPairs, SummedSpace
 from pairlens.spectral.rowspace import (
     Matrix,
     Pencil,
@@ -59,7 +58,7 @@ from pairlens.spectral.rowspace import (
     looks_principal,
     row_space,
 )
-from pairlens.spectral.scatters import unsupervised
+from pairlens.spectral.scatters import BatchSums, Space, unsupervised
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
@@ -174,7 +173,9 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             among the rows it is 0.5, with a warning.
         """
         if y is None and constraints is None:
-            raise ValueError("score needs pairs to judge by: give constraints=, or labels by y.")
+            raise InputError(
+                "score needs pairs to judge by", argument="constraints", remedy="Give constraints=, or labels by y=."
+            )
         embedded = self.transform(X)
         rows: Rows = engine_rows(embedded, fitting=True)
         if rows is None:
@@ -219,9 +220,10 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         view = in_memory(self.transform(X))
         pairs = combine(y, constraints, len(view))
         if min(pairs.n_must_link, pairs.n_cannot_link) < FEWEST_OF_A_KIND:
-            raise ValueError(
+            raise InputError(
                 f"calibrate needs at least {FEWEST_OF_A_KIND} must-links and {FEWEST_OF_A_KIND} cannot-links, and got "
-                f"{pairs.n_must_link} and {pairs.n_cannot_link}: what tells them apart cannot be learned from one kind."
+                f"{pairs.n_must_link} and {pairs.n_cannot_link}: what tells them apart cannot be learned from one kind",
+                argument="constraints",
             )
 
         def embed(train: Constraints) -> Float64:
@@ -235,7 +237,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether :meth:`pair_proba` has learned from held-out pairs."""
+        """Return whether :meth:`pair_proba` has learned from held-out pairs."""
         return self._probability is not None
 
     def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
@@ -290,19 +292,18 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return rows
 
     def _check_n_components(self, rows: Rows) -> None:
-        """Raise a ValueError for more directions than the rows can have."""
+        """Raise an InputError for more directions than the rows can have."""
         # Methods that find the number take "auto".
         if self.n_components != "auto" and self.n_components > rows.shape[1]:
-            raise ValueError(
-                f"n_components={self.n_components} must be at most the number of features, {rows.shape[1]}."
+            raise InputError(
+                f"n_components={self.n_components} must be at most the number of features, {rows.shape[1]}",
+                argument="n_components",
+                value=self.n_components,
             )
 
     def _within_reach(self, rows: Rows, pairs: Constraints) -> tuple[Rows, Constraints, IntArray | None]:
         """Return the rows to learn from, the pairs of them, and their numbers if they are not all."""
-        # An index of the rows, unlike an exact search, needs them in one memory.
-        indexed = self._rows_may_be is Placement.ANYWHERE_SEARCHED and getattr(self, "neighbors", "auto") == "approx"
-        placement = Placement.DEVICE if indexed else self._rows_may_be
-        rows, chosen = rows_to_learn_from(rows, placement, needed=pairs.rows, who=type(self).__name__)
+        rows, chosen = rows_to_learn_from(rows, self._rows_may_be, needed=pairs.rows, who=type(self).__name__)
         return rows, pairs if chosen is None else pairs[chosen], chosen
 
     @property
@@ -436,7 +437,7 @@ class LinearPairTransformer(PairTransformer):
 
 
 class IncrementalPairTransformer(LinearPairTransformer):
-    """A linear method that can learn from batches of rows which are gone afterwards.
+    """Compose a linear method that can learn from batches of rows which are gone afterwards.
 
     Attributes
     ----------
@@ -447,11 +448,11 @@ class IncrementalPairTransformer(LinearPairTransformer):
     __metadata_request__partial_fit: ClassVar = {"constraints": True}
     _rows_may_be: ClassVar = Placement.ANYWHERE
     _sums: ClassVar[tuple[str, ...]] = ("must_link", "cannot_link")
-    """Names of the scatters, in :data:`pairlens.spectral.batches.SUMS`, that the method is made of."""
+    """Names of the scatters, in :data:`pairlens.spectral.scatters.SUMS`, that the method is made of."""
     _batches: BatchSums | None = None
 
     @abstractmethod
-    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
         """Return what should become small and what should become large, from rows and pairs or from their sums."""
 
     def _learn(self, rows: Rows, pairs: Constraints) -> None:
@@ -497,13 +498,13 @@ class IncrementalPairTransformer(LinearPairTransformer):
         return self
 
     def _learn_sums(self, batches: BatchSums) -> None:
-        def solve(space: Space, pairs: SummedPairs) -> Pencil:
-            attract, repel = self._scatters(space, pairs)
-            return self._solve(finite(attract), finite(repel), self._n_wanted)
+        def coordinates(_: bool) -> tuple[BatchSums, BatchSums]:
+            sums = batches.in_coordinates()
+            return sums, sums
 
         try:
-            lacking = lacking_supervision(self._needs, batches.pairs)
-            space, self.eigenvalues_, directions = solved(self, lacking, lambda _: batches.in_coordinates(), solve)
+            lacking = lacking_supervision(self._needs, batches)
+            space, self.eigenvalues_, directions = solved(self, lacking, coordinates, self._directions)
         except FloatingPointError:
             raise out_of_range() from None
         self._keep(space, directions, batches.dtype)
@@ -511,16 +512,12 @@ class IncrementalPairTransformer(LinearPairTransformer):
         self.n_samples_seen_ = batches.moments.n
 
 
-AnySpace = TypeVar("AnySpace", RowSpace, SummedSpace)
-AnyPairs = TypeVar("AnyPairs", Constraints, SummedPairs)
-
-
 def solved(
     method: PairTransformer,
     lacking: str,
-    coordinates: Callable[[bool], tuple[AnySpace, AnyPairs]],
-    solve: Callable[[AnySpace, AnyPairs], Pencil],
-) -> tuple[AnySpace, Float64, Matrix]:
+    coordinates: Callable[[bool], tuple[Any, Any]],
+    solve: Callable[[Any, Any], Pencil],
+) -> tuple[Any, Float64, Matrix]:
     """Solve the problem of a method; without supervision, or where it leaves no direction, that of PCA.
 
     FloatingPointError if squares overflow or vanish in the dtype of the rows.
@@ -539,7 +536,7 @@ def solved(
 
     Returns
     -------
-    space : RowSpace or SummedSpace
+    space : RowSpace or BatchSums
     eigenvalues : array of shape (n_directions,)
     directions : array of shape (dim, n_directions)
     """
@@ -572,7 +569,7 @@ def in_range_of_numbers(learn: Callable[[Rows], None], rows: Rows) -> None:
         learn(rows.astype(np.float64))
 
 
-def lacking_supervision(needs: str, pairs: Constraints | SummedPairs) -> str:
+def lacking_supervision(needs: str, pairs: Constraints | BatchSums) -> str:
     """Return the supervision that is needed and missing, as a warning says it; empty if none is."""
     given = {"pairs": pairs.n_pairs, "must-links": pairs.n_must_link, "cannot-links": pairs.n_cannot_link, "": 1}
     return "" if given[needs] else f"no {needs} were given"

@@ -19,9 +19,8 @@ from pairlens._warnings import warn_user
 from pairlens.engines import IntArray
 from pairlens.exceptions import SupervisionWarning
 from pairlens.methods.base import IncrementalPairTransformer, PairTransformer
-from pairlens.spectral.batches import Space
 from pairlens.spectral.rowspace import Matrix, Pencil, range_basis, symmetric
-from pairlens.spectral.scatters import SummedPairs, cannot_link_scatter, must_link_scatter
+from pairlens.spectral.scatters import BatchSums, Space, cannot_link_scatter, must_link_scatter
 from pairlens.supervision import Constraints
 
 SPECTRUM_FLOOR = 1e-8
@@ -36,7 +35,7 @@ SHRINKAGE_PARAMETERS: dict[str, list[Any]] = {
 
 
 def shrunk_scatters(
-    space: Space, pairs: Constraints | SummedPairs, shrinkage: float | str, shrinkage_factor: float
+    space: Space, pairs: Constraints | BatchSums, shrinkage: float | str, shrinkage_factor: float
 ) -> tuple[Matrix, Matrix]:
     r"""Return S_W of the must-links and S_B of the cannot-links, shrunk towards the identity and the total scatter.
 
@@ -84,29 +83,33 @@ def threshold_index(values: NDArray[np.float64], threshold: float, at_least: int
     return min(max(i, at_least), len(values))
 
 
-def stretch_between(S_W: Matrix, S_B: Matrix, k: int, threshold: float) -> tuple[Pencil, int]:
-    r"""Algorithm 1: stretch the leading eigenvectors of S_B until the between-scatter is :math:`\lambda_1` in each.
+def stretch_between(
+    S_W: Matrix, S_B: Matrix, k: int, threshold: float, target: float | str = "auto"
+) -> tuple[Pencil, int]:
+    r"""Stretch the leading eigenvectors of S_B until the between-scatter is `target` in each (Algorithm 1).
 
-    Then take the k directions of smallest within-scatter. Returns ``(values, vectors)`` and the number i of stretched
-    directions; with i <= k the second step only rotates.
+    "auto" is :math:`\lambda_1`. Then take the k directions of smallest within-scatter. Returns ``(values, vectors)``
+    and the number i of stretched directions; with i <= k the second step only rotates.
     """
     values, vectors = range_basis(S_B)
     i = threshold_index(values, threshold, k)
-    stretched = vectors[:, :i] * np.sqrt(values[0] / values[:i])
+    level = values[0] if isinstance(target, str) else target
+    stretched = vectors[:, :i] * np.sqrt(level / values[:i])
     within, rotation = symmetric(stretched.T @ S_W @ stretched)
     return (within[::-1][:k], stretched @ rotation[:, ::-1][:, :k]), i
 
 
-def compress_within(S_W: Matrix, S_B: Matrix, k: int, threshold: float) -> Pencil:
-    r"""Algorithm 2: compress the leading eigenvectors of S_W until the within-scatter is at most :math:`\lambda_i`.
+def compress_within(S_W: Matrix, S_B: Matrix, k: int, threshold: float, target: float | str = "auto") -> Pencil:
+    r"""Compress the leading eigenvectors of S_W until the within-scatter is `target` in each (Algorithm 2).
 
-    Then take the k directions of largest between-scatter.
+    "auto" is :math:`\lambda_i`. Then take the k directions of largest between-scatter.
     """
     values, vectors = symmetric(S_W)
     i = threshold_index(np.maximum(values, 0.0), threshold, k)
     floored = np.maximum(values, SPECTRUM_FLOOR * values[0])
     scale = np.ones(len(values))
-    scale[:i] = np.sqrt(floored[i - 1] / floored[:i])
+    level = floored[i - 1] if isinstance(target, str) else target
+    scale[:i] = np.sqrt(level / floored[:i])
     compressed = vectors * scale
     between, rotation = symmetric(compressed.T @ S_B @ compressed)
     return between[:k], compressed @ rotation[:, :k]
@@ -146,13 +149,14 @@ class BWDR(IncrementalPairTransformer):
         scaled to the same trace. "auto" is p / (p + m) for p coordinates (features, or the rank of X if that is
         smaller because rows are few) and pairs of total weight m of that kind. Few or noisy pairs need it: without,
         the result is often worse than PCA. 0.0 is the method of the paper, for which only the rows in pairs count.
-    shrinkage_factor : float, default=1.0
-        Factor c of p in "auto". 1 to 3 suits clean pairs, 10 and more noisy ones.
+    target : float or "auto", default="auto"
+        What the between-class difference becomes in every stretched direction, Remark 1 of the paper. "auto" is
+        :math:`\lambda_1`. Another value scales all coordinates of the view by the same factor.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        The directions, scaled so that :math:`A' S_B A = \lambda_1 I`.
+        The directions, scaled so that :math:`A' S_B A` is `target` times the identity.
     eigenvalues_ : array of shape (n_components,)
         Within-class difference in each direction after stretching, smallest first.
 
@@ -167,7 +171,7 @@ class BWDR(IncrementalPairTransformer):
     References
     ----------
     .. [1] The paper of BWDR and WBDR, two dual linear methods for dimensionality reduction under pairwise constraints
-       (vol. 8, 2020), Algorithm 1.
+       (vol. 8, 2020), Algorithm 1; title and authors are not confirmed (docs/citing.md).
 
     Examples
     --------
@@ -183,6 +187,7 @@ class BWDR(IncrementalPairTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **IncrementalPairTransformer._parameter_constraints,
         **SHRINKAGE_PARAMETERS,
+        "target": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     }
 
     def __init__(
@@ -192,20 +197,22 @@ class BWDR(IncrementalPairTransformer):
         threshold: float = 0.95,
         shrinkage: float | str = "auto",
         shrinkage_factor: float = 1.0,
+        target: float | str = "auto",
     ) -> None:
         super().__init__(n_components)
         self.threshold = threshold
         self.shrinkage = shrinkage
         self.shrinkage_factor = shrinkage_factor
+        self.target = target
 
     def _rows_used(self, pairs: Constraints) -> IntArray | None:
         return rows_in_pairs(pairs, self.shrinkage)
 
-    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
         return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
-        solution, stretched = stretch_between(attract, repel, k, self.threshold)
+        solution, stretched = stretch_between(attract, repel, k, self.threshold, self.target)
         warn_without_influence(self, k, self.threshold, stretched, repel)
         return solution
 
@@ -227,11 +234,10 @@ class WBDR(IncrementalPairTransformer):
     threshold : float in (0, 1], default=1.0
         Share :math:`t_0` of the within-class difference that the compressed directions hold; the others keep their
         scale.
-    shrinkage : float in [0, 1] or "auto", default="auto"
-        How far :math:`S_W` moves towards the identity and :math:`S_B` towards the total scatter of all rows; see
-        :class:`BWDR`. 0.0 is the method of the paper, for which only the rows in pairs count.
-    shrinkage_factor : float, default=1.0
-        Factor c of p in "auto". 1 to 3 suits clean pairs, 10 and more noisy ones.
+    target : float or "auto", default="auto"
+        What the within-class difference becomes in every compressed direction, Remark 1 of the paper. "auto" is
+        :math:`\lambda_i`. At threshold 1 another value scales all coordinates of the view by the same factor; below, a
+        smaller one gives the compressed directions less weight beside the others.
 
     Attributes
     ----------
@@ -252,7 +258,7 @@ class WBDR(IncrementalPairTransformer):
     References
     ----------
     .. [1] The paper of BWDR and WBDR, two dual linear methods for dimensionality reduction under pairwise constraints
-       (vol. 8, 2020), Algorithm 2.
+       (vol. 8, 2020), Algorithm 2; title and authors are not confirmed (docs/citing.md).
 
     Examples
     --------
@@ -268,6 +274,7 @@ class WBDR(IncrementalPairTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **IncrementalPairTransformer._parameter_constraints,
         **SHRINKAGE_PARAMETERS,
+        "target": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     }
 
     def __init__(
@@ -277,17 +284,19 @@ class WBDR(IncrementalPairTransformer):
         threshold: float = 1.0,
         shrinkage: float | str = "auto",
         shrinkage_factor: float = 1.0,
+        target: float | str = "auto",
     ) -> None:
         super().__init__(n_components)
         self.threshold = threshold
         self.shrinkage = shrinkage
         self.shrinkage_factor = shrinkage_factor
+        self.target = target
 
     def _rows_used(self, pairs: Constraints) -> IntArray | None:
         return rows_in_pairs(pairs, self.shrinkage)
 
-    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
         return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
-        return compress_within(attract, repel, k, self.threshold)
+        return compress_within(attract, repel, k, self.threshold, self.target)

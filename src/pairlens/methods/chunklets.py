@@ -8,9 +8,8 @@ import numpy as np
 
 from pairlens.engines import IntArray
 from pairlens.methods.base import IncrementalPairTransformer
-from pairlens.spectral.batches import Space
 from pairlens.spectral.rowspace import Matrix, Pencil, attract_whitened, generalized
-from pairlens.spectral.scatters import SummedPairs, chunklet_covariance, chunklet_scatters
+from pairlens.spectral.scatters import BatchSums, Space, chunklet_covariance, chunklet_scatters
 from pairlens.supervision import Constraints
 
 
@@ -57,7 +56,7 @@ class RCA(IncrementalPairTransformer):
     _needs: ClassVar = "must-links"
     _sums: ClassVar = ("chunklets",)
 
-    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
         return chunklet_covariance(space, pairs), space.covariance()
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
@@ -105,7 +104,7 @@ class CFLD(IncrementalPairTransformer):
     _needs: ClassVar = "must-links"
     _sums: ClassVar = ("chunklets",)
 
-    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
         return chunklet_covariance(space, pairs), space.covariance()
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
@@ -157,8 +156,5 @@ class DCA(IncrementalPairTransformer):
     def _rows_used(self, pairs: Constraints) -> IntArray | None:
         return pairs.rows
 
-    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
-        return chunklet_scatters(space, pairs)
-
-    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
-        return attract_whitened(attract, repel, k)
+    _scatters = staticmethod(chunklet_scatters)
+    _solve = staticmethod(attract_whitened)

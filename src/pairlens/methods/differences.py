@@ -6,15 +6,15 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
 from pairlens._sklearn import Interval, StrOptions
-from pairlens.engines import IntArray, Placement, residual_scatter
+from pairlens.engines import IntArray, Placement, rows_in_memory
 from pairlens.graphs.edges import reconstruction_weights
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.methods.base import IncrementalPairTransformer, LinearPairTransformer, warn_without_pairs
-from pairlens.spectral.batches import Space
-from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, difference
-from pairlens.spectral.scatters import SummedPairs, cannot_link_scatter, mean_pair_scatters, must_link_scatter
+from pairlens.spectral.rowspace import Matrix, RowSpace, difference
+from pairlens.spectral.scatters import BatchSums, Space, cannot_link_scatter, mean_pair_scatters, must_link_scatter
 from pairlens.supervision import Constraints
 
 
@@ -82,7 +82,7 @@ class SSDR(IncrementalPairTransformer):
         self.beta = beta
         self.normalization = normalization
 
-    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
         share = 0.5 if self.normalization == "half" else 1.0
         attract, repel = np.zeros((space.dim, space.dim)), space.covariance()
         if pairs.n_cannot_link:
@@ -91,8 +91,7 @@ class SSDR(IncrementalPairTransformer):
             attract += self.beta * share * must_link_scatter(space, pairs) / pairs.must_link_total
         return attract, repel
 
-    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
-        return difference(attract, repel, k)
+    _solve = staticmethod(difference)
 
 
 class CMM(IncrementalPairTransformer):
@@ -104,7 +103,7 @@ class CMM(IncrementalPairTransformer):
     that of the must-links.
 
     Choose it when there are pairs of both kinds, more of them than features, and the variance of the unlabelled rows
-    is no guide.
+    should not count.
 
     Attributes
     ----------
@@ -135,11 +134,8 @@ class CMM(IncrementalPairTransformer):
     def _rows_used(self, pairs: Constraints) -> IntArray | None:
         return pairs.rows if pairs.n_cannot_link else None
 
-    def _scatters(self, space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
-        return mean_pair_scatters(space, pairs)
-
-    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
-        return difference(attract, repel, k)
+    _scatters = staticmethod(mean_pair_scatters)
+    _solve = staticmethod(difference)
 
 
 class NPSSDR(LinearPairTransformer):
@@ -190,7 +186,7 @@ class NPSSDR(LinearPairTransformer):
     (150, 2)
     """
 
-    _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED
+    _rows_may_be: ClassVar = Placement.DEVICE
     _needs: ClassVar = ""
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
@@ -219,8 +215,10 @@ class NPSSDR(LinearPairTransformer):
         warn_without_pairs(self, pairs)
         together, apart = mean_pair_scatters(space, pairs)
         rebuild = reconstruction_weights(space.rows, self.n_neighbors, self.reg, search=self.neighbors)
-        broken = residual_scatter(space.rows, rebuild)
+        rows = rows_in_memory(space.rows)
+        residual = rows - rebuild @ rows
+        broken = residual.T @ residual
+        broken = broken.toarray() if sparse.issparse(broken) else broken
         return together + self.alpha * broken / space.n_rows, apart
 
-    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
-        return difference(attract, repel, k)
+    _solve = staticmethod(difference)

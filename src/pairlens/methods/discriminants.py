@@ -18,7 +18,7 @@ from pairlens.engines import (
     row_blocks,
     take_rows,
 )
-from pairlens.graphs.affinity import nearest_graph
+from pairlens.graphs.edges import nearest_graph
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.methods.base import LinearPairTransformer
 from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, generalized
@@ -152,7 +152,7 @@ class SDA(LinearPairTransformer):
     (150, 2)
     """
 
-    _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED
+    _rows_may_be: ClassVar = Placement.DEVICE
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],

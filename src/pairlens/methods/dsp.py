@@ -16,21 +16,32 @@ from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
 from pairlens.cluster.skkmeans import SKKMeans
 from pairlens.engines import (
+    Edges,
+    EngineRows,
+    Float64,
     IntArray,
     Placement,
+    ProjectedNeighbors,
+    ProjectedRows,
     Rows,
     evenly_spaced,
     graph_scatter,
+    landmarks,
+    pair_squared_distances,
     projected_rows,
     rows_in_memory,
+    settings,
     symmetric_eigen,
 )
-from pairlens.exceptions import ApproximationWarning, SupervisionWarning
-from pairlens.graphs.edges import projected_far_graph, projected_near_graph, projected_neighbors
-from pairlens.kernels.nullspace import median_distance, must_link_null_space, resolved_gamma
+from pairlens.exceptions import ApproximationWarning, ArgumentError, SupervisionWarning
+from pairlens.graphs.edges import edges_of
+from pairlens.kernels import median_distance, must_link_null_space, resolved_gamma
 from pairlens.methods.base import LinearPairTransformer, finite
 from pairlens.spectral.rowspace import WHITEN_FLOOR, Matrix, Pencil, RowSpace, symmetric
 from pairlens.supervision import Constraints
+
+EXACT_ROWS = 100_000
+"""Rows in memory up to which neighbors="auto" means "exact"."""
 
 WIDTHS = np.array([0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0])
 """Widths of the kernel, the paper's delta, that gamma="search" tries, in units of the median distance."""
@@ -58,8 +69,8 @@ class DSP(LinearPairTransformer):
     where L is the Laplacian of a graph: equations 9 to 17 of [2]_. So must-links act on who counts as a neighbour,
     unlabelled rows included.
 
-    Choose it for clustering with few pairs and a structure that is not linear. Scale the features first, by default
-    each to [0, 1] as in the paper.
+    Choose it for clustering with few pairs and a structure that is not linear. Scale the features first, for example
+    each to [0, 1]; the paper does not say how it scaled them.
 
     Parameters
     ----------
@@ -68,8 +79,8 @@ class DSP(LinearPairTransformer):
     gamma : float, "auto" or "search", default="auto"
         The kernel is :math:`\exp(-\gamma d^2)`; the paper's width is :math:`\delta = (2 \gamma)^{-1/2}`. "auto" takes
         the median distance of up to 1,000 rows for :math:`\delta`. "search" tries 0.1 to 3 times that: it clusters by
-        :class:`~pairlens.SKKMeans` (5,000 rows at most, besides those in pairs) and takes the first width that
-        separates most cannot-links. Too large a gamma does more harm than too small a one.
+        :class:`~pairlens.SKKMeans` (5,000 rows at most, besides those in pairs) and takes the width that
+        separates most cannot-links, of several the middle one. Too large a gamma does more harm than too small a one.
     scaling : {"A", "unit", "B"}, default="A"
         Length of the directions: :math:`w' A w = 1`, which gives most weight to the best and is best for k-means;
         unit length; or :math:`w' B w = 1`.
@@ -77,14 +88,14 @@ class DSP(LinearPairTransformer):
         Directions in which B is up to this share of its largest eigenvalue are dropped. In high dimension a larger one,
         up to 1e-3, regularises, but it also discards directions that few rows differ in.
     neighbors : {"auto", "exact", "approx"}, default="auto"
-        How neighbours are found. "approx" takes time that grows nearly as n and needs ``pairlens[ann]``; "auto" uses it
-        above 100,000 rows. Rows in a torch tensor are always searched exactly, on their device. Those of a dask
-        array are fetched, or landmarks of them (docs/scaling.md).
+        "exact" compares all rows with all. "approx" learns from landmarks alone: the rows in pairs and up to 50,000
+        others (``config_context(landmark_rows=...)``), evenly spaced, with a warning. "auto" does so above 100,000 rows
+        in memory and 50,000 rows of a dask array; rows in a torch tensor are compared on their device.
     n_clusters : int or "auto", default="auto"
         Clusters for ``gamma="search"``. "auto" is the number of classes of the labels in `y` if there are some,
         else 8.
     random_state : int, RandomState, Generator or None, default=None
-        For the clusterings of ``gamma="search"`` and for the index of ``neighbors="approx"``.
+        For the clusterings of ``gamma="search"``.
     verbose : int, default=0
         1 shows the progress of ``gamma="search"`` on standard error.
 
@@ -109,6 +120,10 @@ class DSP(LinearPairTransformer):
     Must-links count through the groups of rows that they join, so any set of pairs that joins the same rows gives the
     same result, and weights of pairs are not used. Rows of one group, and identical rows, are equally near to any other
     row; of them those nearer in the input are neighbours, then those with the smaller index.
+
+    Our readings, where the paper leaves room: the neighbours N(x) of equation 9 are those in :math:`\hat d`, and
+    :math:`w' A w = 1` sets the lengths, which the paper does not state. With neighbours in the input space the plane
+    turns by 0.5 to 1.5 radians (docs/reproduction.md, "DSP: other readings").
 
     A group of c rows that the kernel finds unlike has :math:`\hat K(x, x)` near 1/c, so that it is nearer to all
     rows than any free row: its rows become hubs. A warning says so if :math:`\hat K(x, x)` of the linked rows is on
@@ -173,22 +188,26 @@ class DSP(LinearPairTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
+    def _within_reach(self, rows: Rows, pairs: Constraints) -> tuple[Rows, Constraints, IntArray | None]:
+        rows, pairs, chosen = super()._within_reach(rows, pairs)
+        n = rows.shape[0]
+        too_many = n > EXACT_ROWS and not isinstance(rows, EngineRows)
+        if n <= settings().landmark_rows or not (self.neighbors == "approx" or (self.neighbors == "auto" and too_many)):
+            return rows, pairs, chosen
+        numbers = landmarks(n, pairs.rows, "DSP")
+        return rows[numbers], pairs[numbers], numbers if chosen is None else chosen[numbers]
+
     def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
         """Return A and B, equation 17 of [2]_."""
         rows, chunklets = space.near_rows, pairs.chunklets()
         self.gamma_ = self._find_gamma(rows, pairs)
         # The projected kernel, equation 6, and its distance, equation 10.
         null_space = must_link_null_space(rows, chunklets, gamma=self.gamma_)
-        projected = projected_rows(rows, null_space, chunklets)
+        projected = projected_rows(rows, null_space.coordinates(rows), self.gamma_, chunklets)
         self._warn_of_hubs(projected.remaining, chunklets)
-        found = projected_neighbors(
-            projected,
-            min(self.n_neighbors, rows.shape[0] - 1),
-            search=self.neighbors,
-            random_state=self.random_state,
-        )
-        S = projected_near_graph(projected, found)  # equation 9
-        R = projected_far_graph(projected, found, *cannot_links(pairs))  # equation 14
+        found = projected.neighbors(min(self.n_neighbors, rows.shape[0] - 1))
+        S = near_edges(projected, found)  # equation 9
+        R = far_edges(projected, found, *cannot_links(pairs))  # equation 14
         return graph_scatter(space.rows, S), graph_scatter(space.rows, R)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
@@ -205,14 +224,16 @@ class DSP(LinearPairTransformer):
         if self.gamma != "search":
             return resolved_gamma(rows, self.gamma)
         if pairs.n_cannot_link == 0:
-            raise ValueError('gamma="search" needs cannot-links to choose by. Give some, or gamma="auto".')
+            raise ArgumentError("gamma", self.gamma, "needs cannot-links to choose by", 'Give some, or gamma="auto"')
         gammas = 0.5 / (median_distance(rows) * WIDTHS) ** 2
         used = np.union1d(
             pairs.rows[evenly_spaced(len(pairs.rows), SEARCH_ROWS)], evenly_spaced(len(pairs), SEARCH_ROWS)
         )
         separated = self._separated(rows_in_memory(rows, used), pairs[used], gammas)
         self.gamma_scores_ = {"gamma": gammas, "separated": separated}
-        return float(gammas[np.argmax(separated)])
+        # Of widths that separate as many, the middle one, and of two the wider: it is farthest from what does harm.
+        tied = np.flatnonzero(separated == separated.max())
+        return float(gammas[tied[len(tied) // 2]])
 
     def _separated(self, rows: Rows, pairs: Constraints, gammas: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return, for each gamma, the share of cannot-links that SKK-means puts into two clusters."""
@@ -247,6 +268,32 @@ class DSP(LinearPairTransformer):
                 f"for the rest. Give a smaller gamma{other}.",
                 SupervisionWarning,
             )
+
+
+def near_edges(rows: ProjectedRows, found: ProjectedNeighbors) -> Edges:
+    r"""Return the graph S, which joins nearest rows with weights :math:`1 - \hat d / \max \hat d`."""
+    edges = edges_of(found.nearest)
+    distance = np.sqrt(rows.squared_distances(edges[:, 0], edges[:, 1]))
+    return Edges(edges, _falling(distance, found.largest_projected))
+
+
+def far_edges(rows: ProjectedRows, found: ProjectedNeighbors, cannot_link: IntArray, factor: Float64) -> Edges:
+    r"""Return the graph R, which joins farthest and cannot-linked rows with weights :math:`1 - d / \max d`.
+
+    Those of cannot-links are multiplied by their factor.
+    """
+    farthest = edges_of(found.farthest)
+    # Farthest first: of an edge given twice the first counts, and one that is known needs no factor.
+    edges = np.concatenate([farthest, cannot_link])
+    factor = np.concatenate([np.ones(len(farthest)), factor])
+    _, chosen = np.unique(edges[:, 0] * rows.n + edges[:, 1], return_index=True)
+    edges, factor = edges[chosen], factor[chosen]
+    distance = np.sqrt(pair_squared_distances(rows.X, edges))
+    return Edges(edges, factor * _falling(distance, found.largest_input))
+
+
+def _falling(distance: Float64, largest: float) -> Float64:
+    return np.maximum(1 - distance / largest, 0.0) if largest > 0 else np.ones(len(distance))
 
 
 def cannot_links(known: Constraints) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

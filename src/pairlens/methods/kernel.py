@@ -19,8 +19,8 @@ from pairlens._sklearn import (
     check_is_fitted,
 )
 from pairlens.engines import IntArray, Rows, checked_rows, column_means
-from pairlens.kernels.features import kernel_features
-from pairlens.kernels.nullspace import TOLERANCE, MustLinkKernel, must_link_null_space, projected_kernel
+from pairlens.exceptions import InputError
+from pairlens.kernels import TOLERANCE, MustLinkKernel, kernel_features, must_link_null_space, projected_kernel
 from pairlens.methods.base import (
     PairTransformer,
     finite,
@@ -123,7 +123,11 @@ class KernelPairTransformer(PairTransformer):
 
     def _check_n_components(self, rows: Rows) -> None:
         if self.n_components > rows.shape[0]:
-            raise ValueError(f"n_components={self.n_components} must be at most the number of rows, {rows.shape[0]}.")
+            raise InputError(
+                f"n_components={self.n_components} must be at most the number of rows, {rows.shape[0]}",
+                argument="n_components",
+                value=self.n_components,
+            )
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         check_is_fitted(self)
@@ -148,10 +152,6 @@ class KernelBWDR(KernelPairTransformer):
         2,000 rows; of more, 2,000 evenly spaced ones span the solution (Nystroem).
     threshold : float in (0, 1], default=0.95
         Share of the between-class difference that the stretched directions hold; see :class:`BWDR`.
-    shrinkage : float in [0, 1] or "auto", default="auto"
-        How far the scatters move towards the identity and the total scatter; see :class:`BWDR`.
-    shrinkage_factor : float, default=1.0
-        Factor of the number of coordinates in "auto".
 
     Attributes
     ----------
@@ -224,10 +224,6 @@ class KernelWBDR(KernelPairTransformer):
         2,000 rows; of more, 2,000 evenly spaced ones span the solution (Nystroem).
     threshold : float in (0, 1], default=1.0
         Share of the within-class difference that the compressed directions hold; see :class:`WBDR`.
-    shrinkage : float in [0, 1] or "auto", default="auto"
-        How far the scatters move towards the identity and the total scatter; see :class:`BWDR`.
-    shrinkage_factor : float, default=1.0
-        Factor of the number of coordinates in "auto".
 
     Attributes
     ----------
@@ -394,6 +390,8 @@ class KernelNullSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MustLin
     ----------
     .. [1] S. Yan, S. Bouaziz, D. Lee, J. Barlow, "Semi-supervised dimensionality reduction for analyzing
        high-dimensional data with constraints", Neurocomputing 76, 2012.
+    .. [2] O. Tuzel, F. Porikli, P. Meer, "Kernel methods for weakly supervised mean shift clustering", ICCV 2009,
+       where the projection comes from.
 
     Examples
     --------

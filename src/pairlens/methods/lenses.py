@@ -23,7 +23,6 @@ from pairlens.learning.learner import FEWEST_FOR_FOLDS, N_COLUMNS, PRIORS, PairL
 from pairlens.learning.spaces import PreparedRows, RawSpace, chosen_landmarks
 from pairlens.learning.stack import SPACES, Fold, Stack, side_by_side
 from pairlens.methods.base import LinearPairTransformer, PairTransformer, checked_standardiser, warn_without_pairs
-from pairlens.spectral.batches import Space
 from pairlens.spectral.rowspace import (
     MOST_COORDINATES,
     Matrix,
@@ -34,6 +33,7 @@ from pairlens.spectral.rowspace import (
     symmetric,
     whitened_rows,
 )
+from pairlens.spectral.scatters import Space
 from pairlens.supervision import Constraints, Triplets
 from pairlens.supervision.combined import combine, over_rows
 
@@ -64,8 +64,8 @@ class JudgedByHeldOutPairs(PairTransformer):
         Returns
         -------
         SuspiciousPairs
-            With the arrays ``pairs``, ``link`` (+1 or -1) and ``suspicion``, ``to_frame()``, and those that stand out,
-            ``standing_out``: more probably wrong than right.
+            With the arrays ``pairs``, ``link`` (+1 or -1), ``suspicion`` and ``together``, ``to_frame()``, and those
+            that stand out, ``standing_out``.
         """
         check_is_fitted(self)
         if self._held_out is None:

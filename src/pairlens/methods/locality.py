@@ -9,7 +9,7 @@ import numpy as np
 
 from pairlens._sklearn import Interval, StrOptions
 from pairlens.engines import IntArray, Placement, graph_scatter
-from pairlens.graphs.affinity import degrees, heat_graph, pass_on, side_information_graphs
+from pairlens.graphs.edges import degrees, heat_graph, pass_on, side_information_graphs
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.methods.base import LinearPairTransformer, warn_without_pairs
 from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, attract_whitened, generalized
@@ -29,7 +29,7 @@ class LocalityPreserving(LinearPairTransformer):
         The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
     """
 
-    _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED
+    _rows_may_be: ClassVar = Placement.DEVICE
     _needs: ClassVar = ""
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearPairTransformer._parameter_constraints,
@@ -134,8 +134,7 @@ class SLPP(LinearPairTransformer):
         with_self_loops = must_link_degrees(pairs) + 1
         return must_link_scatter(space, pairs), space.total_scatter(with_self_loops)
 
-    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
-        return attract_whitened(attract, repel, k)
+    _solve = staticmethod(attract_whitened)
 
 
 class CLPP(LocalityPreserving):

@@ -27,14 +27,19 @@ from pairlens.engines import (
     take_rows,
 )
 from pairlens.exceptions import SupervisionWarning
-from pairlens.graphs.affinity import degrees, mutual_and_graph_edges, normalized_graph
-from pairlens.graphs.edges import default_gamma, heat_weights, weight_matrix
+from pairlens.graphs.edges import (
+    default_gamma,
+    degrees,
+    heat_weights,
+    mutual_and_graph_edges,
+    normalized_graph,
+    weight_matrix,
+)
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.graphs.transformation import Generated, Mutual, generate
 from pairlens.methods.base import LinearPairTransformer, finite
-from pairlens.spectral.batches import Space
 from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, difference, generalized, range_basis
-from pairlens.spectral.scatters import cannot_link_scatter
+from pairlens.spectral.scatters import Space, cannot_link_scatter
 from pairlens.supervision import Constraints
 
 DEFAULT_LAM = 8.0
@@ -83,11 +88,6 @@ class SODRPaC(LinearPairTransformer):
         The weights of neighbours, for reliabilities and for the manifold term, are :math:`\exp(-\gamma d^2)`. "auto" is
         :math:`1 / \delta^2`, with :math:`\delta` the mean norm of the centred rows; "search" tries
         :math:`2^{-4} / \delta^2 \dots 2^4 / \delta^2`.
-    scale : {"mean", "raw_m"}, default="mean"
-        Whether the manifold term is a mean over the rows, like the other two, or their sum, as the paper prints it;
-        useful values of `lam` are then smaller by the number of rows.
-    include_self : bool, default=False
-        Count a row among its own neighbours when counting shared ones.
     cv : int, default=5
         Folds over the pairs for ``lam="auto"``, ``gamma="search"`` and ``n_components="auto"``; fewer if there are
         fewer cannot-links.
@@ -114,7 +114,9 @@ class SODRPaC(LinearPairTransformer):
     Notes
     -----
     The paper's text has lost its equations; this is a reconstruction, which corrects the sign of the printed
-    objective. Weights of cannot-links count relative to their mean, those of must-links not at all.
+    objective. Ours is also that rows are taken about their mean in M, which does not vanish on constants; not centred,
+    the plane turns by 0.2 to 0.8 radians (docs/reproduction.md, "SODRPaC: other readings"). Weights of cannot-links
+    count relative to their mean, those of must-links not at all.
 
     The held-out score is the share of comparisons in which a cannot-link that only the held-out pairs give, by
     themselves or through :func:`~pairlens.transform_constraints`, is longer than a pair of mutual neighbours. This is
@@ -127,7 +129,7 @@ class SODRPaC(LinearPairTransformer):
     References
     ----------
     .. [1] B. Tong, E. Suzuki, "Subclass-oriented dimension reduction with constraint transformation and manifold
-       regularization", PAKDD 2010.
+       regularization", PAKDD 2010, part II.
 
     Examples
     --------
@@ -141,7 +143,7 @@ class SODRPaC(LinearPairTransformer):
     1
     """
 
-    _rows_may_be: ClassVar = Placement.ANYWHERE_SEARCHED
+    _rows_may_be: ClassVar = Placement.DEVICE
     _needs: ClassVar = ""
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -149,8 +151,6 @@ class SODRPaC(LinearPairTransformer):
         "n_graph_neighbors": [Interval(Integral, 1, None, closed="left")],
         "lam": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "search"})],
-        "scale": [StrOptions({"mean", "raw_m"})],
-        "include_self": ["boolean"],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
         "neighbors": [StrOptions(set(SEARCHES))],
@@ -164,8 +164,6 @@ class SODRPaC(LinearPairTransformer):
         n_graph_neighbors: int = 5,
         lam: float | str = DEFAULT_LAM,
         gamma: float | str = "auto",
-        scale: str = "mean",
-        include_self: bool = False,
         cv: int = 5,
         random_state: Any = None,
         neighbors: str = "auto",
@@ -175,8 +173,6 @@ class SODRPaC(LinearPairTransformer):
         self.n_graph_neighbors = n_graph_neighbors
         self.lam = lam
         self.gamma = gamma
-        self.scale = scale
-        self.include_self = include_self
         self.cv = cv
         self.random_state = random_state
         self.neighbors = neighbors
@@ -207,26 +203,18 @@ class SODRPaC(LinearPairTransformer):
         self.n_components_ = len(self.components_)
 
     def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
-        terms = Terms.of(
-            space,
-            self.n_neighbors,
-            self.n_graph_neighbors,
-            include_self=self.include_self,
-            search=self.neighbors,
-        )
-        unit = 1.0 if self.scale == "raw_m" else float(space.n_rows)
-        self._choose(terms, pairs, unit)
+        terms = Terms.of(space, self.n_neighbors, self.n_graph_neighbors, search=self.neighbors)
+        self._choose(terms, pairs)
         if pairs.n_cannot_link == 0:
             warn_user(
                 "SODRPaC: no cannot-links were given, so the directions are merely those in which neighbours differ "
-                "least. Give cannot-links by constraints=, or labels of at least two classes by y.",
+                "least. Give cannot-links by constraints=, or labels of at least two classes by y=.",
                 SupervisionWarning,
             )
-        attract = terms.together + self.lam_ * terms.manifold(self.gamma_) / unit
+        attract = terms.together + self.lam_ * terms.manifold(self.gamma_)
         return attract, terms.apart(pairs, terms.generate(pairs), self.gamma_)
 
-    def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
-        return difference(attract, repel, k)
+    _solve = staticmethod(difference)
 
     def _settle(self, space: RowSpace) -> float:
         """Set what is given, and the defaults of what is to be found; return the default gamma."""
@@ -237,7 +225,7 @@ class SODRPaC(LinearPairTransformer):
         self.n_components_ = min(2, space.dim) if self.n_components == "auto" else int(self.n_components)
         return usual
 
-    def _choose(self, terms: Terms, pairs: Constraints, unit: float) -> None:
+    def _choose(self, terms: Terms, pairs: Constraints) -> None:
         """Set `lam_`, `gamma_` and `n_components_`, by a search where one was asked for."""
         usual = self._settle(terms.space)
         asked = {
@@ -263,7 +251,6 @@ class SODRPaC(LinearPairTransformer):
             lams=LAM_GRID if "lam" in wanted else np.array([self.lam_]),
             gammas=usual / THETA_GRID if "gamma" in wanted else np.array([self.gamma_]),
             dims=np.arange(1, terms.space.dim + 1) if "n_components" in wanted else np.array([self.n_components_]),
-            unit=unit,
             n_splits=n_splits,
             random_state=self.random_state,
         )
@@ -273,7 +260,7 @@ class SODRPaC(LinearPairTransformer):
 
 @dataclass(frozen=True)
 class Terms:
-    r"""The three terms of the criterion, :math:`P - Q - \lambda M`, as far as they depend on the rows alone.
+    r"""Hold the three terms of the criterion, :math:`P - Q - \lambda M`, as far as they depend on the rows alone.
 
     P keeps cannot-links apart, Q shared nearest neighbours together, M the manifold of all rows. Neighbours, their
     distances and Q depend on no parameter, M on gamma only, and what the constraints generate on the constraints only.
@@ -287,20 +274,10 @@ class Terms:
     total: Matrix
 
     @classmethod
-    def of(
-        cls,
-        space: RowSpace,
-        n_neighbors: int,
-        n_graph_neighbors: int,
-        *,
-        include_self: bool = False,
-        search: str = "auto",
-    ) -> Terms:
+    def of(cls, space: RowSpace, n_neighbors: int, n_graph_neighbors: int, *, search: str = "auto") -> Terms:
         """Find the neighbours, once for both graphs."""
         near = space.near_rows
-        mutual, shared, graph = mutual_and_graph_edges(
-            near, n_neighbors, n_graph_neighbors, include_self=include_self, search=search
-        )
+        mutual, shared, graph = mutual_and_graph_edges(near, n_neighbors, n_graph_neighbors, search=search)
         return cls(
             space=space,
             mutual=Mutual(mutual, pair_squared_distances(near, mutual)),
@@ -319,10 +296,11 @@ class Terms:
         return (given + pair_scatter(self.space.rows, made.pairs, made.reliability(gamma))) / count
 
     def manifold(self, gamma: float) -> Matrix:
-        r"""Return M, the rows about their mean under the normalised Laplacian :math:`I - K^{-1/2} U K^{-1/2}`."""
+        r"""Return M / n, the mean over the rows under the normalised Laplacian :math:`I - K^{-1/2} U K^{-1/2}`."""
         U = weight_matrix(self.graph, heat_weights(self.graph_squared, gamma), self.space.n_rows)
         scaled = normalized_graph(U)
-        return self.total + graph_scatter(self.space.rows, scaled) - self.space.total_scatter(degrees(scaled))
+        whole = self.total + graph_scatter(self.space.rows, scaled) - self.space.total_scatter(degrees(scaled))
+        return whole / self.space.n_rows
 
     def generate(self, known: Constraints) -> Generated:
         """Return the cannot-links that follow from must-links."""
@@ -384,7 +362,6 @@ def held_out_scores(
     lams: FloatArray,
     gammas: FloatArray,
     dims: IntArray,
-    unit: float,
     n_splits: int,
     random_state: Any,
 ) -> Scores:
@@ -404,8 +381,6 @@ def held_out_scores(
         At least `n_splits` cannot-links.
     lams, gammas, dims
         The grid.
-    unit : float
-        What the manifold term is divided by.
     n_splits : int
         Number of folds.
     random_state : int, RandomState, Generator or None
@@ -416,7 +391,7 @@ def held_out_scores(
     _, basis = range_basis(terms.total)
     most = min(int(dims.max()), basis.shape[1])
     together = basis.T @ terms.together @ basis
-    manifolds = [basis.T @ terms.manifold(gamma) @ basis / unit for gamma in gammas]
+    manifolds = [basis.T @ terms.manifold(gamma) @ basis for gamma in gammas]
     short = _differences(terms, terms.mutual.edges) @ basis
     everything = _all_cannot_links(known, terms.generate(known))
     values = np.empty((n_splits, len(lams), len(gammas), len(dims)))

@@ -1,1 +1,1 @@
-"""Learning from preferences: which of two rows is better."""
+"""Learn from preferences (which of two rows is better) and from comparisons of distances."""

@@ -1,4 +1,4 @@
-"""What the preference estimators share: input, preferences from scores, starting directions, ranking and score."""
+"""Define what the preference estimators share: input, preferences from scores, start, ranking and score."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from pairlens._sklearn import (
 )
 from pairlens._warnings import warn_fallback, warn_fewer
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means
+from pairlens.exceptions import ArgumentError, InputError
 from pairlens.judging.views import pair_distance
-from pairlens.preference._arrays import as_numpy, like
-from pairlens.preference.objective import Objective, draw_shifts
-from pairlens.preference.pairs import Pairs, largest_differences
+from pairlens.preference.objective import Objective, Pairs, as_numpy, largest_differences, like
 from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, fix_signs, principal_directions, row_space
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences, pair_shares
@@ -35,13 +34,9 @@ C_PATH = (0.001, 0.01, 0.1, 1.0)
 
 MAX_SCORED_PAIRS = 1_000_000
 
-COMBINATIONS_PER_PAIR = 64
-EXACT_PAIRS = 5_000
-"""Up to this many pairs all combinations are summed where gamma2 < 1; beyond, this many for each pair."""
-
 
 class PreferenceEstimator(BaseEstimator, ABC):
-    """An estimator that learns from preferences and ranks rows."""
+    """Learn from preferences and rank rows."""
 
     # With metadata routing enabled, pipelines and searches hand these to fit and score unasked.
     __metadata_request__fit: ClassVar = {"preferences": True, "groups": True}
@@ -107,7 +102,7 @@ class PreferenceEstimator(BaseEstimator, ABC):
 
     @abstractmethod
     def decision_function(self, X: ArrayLike) -> Float64:
-        """Score of each row, higher is better.
+        """Return the score of each row, higher is better.
 
         Parameters
         ----------
@@ -156,14 +151,16 @@ class PreferenceEstimator(BaseEstimator, ABC):
             share = pair_shares(sample_weight, known.pairs, len(scores))
             known = Preferences(known.pairs, len(scores), weight=known.weight * share)
         if known.n_pairs == 0:
-            raise ValueError(
-                "score needs at least one preference among the rows: give preferences=, or a y of at least two levels."
+            raise InputError(
+                "score needs at least one preference among the rows",
+                argument="preferences",
+                remedy="Give preferences=, or scores of at least two levels by y=",
             )
         return pairwise_accuracy(scores, known)
 
 
 class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PreferenceEstimator):
-    r"""A low-dimensional view that minimises the large-margin objective, and a linear ranking in it.
+    r"""Learn a low-dimensional view that minimises the large-margin objective, and a linear ranking in it.
 
     Parameters
     ----------
@@ -173,8 +170,8 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         Margin :math:`\gamma_1` of the distances; it sets the scale of the view.
     gamma2 : float, default=1.0
         Margin :math:`\gamma_2` of the cosines. From 1 on the second term has a closed form that costs O(pairs). Below,
-        pairs that already agree to that cosine are left alone: more dimensions stay in use, at 20 times the cost and
-        more.
+        pairs that already agree to that cosine are left alone and more dimensions stay in use, but all combinations of
+        two preferences are summed, at 20 times the cost and more: choose a `max_pairs` of a few thousand.
     sigma : float, default=0.1
         Width of the rounded corner of the hinges, for distances times :math:`\|x_i - x_j\|_\infty`.
     angle_loss : {"hinge", "squared"}, default="hinge"
@@ -182,9 +179,6 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         use. It did not rank better.
     max_pairs : int, default=200000
         If `y` implies more preferences, this many are drawn.
-    combinations : int, "auto" or "all", default="auto"
-        Where gamma2 < 1, how many combinations of two preferences are summed, drawn once. "auto" is all up to 5,000
-        preferences, and 64 for each preference beyond.
 
     Attributes
     ----------
@@ -206,7 +200,6 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         "sigma": [Interval(Real, 0, None, closed="left")],
         "angle_loss": [StrOptions({"hinge", "squared"})],
         "max_pairs": [Interval(Integral, 1, None, closed="left")],
-        "combinations": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
         "cv": [Interval(Integral, 2, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
     }
@@ -217,16 +210,14 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
     C: float | str
     sigma: float
     angle_loss: str
-    combinations: int | str
     cv: int
 
     def _check(self, rows: Rows, y: ArrayLike | None, preferences: Preferences | None) -> None:
         if self.n_components > rows.shape[1]:
-            raise ValueError(
-                f"n_components={self.n_components} must be at most the number of features, {rows.shape[1]}."
-            )
+            reason = f"must be at most the number of features, {rows.shape[1]}"
+            raise ArgumentError("n_components", self.n_components, reason)
         if self.angle_loss == "squared" and self.gamma2 < 1:
-            raise ValueError(f'angle_loss="squared" needs gamma2 >= 1, got gamma2={self.gamma2}.')
+            raise ArgumentError("gamma2", self.gamma2, 'must be at least 1 for angle_loss="squared"')
 
     def _start(self, X: Rows, known: Preferences) -> tuple[RowSpace, Float64]:
         """Return the coordinates to work in, and the leading principal directions in them (in rows)."""
@@ -240,20 +231,19 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         return space, directions
 
     def _keep_principal(self, space: RowSpace, directions: Float64, rows: Rows) -> None:
-        """Keep the view of PCA, which ranks nothing, where there are no preferences."""
+        """Keep the view of PCA, which cannot rank rows, where preferences are missing."""
         self.__dict__.pop("ranking_", None)
         self.components_ = fix_signs(space.lift(directions.T)).astype(rows.dtype)
         self.loss_curve_: list[float] = []
         warn_fallback(self, "no preferences were given")
 
-    def _objective(self, X: Rows, known: Preferences, C: float, rng: np.random.Generator) -> tuple[Objective, IntArray]:
+    def _objective(self, X: Rows, known: Preferences, C: float) -> tuple[Objective, IntArray]:
         """Return the objective for an embedding of the rows that occur in preferences, and which rows these are."""
         used = known.rows
         pairs = Pairs.of(np.searchsorted(used, known.pairs), len(used), known.weight)
-        shifts = self._shifts(pairs.count, rng)
-        return self._objective_of(pairs, largest_differences(X, known.pairs), C, shifts), used
+        return self._objective_of(pairs, largest_differences(X, known.pairs), C), used
 
-    def _objective_of(self, pairs: Any, largest: Any, C: float, shifts: Any) -> Objective:
+    def _objective_of(self, pairs: Any, largest: Any, C: float) -> Objective:
         """Return the objective of pairs whose largest differences are known, on arrays or on tensors."""
         return Objective(
             pairs,
@@ -263,18 +253,7 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
             C=C,
             sigma=float(self.sigma),
             squared=self.angle_loss == "squared",
-            shifts=shifts,
         )
-
-    def _shifts(self, n_pairs: int, rng: np.random.Generator) -> tuple[IntArray, IntArray] | None:
-        if self.gamma2 >= 1 or self.combinations == "all":
-            return None
-        if self.combinations == "auto":
-            if n_pairs <= EXACT_PAIRS:
-                return None
-            return draw_shifts(n_pairs, COMBINATIONS_PER_PAIR * n_pairs, rng)
-        wanted = int(self.combinations)
-        return draw_shifts(n_pairs, wanted, rng) if 2 * wanted < n_pairs**2 and n_pairs > 2 else None
 
     @abstractmethod
     def transform(self, X: ArrayLike) -> NDArray[Any]:
@@ -295,7 +274,7 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         return pair_distance(self, A, B)
 
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
-        """Score of each row, higher is better: a linear ranking of the view, learnt from the same preferences.
+        """Return the score of each row, higher is better: a linear ranking of the view, from the same preferences.
 
         Parameters
         ----------
@@ -307,7 +286,11 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         """
         check_is_fitted(self)
         if not hasattr(self, "ranking_"):
-            raise ValueError(f"this {type(self).__name__} was fitted without preferences, so it ranks nothing.")
+            raise InputError(
+                f"this {type(self).__name__} was fitted without preferences, so it cannot rank rows",
+                argument="preferences",
+                remedy="Fit it with preferences=, or with scores by y",
+            )
         view = self.transform(X)
         return view @ like(view, self.ranking_)
 

@@ -16,11 +16,10 @@ from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, is_dask, map_rows, project
 from pairlens.exceptions import MissingExtraError
 from pairlens.preference._base import MarginTransformer
-from pairlens.preference.linear import LinearProblem, solve_lbfgs, starting_map
-from pairlens.preference.objective import Objective
-from pairlens.preference.pairs import Pairs
-from pairlens.preference.ranking import accuracy, embedded_ranking, folds
-from pairlens.preference.trees import SklearnTrees, TreeOptions, Trees, XGBoostTrees
+from pairlens.preference.objective import Objective, Pairs
+from pairlens.preference.ranksvm import accuracy, embedded_ranking, folds
+from pairlens.preference.trees import Growing, SklearnTrees, TreeOptions, TreeSum, XGBoostTrees
+from pairlens.preference.wsdr import LinearProblem, solve_lbfgs, starting_map
 from pairlens.spectral.rowspace import RowSpace, fix_signs
 from pairlens.supervision import Preferences
 
@@ -149,7 +148,6 @@ class GBWSDR(MarginTransformer):
         max_trees: int = 200,
         n_iter_no_change: int = 15,
         max_pairs: int = 200_000,
-        combinations: int | str = "auto",
         cv: int = 3,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -169,7 +167,6 @@ class GBWSDR(MarginTransformer):
         self.max_trees = max_trees
         self.n_iter_no_change = n_iter_no_change
         self.max_pairs = max_pairs
-        self.combinations = combinations
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -179,27 +176,28 @@ class GBWSDR(MarginTransformer):
         self.backend_ = self._choose_backend(len(known.rows))
         if known.n_pairs == 0:
             self._keep_principal(space, directions, rows)
-            self._trees: Trees = SklearnTrees(None, len(directions), self._options(0))
+            self._trees = TreeSum.empty(len(directions))
             self.n_estimators_ = 0
             return
         objective, boosting = self._prepare(rows, known, space, directions, rng)
         with fitting_threads(len(known.rows) * rows.shape[1] * len(directions)):
             count = self._search(objective, boosting, rng) if self.n_estimators == "auto" else int(self.n_estimators)
             final = boosting(objective)
-            self.loss_curve_ = [*final.grow(count), objective(final.Z)[0]]
+            self.loss_curve_ = [*(final.step() for _ in range(count)), objective(final.Z)[0]]
             self.ranking_ = embedded_ranking(final.Z, objective.pairs)
         self.n_estimators_ = count
         self.components_ = space.lift(final.linear.T).astype(rows.dtype)
-        self._trees = final.finished()
+        self._trees = final.trees.finished()
 
     def _prepare(
         self, rows: Rows, known: Preferences, space: RowSpace, directions: Float64, rng: np.random.Generator
     ) -> tuple[Objective, Callable[[Objective], _Boosting]]:
-        """The objective over the rows in preferences, and how trees grow for it or for a part of it."""
-        objective, used = self._objective(rows, known, float(self.C), rng)
+        """Return the objective over the rows in preferences, and how trees grow for it or for a part of it."""
+        objective, used = self._objective(rows, known, float(self.C))
         inside = rows[used].astype(np.float64)
         coordinates = np.asarray(space.rows[used], dtype=np.float64)
-        options = self._options(int(rng.integers(2**31 - 2**16)))
+        seed = int(rng.integers(2**31 - 2**16))
+        options = TreeOptions(self.max_depth, float(self.learning_rate), self.min_samples_leaf, self.n_jobs, seed)
 
         def boosting(part: Objective) -> _Boosting:
             linear = self._linear_view(part, coordinates, directions)
@@ -211,11 +209,8 @@ class GBWSDR(MarginTransformer):
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         return checked_rows(self, X, fitting=fitting, accept_sparse=False, in_memory=fitting or not is_dask(X))
 
-    def _options(self, seed: int) -> TreeOptions:
-        return TreeOptions(self.max_depth, float(self.learning_rate), self.min_samples_leaf, self.n_jobs, seed)
-
     def _choose_backend(self, n_used: int) -> str:
-        """The library that grows the trees, for this number of rows in preferences."""
+        """Return the library that grows the trees, for this number of rows in preferences."""
         if self.backend != "auto":
             return self.backend
         if n_used < XGBOOST_ROWS:
@@ -238,10 +233,10 @@ class GBWSDR(MarginTransformer):
         boosting: Callable[[Objective], _Boosting],
         rng: np.random.Generator,
     ) -> int:
-        """The number of trees with the best held-out accuracy, all folds growing side by side."""
+        """Return the number of trees with the best held-out accuracy, all folds growing side by side."""
         runs: list[Iterator[float]] = []
         for train, scored in folds(objective.pairs, self.cv, rng):
-            part = objective.select(train, self._shifts(int(train.sum()), rng))
+            part = objective.select(train)
             runs.append(boosting(part).held_out(objective.pairs.select(scored)))
         curve: list[float] = []
         for scores in zip(*runs):
@@ -276,14 +271,14 @@ class GBWSDR(MarginTransformer):
         return int(self.components_.shape[0])
 
 
-def _boosted_view(mean: NDArray[Any], linear: NDArray[Any], trees: Trees, rows: NDArray[Any]) -> NDArray[Any]:
-    """The linear view of rows in memory, and what the trees add."""
+def _boosted_view(mean: NDArray[Any], linear: NDArray[Any], trees: TreeSum, rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the linear view of rows in memory, and what the trees add."""
     return np.asarray(project(rows, mean, linear) + trees.predict(rows))
 
 
 @dataclass
 class _Boosting:
-    """Trees that grow down the gradient of an objective, and the view they have reached for all its rows."""
+    """Grow trees down the gradient of an objective, and keep the view they have reached for all its rows."""
 
     objective: Objective
     rows: Float64
@@ -296,28 +291,20 @@ class _Boosting:
         # Only rows of training pairs have a gradient; the others would pull leaves towards zero.
         self._trained = np.unique(self.objective.pairs.rows)
         kind = XGBoostTrees if self.backend == "xgboost" else SklearnTrees
-        self._trees: Trees = kind(self.rows[self._trained], self.Z.shape[1], self.options)
-
-    def grow(self, count: int) -> list[float]:
-        """Grow more trees; gives the objective before each."""
-        return [self.step() for _ in range(count)]
+        self.trees: Growing = kind(self.rows[self._trained], self.Z.shape[1], self.options)
 
     def step(self) -> float:
-        """Grow one tree; gives the objective before it."""
+        """Grow one tree; return the objective before it."""
         value, gradient = self.objective(self.Z)
         # The gradient with respect to the mean over rows: the step does not shrink with their number.
-        self._trees.grow(-len(self._trained) * gradient[self._trained])
-        self.Z = self.Z + self._trees.last(self.rows)
+        self.trees.grow(-len(self._trained) * gradient[self._trained])
+        self.Z = self.Z + self.trees.last(self.rows)
         return value
 
     def held_out(self, other: Pairs) -> Iterator[float]:
-        """Accuracy of a ranking of the view on other pairs, after 0, 1, 2, ... trees."""
+        """Yield the accuracy of a ranking of the view on other pairs, after 0, 1, 2, ... trees."""
         weights = None
         while True:
             weights = embedded_ranking(self.Z, self.objective.pairs, weights)
             yield accuracy(self.Z @ weights, other)
             self.step()
-
-    def finished(self) -> Trees:
-        """The trees, without the rows they were grown on."""
-        return self._trees.without_rows()

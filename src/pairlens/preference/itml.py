@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pairlens._sklearn import Interval, StrOptions, as_generator
-from pairlens.engines import Rows, pair_squared_distances
+from pairlens.engines import Float64, Rows, pair_squared_distances
+from pairlens.exceptions import ArgumentError
 from pairlens.methods.base import PairTransformer
-from pairlens.preference.embedded import BoundedPairs
 from pairlens.preference.metric import MetricLearner, log_det_penalty
-from pairlens.preference.pairs import Pairs
+from pairlens.preference.objective import Pairs, squared_lengths
 from pairlens.supervision import Constraints
 
 __all__ = ["ITML"]
@@ -20,6 +21,29 @@ __all__ = ["ITML"]
 RANDOM_PAIRS = 10_000
 """Pairs of rows whose distances say which are short and which long."""
 SHORT, LONG = 0.05, 0.95
+
+
+@dataclass(frozen=True)
+class BoundedPairs:
+    r"""Penalise must-links longer than u and cannot-links shorter than l, each at the least cost of slack.
+
+    With :math:`\varphi(t) = t - 1 - \log t`, which is the LogDet divergence of a number,
+    :math:`\gamma \big( \sum_{must,\, d > u} w \varphi(d / u) + \sum_{cannot,\, d < l} w \varphi(d / l) \big)`.
+    """
+
+    pairs: Pairs
+    bound: Float64
+    sign: Float64
+    weight: Float64
+    gamma: float
+
+    def __call__(self, Z: Float64) -> tuple[float, Float64]:
+        """Return value, and gradient of the shape of Z."""
+        Q = self.pairs.differences(Z)
+        ratio = np.maximum(squared_lengths(Q) / self.bound, np.finfo(np.float64).tiny)
+        violated = self.gamma * self.weight * (self.sign * (ratio - 1) > 0)
+        value = float(violated @ (ratio - 1 - np.log(ratio)))
+        return value, 2 * self.pairs.gather(Q, violated * (1 - 1 / ratio) / self.bound)
 
 
 class ITML(MetricLearner, PairTransformer):
@@ -131,7 +155,7 @@ class ITML(MetricLearner, PairTransformer):
     def _bounds(self, rows: Rows, rng: np.random.Generator) -> tuple[float, float]:
         if not isinstance(self.bounds, str):
             if len(self.bounds) != 2 or not 0 < self.bounds[0] <= self.bounds[1] < np.inf:
-                raise ValueError(f"bounds must be two positive numbers, the smaller first, got {self.bounds!r}.")
+                raise ArgumentError("bounds", self.bounds, "must be two positive numbers, the smaller first")
             return float(self.bounds[0]), float(self.bounds[1])
         n = rows.shape[0]
         first = rng.integers(n, size=RANDOM_PAIRS)

@@ -1,7 +1,8 @@
-"""LMCA: a linear view in which rows of one class are neighbours and others keep a distance."""
+"""LMCA and LMNN: rows of one class are neighbours and others keep a distance, in few dimensions or in all."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -9,12 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pairlens._sklearn import Interval, fit_context
-from pairlens.engines import IntArray, Rows, neighbors
+from pairlens.engines import Float64, IntArray, Rows, evenly_spaced, neighbors, row_blocks
 from pairlens.methods.base import PairTransformer
-from pairlens.preference.embedded import ComparisonMargin, LargeMarginNeighbours
 from pairlens.preference.metric import Embedded, MetricLearner, comparison_pairs, summed
+from pairlens.preference.objective import BLOCK_BYTES, Pairs, smoothed_hinge, squared_lengths
 from pairlens.supervision import Constraints, Triplets
 from pairlens.supervision.combined import class_codes, combine, over_rows
+
+__all__ = ["LMCA", "LMNN"]
 
 
 def target_neighbours(X: Rows, codes: IntArray, n_neighbors: int) -> IntArray:
@@ -30,6 +33,78 @@ def target_neighbours(X: Rows, codes: IntArray, n_neighbors: int) -> IntArray:
         return np.empty((0, 2), dtype=np.int64)
     pairs = np.concatenate(found)
     return pairs[np.argsort(pairs[:, 0], kind="stable")]
+
+
+@dataclass(frozen=True)
+class LargeMarginNeighbours:
+    r"""Pull each row to its target neighbours, and push rows of other classes a margin farther.
+
+    .. math:: \frac 1N \sum_{i, j} \Big( d_{ij} + c \sum_{l \text{ of another class}} h(1 + d_{ij} - d_{il}) \Big)
+
+    over N pairs of a row and a target neighbour. Distances between rows and possible impostors are taken block by
+    block, so memory is O(n_rows * block); only impostors inside a margin are looked at further.
+    """
+
+    targets: IntArray
+    codes: IntArray
+    c: float
+    sigma: float
+
+    def __call__(self, Z: Float64) -> tuple[float, Float64]:
+        """Return value, and gradient of the shape of Z."""
+        pairs = Pairs.of(self.targets, len(Z))
+        Q = pairs.differences(Z)
+        near = squared_lengths(Q)
+        pull = np.ones(len(near))
+        value, gradient = float(near.sum()), np.zeros_like(Z)
+        norms = squared_lengths(Z)
+        first = np.searchsorted(self.targets[:, 0], np.arange(len(Z) + 1))
+        count = np.diff(first)
+        anchors = np.flatnonzero(count)
+        radius = 1.0 + np.maximum.reduceat(near, first[anchors]) if len(anchors) else near
+        for block in row_blocks(len(anchors), 8 * len(Z), BLOCK_BYTES):
+            own = anchors[block]
+            # Squared distances up to the norm of the row, which goes to the other side of the comparison.
+            far = norms - 2 * (Z[own] @ Z.T)
+            inside = far < (radius[block] - norms[own])[:, None]
+            inside &= (self.codes[own][:, None] != self.codes) & (self.codes >= 0)
+            row, impostor = np.nonzero(inside)
+            distance = far[row, impostor] + norms[own[row]]
+            push = np.zeros(len(row))
+            for turn in range(int(count[own].max())):
+                has = count[own[row]] > turn
+                target = first[own[row]] + np.minimum(turn, count[own[row]] - 1)
+                loss, slope = smoothed_hinge(np.where(has, 1.0 + near[target] - distance, -1.0), self.sigma)
+                value += self.c * float(loss.sum())
+                pull += self.c * np.bincount(target, slope, len(near))
+                push += self.c * slope
+            pushed = Pairs.of(np.column_stack([own[row], impostor]), len(Z))
+            gradient -= 2 * pushed.gather(pushed.differences(Z), push)
+        gradient += 2 * pairs.gather(Q, pull)
+        return value / len(near), gradient / len(near)
+
+
+@dataclass(frozen=True)
+class ComparisonMargin:
+    r"""Pull the closer pair of each comparison and push the farther one, as LMCA does with impostors.
+
+    .. math:: \sum_m w_m \big( d_m^{near} + c\, h(1 + d_m^{near} - d_m^{far}) \big) , \qquad \sum_m w_m = 1 .
+    """
+
+    closer: Pairs
+    farther: Pairs
+    c: float
+    sigma: float
+
+    def __call__(self, Z: Float64) -> tuple[float, Float64]:
+        """Return value, and gradient of the shape of Z."""
+        weight = self.closer.weight
+        near, far = self.closer.differences(Z), self.farther.differences(Z)
+        lengths = squared_lengths(near)
+        loss, slope = smoothed_hinge(1.0 + lengths - squared_lengths(far), self.sigma)
+        value = float(weight @ (lengths + self.c * loss))
+        pushed = self.c * weight * slope
+        return value, 2 * (self.closer.gather(near, weight + pushed) - self.farther.gather(far, pushed))
 
 
 class LMCA(MetricLearner, PairTransformer):
@@ -150,3 +225,91 @@ class LMCA(MetricLearner, PairTransformer):
                 parts.append((compared.rows, ComparisonMargin(*pairs, float(self.c), float(self.sigma))))
         lacking = "no two classes with a row to spare are known, and no triplets are given"
         self._fit_map(rows, *summed(parts), whole=False, lacking=lacking)
+
+
+class LMNN(MetricLearner, PairTransformer):
+    r"""Large margin nearest neighbours.
+
+    A metric :math:`d(x, x') = \|L (x - x')\|^2` that minimises
+
+    .. math::
+        (1 - \mu) \sum_{i, j} d(x_i, x_j)
+        + \mu \sum_{i, j} \sum_{l \text{ of another class}} h(1 + d(x_i, x_j) - d(x_i, x_l)) ,
+        \qquad h(t) = \max(t, 0) ,
+
+    over the rows i and their target neighbours j, the `n_neighbors` nearest rows of the same class. All directions are
+    learnt, from the identity on, and the view is cut from them.
+
+    Choose it for nearest-neighbour classification with all directions (``n_components=None``). For a view of few
+    dimensions :class:`LMCA` learns these dimensions themselves. Standardise the features first.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=3
+        Target neighbours of each row.
+    push : float, default=0.5
+        Weight :math:`\mu` of the impostors, between 0 and 1.
+    sigma : float, default=0.01
+        Width of the rounded corner of the hinge.
+    max_samples : int, default=5000
+        Of more labelled rows this many, evenly spaced, are learnt from: an evaluation compares each with all others.
+    tol : float, default=1e-4
+        Stop when the objective improves by less than this share.
+
+    Attributes
+    ----------
+    loss_curve_ : list of float
+        The objective, over :math:`1 - \mu` and the number of target neighbours, at the start and after each iteration.
+
+    See Also
+    --------
+    LMCA : The same objective in few dimensions.
+
+    References
+    ----------
+    .. [1] Kilian Q. Weinberger and Lawrence K. Saul, "Distance metric learning for large margin nearest neighbor
+       classification", JMLR 10, 2009.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pairlens import LMNN
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LMNN(n_components=None).fit(X, y).components_.shape
+    (4, 4)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **MetricLearner._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "push": [Interval(Real, 0, 1, closed="left")],
+        "sigma": [Interval(Real, 0, None, closed="left")],
+        "max_samples": [Interval(Integral, 2, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = 2,
+        *,
+        n_neighbors: int = 3,
+        push: float = 0.5,
+        sigma: float = 0.01,
+        max_samples: int = 5_000,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+    ) -> None:
+        super().__init__(n_components, max_iter=max_iter, tol=tol)
+        self.n_neighbors = n_neighbors
+        self.push = push
+        self.sigma = sigma
+        self.max_samples = max_samples
+
+    def _learn(self, rows: Rows, known: Constraints) -> None:
+        codes = class_codes(known)
+        used = np.flatnonzero(codes >= 0)
+        used = used[evenly_spaced(len(used), self.max_samples)]
+        targets = target_neighbours(rows[used], codes[used], self.n_neighbors)
+        objective = None
+        if len(np.unique(codes[used])) >= 2 and len(targets):
+            objective = LargeMarginNeighbours(targets, codes[used], self.push / (1 - self.push), float(self.sigma))
+        self._fit_map(rows, used, objective, whole=True, lacking="no two classes with a row to spare are known")

@@ -1,9 +1,10 @@
-"""What the metric learners share: a linear map that minimises a function of the embedded rows."""
+"""Define what the metric learners share: a linear map that minimises a function of the embedded rows."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,13 +26,13 @@ from pairlens.engines import (
     Rows,
     checked_rows,
     column_means,
-    fitting_threads,
+    one_blas_thread,
     out_of_range,
     project,
 )
+from pairlens.exceptions import ArgumentError
 from pairlens.judging.views import Metric, pair_distance
-from pairlens.preference.linear import minimize
-from pairlens.preference.pairs import Pairs
+from pairlens.preference.objective import Pairs
 from pairlens.spectral.rowspace import RowSpace, fix_signs, principal_directions, row_space, symmetric
 from pairlens.supervision import Quadruplets, Triplets
 
@@ -39,9 +40,11 @@ __all__ = [
     "Embedded",
     "LinearView",
     "MetricLearner",
+    "Solution",
     "ValueAndGradient",
     "comparison_pairs",
     "log_det_penalty",
+    "minimize",
     "summed",
 ]
 
@@ -50,6 +53,47 @@ ValueAndGradient = Callable[[Float64], tuple[float, Float64]]
 
 Embedded = tuple[IntArray, ValueAndGradient]
 """Rows, and a function of their embedding."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Hold a map, and the objective after each iteration.
+
+    Of alternating directions also how far the two copies are apart, relative to L, and how far the objective is from
+    flat there: the size of its gradient times that of L, relative to the objective.
+    """
+
+    L: Float64
+    curve: list[float]
+    disagreement: float = 0.0
+    slope: float = 0.0
+
+
+def minimize(
+    function: ValueAndGradient, start: Float64, max_iter: int, tol: float, *, lowest: float | None = None
+) -> Solution:
+    """Minimise a function of a matrix by limited-memory BFGS, whose entries may have a lower bound."""
+    from scipy import optimize
+
+    def flat(x: Float64) -> tuple[float, Float64]:
+        value, gradient = function(x.reshape(start.shape))
+        return value, gradient.ravel()
+
+    curve: list[float] = []
+
+    def note(intermediate_result: optimize.OptimizeResult) -> None:
+        curve.append(float(intermediate_result.fun))
+
+    found = optimize.minimize(
+        flat,
+        start.ravel(),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=None if lowest is None else [(lowest, None)] * start.size,
+        callback=note,
+        options={"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol, "gtol": 1e-3 * tol},
+    )
+    return Solution(found.x.reshape(start.shape), curve)
 
 
 def summed(parts: Sequence[Embedded]) -> tuple[IntArray, ValueAndGradient | None]:
@@ -88,7 +132,7 @@ def log_det_penalty(L: Float64) -> tuple[float, Float64]:
 
 
 class Coordinates(NamedTuple):
-    """The coordinates that a map is learnt in, the scatter of the rows there, and their principal directions."""
+    """Hold the coordinates that a map is learnt in, the scatter of the rows there, and their principal directions."""
 
     space: RowSpace
     covariance: Float64
@@ -97,7 +141,7 @@ class Coordinates(NamedTuple):
 
 
 class LinearView(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """A view :math:`z = L (x - m)`, which is a metric of the features."""
+    """Project rows by :math:`z = L (x - m)`, which is a metric of the features."""
 
     components_: NDArray[Any]
     mean_: NDArray[Any]
@@ -205,9 +249,8 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
     def _read(self, X: ArrayLike, *, fitting: bool) -> Rows:
         rows = checked_rows(self, X, fitting=fitting)
         if fitting and self.n_components is not None and self.n_components > rows.shape[1]:
-            raise ValueError(
-                f"n_components={self.n_components} must be at most the number of features, {rows.shape[1]}."
-            )
+            reason = f"must be at most the number of features, {rows.shape[1]}"
+            raise ArgumentError("n_components", self.n_components, reason)
         return rows
 
     def _fit_map(
@@ -251,8 +294,9 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
                 more, slope = penalty(L)
                 return value + more, pulled + slope
 
-            # Steps that lead out of the range of numbers are taken back; the start and the end have to be inside.
-            with fitting_threads(len(used) ** 2 * len(start)), np.errstate(over="ignore", invalid="ignore"):
+            # Steps that lead out of the range of numbers are taken back; the start and the end have to be inside. An
+            # evaluation is a chain of short products and sums: threads waiting for each other took four times as long.
+            with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
                 value, gradient = function(start)
                 if not (np.isfinite(value) and np.isfinite(gradient).all()):
                     raise out_of_range()

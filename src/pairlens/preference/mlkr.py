@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -9,11 +10,48 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pairlens._sklearn import Interval, as_generator, fit_context
-from pairlens.preference.embedded import KernelRegression
+from pairlens.engines import Float64, row_blocks
+from pairlens.exceptions import ArgumentError
 from pairlens.preference.metric import MetricLearner
+from pairlens.preference.objective import BLOCK_BYTES, squared_lengths
 from pairlens.supervision.inputs import numbers_per_row
 
 __all__ = ["MLKR"]
+
+
+@dataclass(frozen=True)
+class KernelRegression:
+    r"""Sum the squared errors of leave-one-out kernel regression.
+
+    .. math:: \sum_i (\hat y_i - y_i)^2 , \qquad
+        \hat y_i = \frac{\sum_{j \ne i} k_{ij} y_j}{\sum_{j \ne i} k_{ij}} , \qquad k_{ij} = e^{-d_{ij}} .
+
+    Distances are taken block by block, so memory is O(n_rows * block).
+    """
+
+    y: Float64
+
+    def __call__(self, Z: Float64) -> tuple[float, Float64]:
+        """Return value, and gradient of the shape of Z."""
+        n = len(Z)
+        norms = squared_lengths(Z)
+        value, gradient = 0.0, np.zeros_like(Z)
+        for block in row_blocks(n, 8 * n, BLOCK_BYTES):
+            own = np.arange(n)[block]
+            share = norms - 2 * (Z[own] @ Z.T)
+            share[np.arange(len(own)), own] = np.inf
+            np.subtract(share.min(axis=1, keepdims=True), share, out=share)
+            np.exp(share, out=share)
+            both = share @ np.column_stack([np.ones(n), self.y])
+            predicted = both[:, 1] / both[:, 0]
+            error = predicted - self.y[own]
+            value += float(error @ error)
+            # The derivative by d_ij is -2 error_i share_ij (y_j - predicted_i); its sum over j is 0.
+            share *= self.y - predicted[:, None]
+            share *= (-2 * error / both[:, 0])[:, None]
+            gradient[own] -= 2 * (share @ Z)
+            gradient += 2 * (share.sum(axis=0)[:, None] * Z - share.T @ Z[own])
+        return value, gradient
 
 
 class MLKR(MetricLearner):
@@ -100,15 +138,15 @@ class MLKR(MetricLearner):
         if y is not None:
             target = numbers_per_row(y, meaning="the target of the regression")
             if len(target) != rows.shape[0]:
-                raise ValueError(f"y has {len(target)} entries but X has {rows.shape[0]} rows; there must be one each.")
+                raise ArgumentError("y", len(target), f"must have {rows.shape[0]} entries, one for each row of X")
             if np.isinf(target).any():
-                raise ValueError("y holds infinity; give finite numbers, and NaN where the target is unknown.")
+                raise ArgumentError("y", np.inf, "must hold finite numbers, and NaN where the target is unknown")
             used = np.flatnonzero(~np.isnan(target))
             if len(used) > self.max_samples:
                 used = np.sort(as_generator(self.random_state).choice(used, self.max_samples, replace=False))
             spread = target[used].std() if len(used) else 0.0
             if spread > 0:
                 objective = KernelRegression((target[used] - target[used].mean()) / (spread * np.sqrt(len(used))))
-        lacking = "y has no two different numbers"
+        lacking = "y does not have two different numbers"
         self._fit_map(rows, used, objective, whole=self.n_components is None, lacking=lacking)
         return self

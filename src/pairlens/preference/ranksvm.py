@@ -1,24 +1,187 @@
-"""RankSVM: a linear ranking from preferences."""
+r"""RankSVM: a linear ranking from preferences, and its cross-validation.
+
+.. math::
+    \min_w \tfrac12 \|w\|^2 + C \sum_m \omega_m \max(0, 1 - w \cdot (z_i - z_j))^2
+
+is piecewise quadratic, so Newton's method ends after a few steps. Each step is solved by conjugate gradients, whose
+products with the Hessian touch rows and pairs but form neither the Hessian nor the differences of the rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from pairlens._sklearn import Interval, StrOptions, check_is_fitted
 from pairlens._warnings import warn_user
 from pairlens.engines import Float64, IntArray, Rows, fitting_threads
-from pairlens.exceptions import SupervisionWarning
+from pairlens.exceptions import InputError, SupervisionWarning
 from pairlens.preference._base import PreferenceEstimator
-from pairlens.preference.pairs import Pairs
-from pairlens.preference.ranking import folds, rank_svm, select
+from pairlens.preference.objective import Pairs, as_numpy, like, namespace
 from pairlens.supervision import Preferences
 
 C_PATH = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
+
+
+EMBEDDED_C = 10.0
+"""Weight of the errors in the ranking of an embedding, once its coordinates have variance 1 on average."""
+
+GROUPS_PER_FOLD = 5
+"""Separate groups of pairs that a fold needs, so that whole groups are held out."""
+
+SCORED_PAIRS = 30
+"""Pairs of two held-out rows that cross-validation wants to score, over all folds."""
+
+Mask = NDArray[np.bool_]
+Path = Callable[[Mask], Iterator[Callable[[Rows], Float64]]]
+
+
+def rank_svm(
+    rows: Rows, pairs: Pairs, C: float, *, start: Float64 | None = None, tol: float = 1e-6, max_iter: int = 100
+) -> tuple[Float64, int]:
+    """Return the weights w, and the number of Newton steps.
+
+    Stops where the gradient is below `tol` times its size at w = 0.
+    """
+    xp = namespace(rows)
+    w = like(rows, np.zeros(rows.shape[1])) if start is None else start
+    scale = 2 * C * float(xp.linalg.norm(rows.T @ pairs.gather(pairs.weight)))
+    margin = pairs.differences(rows @ w)
+    for step in range(max_iter):
+        slack = xp.clip(1.0 - margin, 0.0, None)
+        gradient = w - 2 * C * (rows.T @ pairs.gather(pairs.weight * slack))
+        if float(xp.linalg.norm(gradient)) <= tol * scale:
+            return w, step
+        curvature = 2 * C * pairs.weight * (slack > 0)
+        direction = _newton_direction(rows, pairs, curvature, gradient)
+        change = pairs.differences(rows @ direction)
+        length = _exact_step(w, direction, margin, change, 2 * C * pairs.weight)
+        w = w + length * direction
+        margin = margin + length * change
+    return w, max_iter
+
+
+def _newton_direction(rows: Rows, pairs: Pairs, curvature: Float64, gradient: Float64) -> Float64:
+    """Solve ``(I + D' diag(curvature) D) v = -gradient`` by conjugate gradients, D the differences of the rows."""
+    v = namespace(gradient).zeros_like(gradient)
+    residual = -gradient
+    search = -gradient
+    size = float(residual @ residual)
+    goal = 1e-4 * size
+    for _ in range(len(gradient) + 10):
+        if size <= goal:
+            break
+        moved = curvature * pairs.differences(rows @ search)
+        product = search + rows.T @ pairs.gather(moved)
+        length = size / float(search @ product)
+        v += length * search
+        residual -= length * product
+        previous, size = size, float(residual @ residual)
+        search = residual + (size / previous) * search
+    return v
+
+
+def _exact_step(w: Float64, direction: Float64, margin: Float64, change: Float64, weight: Float64) -> float:
+    """Return the best length along a direction: the objective there is convex and piecewise quadratic in one number."""
+    xp = namespace(w)
+    length, low, high = 1.0, 0.0, np.inf
+    linear, square = float(w @ direction), float(direction @ direction)
+    for _ in range(50):
+        slack = xp.clip(1.0 - margin - length * change, 0.0, None)
+        slope = linear + length * square - float(weight @ (slack * change))
+        if slope > 0:
+            high = length
+        else:
+            low = length
+        bend = square + float(weight @ (change**2 * (slack > 0)))
+        proposal = length - slope / bend
+        if not low < proposal < high:
+            proposal = 0.5 * (low + high) if np.isfinite(high) else 2 * length
+        if abs(proposal - length) <= 1e-10 * length:
+            return proposal
+        length = proposal
+    return length
+
+
+def embedded_ranking(Z: Float64, pairs: Pairs, start: Float64 | None = None) -> Float64:
+    """Return weights that rank an embedding. One factor for all coordinates makes their mean variance 1 beforehand."""
+    scale = float(((Z - Z.mean(axis=0)) ** 2).mean()) ** 0.5
+    if scale == 0:
+        return like(Z, np.zeros(Z.shape[1]))
+    begin = None if start is None else start * scale
+    return rank_svm(Z / scale, pairs, EMBEDDED_C, start=begin, tol=1e-4)[0] / scale
+
+
+def accuracy(scores: Float64, pairs: Pairs) -> float:
+    """Return the share of the pairs in which the better row scores higher; ties count half."""
+    gap = pairs.differences(scores)
+    return float(pairs.weight @ (0.5 + 0.5 * namespace(gap).sign(gap)))
+
+
+def folds(pairs: Pairs, n_splits: int, rng: np.random.Generator) -> list[tuple[Mask, Mask]]:
+    """Return which pairs each fold trains on, and which it scores.
+
+    Rows are held out, not pairs: from (a, b) and (b, c) the pair (a, c) would be no surprise. Pairs of two held-out
+    rows are scored. Pairs of a held-out row with a training row are neither trained on nor scored, because a ranking
+    that fits its training rows too closely does well on them; only where fewer than :data:`SCORED_PAIRS` would be left
+    they are scored too. Where the pairs fall into many separate groups, as with one group for each query, whole groups
+    are held out and there are no such pairs. A fold with nothing to train on or nothing to score is left out.
+    """
+    ends = as_numpy(pairs.rows)
+    graph = sparse.coo_array((np.ones(pairs.count), tuple(ends.T)), shape=(pairs.n_rows, pairs.n_rows))
+    _, unit = csgraph.connected_components(graph, directed=False)
+    involved = np.unique(ends)
+    if len(np.unique(unit[involved])) < GROUPS_PER_FOLD * n_splits:
+        unit = np.arange(pairs.n_rows)
+    units = rng.permutation(np.unique(unit[involved]))
+    fold_of_unit = np.full(int(unit.max()) + 1, -1)
+    fold_of_unit[units] = np.arange(len(units)) % n_splits
+    better, worse = fold_of_unit[unit][ends].T
+    within = better == worse
+    if within.sum() < SCORED_PAIRS:
+        within = np.ones(pairs.count, dtype=bool)
+    result = []
+    for k in range(n_splits):
+        touched = (better == k) | (worse == k)
+        scored = touched & within
+        if scored.any() and not touched.all():
+            result.append((~touched, scored))
+    if not result:
+        raise ValueError(
+            f"cross-validation needs preferences to train on and others to hold out, but every one of the {n_splits} "
+            f"folds of rows takes all of the {pairs.count} pairs or none. Give more preferences, or a number in place "
+            "of the search."
+        )
+    return result
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Hold the outcome of a search: the position of the best value, and the mean held-out accuracy of each."""
+
+    best: int
+    scores: Float64
+
+
+def select(rows: Rows, pairs: Pairs, splits: Sequence[tuple[Mask, Mask]], path: Path) -> Selection:
+    """Follow a path of values on the training pairs of every fold; the best mean accuracy on held-out pairs wins.
+
+    `path` takes the mask of the training pairs and yields, for one value after another, a function from rows to
+    scores. Of equal values the first wins.
+    """
+    curves = []
+    for train, scored in splits:
+        held = pairs.select(scored)
+        curves.append([accuracy(score(rows), held) for score in path(train)])
+    scores = np.mean(curves, axis=0)
+    return Selection(int(np.argmax(scores)), scores)
 
 
 class RankSVM(PreferenceEstimator):
@@ -115,14 +278,19 @@ class RankSVM(PreferenceEstimator):
 
     def _check(self, rows: Rows, y: ArrayLike | None, preferences: Preferences | None) -> None:
         if y is None and preferences is None:
-            raise ValueError(
-                "RankSVM requires y to be passed, but the target y is None, and so is preferences: give ordinal "
-                "scores by y, or pairs by preferences=."
+            raise InputError(
+                "RankSVM requires y to be passed, but the target y is None, and so is preferences",
+                argument="preferences",
+                remedy="Give ordinal scores by y=, or pairs by preferences=",
             )
 
     def _learn(self, rows: Rows, known: Preferences, rng: np.random.Generator) -> None:
         if known.n_pairs == 0:
-            raise ValueError("RankSVM needs at least one preference, but y has one level only and there are no pairs.")
+            raise InputError(
+                "RankSVM needs at least one preference, but y has one level only",
+                argument="preferences",
+                remedy="Give pairs by preferences=, or a y of at least two levels",
+            )
         used = known.rows
         pairs = Pairs.of(np.searchsorted(used, known.pairs), len(used), known.weight)
         inside = rows[used].astype(np.float64)

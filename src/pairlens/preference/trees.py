@@ -1,24 +1,30 @@
-"""Sums of regression trees with a vector in each leaf, grown one at a time, from either of two libraries.
+"""Grow sums of regression trees with a vector in each leaf by either of two libraries, and keep them as arrays.
 
-Both grow the same trees: splits by the variance of the targets, the mean in each leaf. scikit-learn searches every
-threshold and has nothing to set up, which wins on few rows; XGBoost works on histograms, which wins on many.
+Both libraries grow the same trees: splits by the variance of the targets, the mean in each leaf. scikit-learn searches
+every threshold and has nothing to set up, which wins on few rows; XGBoost works on histograms, which wins on many.
 """
 
 from __future__ import annotations
 
-from copy import copy
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+import json
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens.engines import Float64
+from pairlens.engines import Float64, row_blocks
+
+ORDINARY = 1e30
+"""Both libraries compare in 32 bits: features whose largest value is above this, or below its inverse, are rescaled."""
+
+BLOCK_BYTES = 1 << 20
+"""Bytes of the rows that go through the trees at a time."""
 
 
-@dataclass(frozen=True)
-class TreeOptions:
-    """How trees are grown."""
+class TreeOptions(NamedTuple):
+    """Hold how trees are grown."""
 
     max_depth: int
     learning_rate: float
@@ -27,18 +33,14 @@ class TreeOptions:
     seed: int
 
 
-ORDINARY = 1e30
-"""Both libraries compare in 32 bits: features whose largest value is above this, or below its inverse, are rescaled."""
-
-
 def units_of(X: Float64) -> Float64 | None:
     """Return factors that bring features into the range of 32-bit numbers; None if they are there already.
 
     Powers of two, which change no digit. Trees split by the order of values, which stays.
     """
     largest = np.abs(X).max(axis=0, initial=0.0)
-    odd = (largest > ORDINARY) | ((largest > 0) & (largest < 1 / ORDINARY))
-    return np.where(odd, np.ldexp(1.0, -np.frexp(largest)[1]), 1.0) if odd.any() else None
+    extreme = (largest > ORDINARY) | ((largest > 0) & (largest < 1 / ORDINARY))
+    return np.where(extreme, np.ldexp(1.0, -np.frexp(largest)[1]), 1.0) if extreme.any() else None
 
 
 def comparable(X: Float64, units: Float64 | None) -> Float64:
@@ -47,86 +49,147 @@ def comparable(X: Float64, units: Float64 | None) -> Float64:
     return np.clip(rows, -ORDINARY, ORDINARY, out=rows)
 
 
-class Trees(Protocol):
-    """A growing sum of trees over rows of X."""
+@dataclass(frozen=True)
+class TreeSum:
+    """Hold a sum of trees as arrays, the nodes of one tree after those of another.
 
-    def grow(self, targets: Float64) -> None:
-        """Add a tree that is fitted to targets, of shape (n_rows, d), for the rows it was made with."""
+    Attributes
+    ----------
+    roots : int array of shape (n_trees,)
+        The first node of each tree.
+    children : int array of shape (n_nodes, 2)
+        Where a row goes from a node, always to a later one; a leaf leads to itself.
+    feature, threshold : arrays of shape (n_nodes,)
+        A row goes to the second child if its feature, in 32 bits, is above the threshold.
+    value : array of shape (n_nodes, n_outputs)
+        What a leaf adds.
+    units : array of shape (n_features,) or None
+        Factors of the features.
+    """
 
-    def last(self, X: Float64) -> Float64:
-        """What the last tree adds to other rows."""
+    roots: NDArray[Any]
+    children: NDArray[Any]
+    feature: NDArray[Any]
+    threshold: NDArray[Any]
+    value: NDArray[Any]
+    units: Float64 | None
+
+    @classmethod
+    def empty(cls, n_outputs: int) -> TreeSum:
+        """Return the sum of no trees."""
+        none = np.empty(0, dtype=np.int64)
+        return cls(none, np.empty((0, 2), dtype=np.int64), none, np.empty(0), np.empty((0, n_outputs)), None)
+
+    @classmethod
+    def of(cls, trees: list[tuple[Any, Any, Any, Any]], units: Float64 | None) -> TreeSum:
+        """Join trees, each of children (negative for leaves), features, thresholds and values."""
+        sizes = np.array([len(tree[0]) for tree in trees])
+        roots = np.cumsum(sizes) - sizes
+        children, feature, threshold, value = (np.concatenate(parts) for parts in zip(*trees))
+        is_leaf = children[:, 0] < 0
+        children = np.where(
+            is_leaf[:, None], np.arange(len(children))[:, None], children + np.repeat(roots, sizes)[:, None]
+        )
+        return cls(roots, children, np.where(is_leaf, 0, feature), threshold, value, units)
 
     def predict(self, X: Float64) -> Float64:
-        """The whole sum."""
+        """Return the sum of the trees for each row, of shape (n_rows, n_outputs)."""
+        total = np.zeros((len(X), self.value.shape[1]), dtype=self.value.dtype)
+        children = self.children.ravel()
+        for block in row_blocks(len(X), 8 * X.shape[1], BLOCK_BYTES):
+            rows = comparable(X[block], self.units).astype(np.float32)
+            cells, start = rows.ravel(), np.arange(len(rows)) * rows.shape[1]
+            for root in self.roots:
+                node, before = np.full(len(rows), root), None
+                while before is None or (node != before).any():
+                    before = node
+                    above = cells.take(start + self.feature.take(node)) > self.threshold.take(node)
+                    node = children.take(2 * node + above)
+                total[block] += self.value[node]
+        return total.astype(np.float64)
 
-    def without_rows(self) -> Trees:
-        """The same sum, which cannot grow any more and holds no training rows."""
+    def check(self, n_features: int, n_outputs: int) -> None:
+        """Raise ValueError if a sum from a file does not fit a model, or if following its trees might never end."""
+        count = len(self.children)
+        shapes = [part.shape for part in (self.children, self.feature, self.threshold, self.value)]
+        if shapes != [(count, 2), (count,), (count,), (count, n_outputs)] or self.roots.ndim != 1:
+            raise ValueError("the arrays of the trees differ in length")
+        own = np.arange(count)[:, None]
+        is_leaf = (self.children == own).all(axis=1, keepdims=True)
+        if ((self.children >= count) | ((self.children <= own) & ~is_leaf)).any():
+            raise ValueError("a tree has a child out of place")
+        for name, part, limit in (("root", self.roots, count), ("feature", self.feature, n_features)):
+            if part.dtype.kind != "i" or ((part < 0) | (part >= limit)).any():
+                raise ValueError(f"a tree has a {name} out of range")
+        if self.children.dtype.kind != "i" or (self.units is not None and self.units.shape != (n_features,)):
+            raise ValueError("the trees do not fit the number of features")
 
 
-@dataclass
+class Growing(Protocol):
+    """Grow a sum of trees over the rows that it was made with."""
+
+    def grow(self, targets: Float64) -> None:
+        """Add a tree that is fitted to targets, of shape (n_rows, n_outputs)."""
+
+    def last(self, X: Float64) -> Float64:
+        """Return what the last tree adds to other rows."""
+
+    def finished(self) -> TreeSum:
+        """Return the trees as arrays."""
+
+
 class SklearnTrees:
-    """Trees of scikit-learn."""
+    """Grow trees of scikit-learn."""
 
-    X: Float64 | None
-    n_outputs: int
-    options: TreeOptions
-    trees: list[Any] = field(default_factory=list)
-    units: Float64 | None = None
-
-    def __post_init__(self) -> None:
-        if self.X is not None:
-            self.units = units_of(self.X)
-            self.X = comparable(self.X, self.units)
+    def __init__(self, X: Float64, n_outputs: int, options: TreeOptions) -> None:
+        self.n_outputs, self.options = n_outputs, options
+        self.units = units_of(X)
+        self._rows = comparable(X, self.units)
+        self._trees: list[Any] = []
 
     def grow(self, targets: Float64) -> None:
         """Add a tree."""
         from sklearn.tree import DecisionTreeRegressor
 
-        options = self.options
         tree = DecisionTreeRegressor(
-            max_depth=options.max_depth,
-            min_samples_leaf=options.min_samples_leaf,
-            random_state=options.seed + len(self.trees),
+            max_depth=self.options.max_depth,
+            min_samples_leaf=self.options.min_samples_leaf,
+            random_state=self.options.seed + len(self._trees),
         )
-        self.trees.append(tree.fit(self.X, targets))
+        self._trees.append(tree.fit(self._rows, targets))
 
     def last(self, X: Float64) -> Float64:
-        """What the last tree adds."""
-        return self.options.learning_rate * self.trees[-1].predict(comparable(X, self.units)).reshape(
-            len(X), self.n_outputs
-        )
+        """Return what the last tree adds."""
+        added = self._trees[-1].predict(comparable(X, self.units))
+        return self.options.learning_rate * added.reshape(len(X), self.n_outputs)
 
-    def predict(self, X: Float64) -> Float64:
-        """The whole sum."""
-        total = np.zeros((len(X), self.n_outputs))
-        if len(X) == 0:  # an empty chunk, which scikit-learn would refuse
-            return total
-        rows = comparable(X, self.units)
-        for tree in self.trees:
-            total += tree.predict(rows).reshape(total.shape)
-        return self.options.learning_rate * total
-
-    def without_rows(self) -> Trees:
-        """The same sum without the training rows."""
-        return SklearnTrees(None, self.n_outputs, self.options, self.trees, self.units)
+    def finished(self) -> TreeSum:
+        """Return the trees as arrays."""
+        if not self._trees:
+            return TreeSum.empty(self.n_outputs)
+        grown = [tree.tree_ for tree in self._trees]
+        rate = self.options.learning_rate
+        sides = [np.column_stack([tree.children_left, tree.children_right]) for tree in grown]
+        parts = [
+            (side, t.feature, _rounded_down(t.threshold), rate * t.value[:, :, 0]) for side, t in zip(sides, grown)
+        ]
+        return TreeSum.of(parts, self.units)
 
 
 class XGBoostTrees:
-    """Trees of XGBoost with vector leaves.
+    """Grow trees of XGBoost with vector leaves.
 
     The second derivative is 1 for each row, so that a leaf holds the mean of its targets and min_child_weight is the
     number of rows in it. XGBoost ignores that limit where leaves hold more than one number, so the number of leaves is
     limited too: a leaf can be smaller, the average leaf cannot.
     """
 
-    units: Float64 | None = None
-
     def __init__(self, X: Float64, n_outputs: int, options: TreeOptions) -> None:
-        xgboost = require("xgboost", extra="boost", purpose='GBWSDR(backend="xgboost")')
+        self._xgboost = require("xgboost", extra="boost", purpose='GBWSDR(backend="xgboost")')
         self.n_outputs = n_outputs
         self.units = units_of(X)
-        self._rows: Any = xgboost.DMatrix(comparable(X, self.units), label=np.zeros((len(X), n_outputs)))
-        self._booster = xgboost.Booster(
+        self._rows: Any = self._xgboost.DMatrix(comparable(X, self.units), label=np.zeros((len(X), n_outputs)))
+        self._booster = self._xgboost.Booster(
             {
                 "multi_strategy": "multi_output_tree",
                 "tree_method": "hist",
@@ -150,22 +213,29 @@ class XGBoostTrees:
         self._count += 1
 
     def last(self, X: Float64) -> Float64:
-        """What the last tree adds."""
-        return self._sum(X, self._count - 1)
-
-    def predict(self, X: Float64) -> Float64:
-        """The whole sum."""
-        return self._sum(X, 0) if self._count else np.zeros((len(X), self.n_outputs))
-
-    def without_rows(self) -> Trees:
-        """The same sum without the training rows, which XGBoost cannot pickle."""
-        finished = copy(self)
-        finished._rows = None
-        return finished
-
-    def _sum(self, X: Float64, first: int) -> Float64:
-        xgboost = require("xgboost", extra="boost", purpose='GBWSDR(backend="xgboost")')
-        # XGBoost refuses arrays that begin at odd addresses, as those that came over the network may; these are new.
-        rows = xgboost.DMatrix(comparable(X, self.units))
-        margins = self._booster.predict(rows, output_margin=True, iteration_range=(first, self._count))
+        """Return what the last tree adds."""
+        rows = self._xgboost.DMatrix(comparable(X, self.units))
+        last = (self._count - 1, self._count)
+        margins = self._booster.predict(rows, output_margin=True, iteration_range=last)
         return margins.reshape(len(X), self.n_outputs).astype(np.float64)
+
+    def finished(self) -> TreeSum:
+        """Return the trees as arrays; values stay 32-bit numbers, which XGBoost sums as such."""
+        if not self._count:
+            return TreeSum.empty(self.n_outputs)
+        model = json.loads(bytes(self._booster.save_raw("json")))
+        parts = []
+        for tree in model["learner"]["gradient_booster"]["model"]["trees"]:
+            sides = np.column_stack([tree["left_children"], tree["right_children"]])
+            # Rows go to the left below the condition, not at it. Some versions number the leaves by their right side.
+            sides[sides[:, 0] < 0] = -1
+            condition = np.array(tree["split_conditions"], dtype=np.float32)
+            value = np.array(tree["base_weights"], dtype=np.float32).reshape(-1, self.n_outputs)
+            parts.append((sides, np.array(tree["split_indices"]), np.nextafter(condition, np.float32(-np.inf)), value))
+        return TreeSum.of(parts, self.units)
+
+
+def _rounded_down(threshold: Float64) -> NDArray[np.float32]:
+    """Return the largest 32-bit numbers that are not above: 32-bit numbers lie on the same side of both."""
+    nearest = threshold.astype(np.float32)
+    return np.where(nearest > threshold, np.nextafter(nearest, np.float32(-np.inf)), nearest)

@@ -3,32 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from pairlens._sklearn import Interval, StrOptions
 from pairlens._warnings import warn_user
-from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, is_tensor
+from pairlens.engines import Float64, Rows, checked_rows, evenly_spaced, fitting_threads, is_tensor
 from pairlens.engines.torch import TensorRows
-from pairlens.preference._arrays import as_numpy, like
 from pairlens.preference._base import C_PATH, MarginTransformer
-from pairlens.preference.linear import LinearProblem, Solution, solve_admm, solve_lbfgs, starting_map
-from pairlens.preference.metric import LinearView
-from pairlens.preference.objective import Objective
-from pairlens.preference.pairs import Pairs, TorchPairs, largest_differences_on_device
-from pairlens.preference.ranking import embedded_ranking, folds, select
+from pairlens.preference.metric import LinearView, Solution, ValueAndGradient, minimize
+from pairlens.preference.objective import (
+    Objective,
+    Pairs,
+    as_numpy,
+    largest_differences_on_device,
+    like,
+    namespace,
+)
+from pairlens.preference.ranksvm import embedded_ranking, folds, select
 from pairlens.spectral.rowspace import RowSpace, fix_signs, symmetric
 from pairlens.supervision import Preferences
+from pairlens.supervision.combined import combine_preferences
+
+INNER_ITERATIONS = 10
+"""Steps in each of the two problems of a round of alternating directions."""
+
+BALANCE = 10.0
+"""Ratio of disagreement to movement, or the other way round, beyond which the penalty changes."""
 
 CONSENSUS = 1e-2
 FLAT = 0.1
 """Disagreement of the two copies of alternating directions, and slope where they end, that are worth a warning."""
+
+MAX_COMPARED = 5_000
+"""Preferences whose angles are compared; of more, an even choice is taken."""
+
+
+class Robustness(NamedTuple):
+    """The lengths of preferences in a view, from `a` to `b`, and the largest `angle` between two, in radians."""
+
+    a: float
+    b: float
+    angle: float
+
+    def bound(self, norm: float) -> float:
+        r"""Return how much the hinge losses of two of them can differ, for a ranking w of the given norm.
+
+        Theorem 1 of the paper, :math:`\|w\| \sqrt{2 b^2 - 2 a^2 \cos\theta}`. For angles above 90 degrees, for which
+        it does not hold as printed, b takes the place of a.
+        """
+        cosine = float(np.cos(self.angle))
+        shorter = self.a if cosine >= 0 else self.b
+        return float(norm * np.sqrt(max(2 * self.b**2 - 2 * shorter**2 * cosine, 0.0)))
+
+
+def robustness(steps: Float64) -> Robustness:
+    """Return the shortest and the longest of some differences of rows, and the largest angle between two of them."""
+    length = np.linalg.norm(steps, axis=1)
+    unit = steps[length > 0] / length[length > 0, None]
+    unit = unit[evenly_spaced(len(unit), MAX_COMPARED)]
+    cosine = float((unit @ unit.T).min()) if len(unit) else 1.0
+    return Robustness(float(length.min()), float(length.max()), float(np.arccos(np.clip(cosine, -1.0, 1.0))))
 
 
 class WSDR(LinearView, MarginTransformer):
@@ -97,6 +138,10 @@ class WSDR(LinearView, MarginTransformer):
     L towards rank one; the ridge and a small C keep more dimensions. Without preferences the result is that of PCA. On
     the experiments of the paper see docs/preference.md: they reproduce only in part.
 
+    Ours, not the paper's: the ridge (equation 5 has none; ``reg=0`` is as printed), joint minimisation by L-BFGS, and
+    for ``solver="admm"`` a penalty mu that is doubled or halved while the two copies of L are out of balance. Each of
+    the other readings can turn a plane by more than one radian (docs/reproduction.md, "WSDR: other readings").
+
     Of a torch tensor, value and gradient of the objective and the ranking are computed on its device in float64; the
     L-BFGS steps are those of SciPy on the small L. The result agrees with that of the same rows as a NumPy array to
     about 1e-8 where the solver converges; where it stops on the way, as far as with rows in another order. On a GPU the
@@ -105,7 +150,7 @@ class WSDR(LinearView, MarginTransformer):
     References
     ----------
     .. [1] Chang Xu, Dacheng Tao, Chao Xu, Yong Rui, "Large-margin weakly supervised dimensionality reduction",
-       ICML 2014.
+       ICML 2014, PMLR 32(2):865-873.
 
     Examples
     --------
@@ -147,7 +192,6 @@ class WSDR(LinearView, MarginTransformer):
         max_iter: int = 40,
         tol: float = 1e-8,
         max_pairs: int = 200_000,
-        combinations: int | str = "auto",
         cv: int = 5,
         random_state: Any = None,
     ) -> None:
@@ -163,7 +207,6 @@ class WSDR(LinearView, MarginTransformer):
         self.max_iter = max_iter
         self.tol = tol
         self.max_pairs = max_pairs
-        self.combinations = combinations
         self.cv = cv
         self.random_state = random_state
 
@@ -173,7 +216,7 @@ class WSDR(LinearView, MarginTransformer):
             self._keep_principal(space, directions, rows)
             self.n_iter_ = 0
             return
-        inside, objective = self._problem(rows, space, known, rng)
+        inside, objective = self._problem(rows, space, known)
         start = starting_map(directions, inside, objective)
         with fitting_threads(inside.shape[0] * inside.shape[1] * len(start)):
             values = self._search(inside, objective, start, rng) if self.C == "auto" else [float(self.C)]
@@ -196,28 +239,54 @@ class WSDR(LinearView, MarginTransformer):
             self.disagreement_ = solution.disagreement
         self.components_ = space.lift(L.T).astype(rows.dtype)
 
+    def robustness(
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None = None,
+        *,
+        preferences: Preferences | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Robustness:
+        """Return the a, b and angle of Theorem 1 of the paper: how alike preferences are in the view.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), optional
+            Ordinal scores, the higher the better.
+        preferences : Preferences, optional
+            Preferences among these rows.
+        groups : array-like of shape (n_samples,), optional
+            Query of each row: `y` compares rows of one query only.
+
+        Returns
+        -------
+        robustness : Robustness
+            `a` and `b`, the smallest and the largest distance of the two rows of a preference, and the largest `angle`
+            between two preferences (of more than 5,000, that many evenly chosen ones).
+        """
+        Z = np.asarray(as_numpy(self.transform(X)), dtype=np.float64)
+        known = combine_preferences(y, preferences, len(Z), groups=groups, max_pairs=self.max_pairs, random_state=0)
+        if known.n_pairs == 0:
+            raise ValueError("robustness needs at least one preference: give preferences=, or a y of two levels.")
+        return robustness(Z[known.pairs[:, 0]] - Z[known.pairs[:, 1]])
+
     @singledispatchmethod
-    def _problem(
-        self, rows: Rows, space: RowSpace, known: Preferences, rng: np.random.Generator
-    ) -> tuple[Rows, Objective]:
+    def _problem(self, rows: Rows, space: RowSpace, known: Preferences) -> tuple[Rows, Objective]:
         """Return the rows that occur in preferences, in the coordinates of the problem, and the objective."""
-        objective, used = self._objective(rows, known, 1.0, rng)
+        objective, used = self._objective(rows, known, 1.0)
         return space.rows[used].astype(np.float64), objective
 
     @_problem.register(TensorRows)
-    def _problem_on_device(
-        self, rows: TensorRows, space: RowSpace, known: Preferences, rng: np.random.Generator
-    ) -> tuple[Rows, Objective]:
+    def _problem_on_device(self, rows: TensorRows, space: RowSpace, known: Preferences) -> tuple[Rows, Objective]:
         """Return the same on the device of a tensor."""
         X = rows.tensor
         ends = like(X, known.pairs)
         used, local = ends.unique(return_inverse=True)
-        shifts = self._shifts(known.n_pairs, rng)
         # The coordinates of wide rows, which are few, come as an array.
         inside = space.rows.tensor if isinstance(space.rows, TensorRows) else like(X[:0].double(), space.rows)
-        pairs: Any = TorchPairs.of(local.view(ends.shape), len(used), like(X[:0].double(), known.weight))
-        placed = None if shifts is None else (like(X, shifts[0]), shifts[1])
-        objective = self._objective_of(pairs, largest_differences_on_device(X, ends), 1.0, placed)
+        pairs = Pairs.of(local.view(ends.shape), len(used), like(X[:0].double(), known.weight))
+        objective = self._objective_of(pairs, largest_differences_on_device(X, ends), 1.0)
         return inside[used].double(), objective
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
@@ -232,7 +301,7 @@ class WSDR(LinearView, MarginTransformer):
         """Return the values of C up to the best one."""
 
         def path(train: NDArray[np.bool_]) -> Iterator[Callable[[Rows], Float64]]:
-            part, L = objective.select(train, self._shifts(int(train.sum()), rng)), start
+            part, L = objective.select(train), start
             for C in C_PATH:
                 L = self._solve(LinearProblem(rows, replace(part, C=C), self.reg), L).L
                 weights = embedded_ranking(rows @ like(rows, L).T, part.pairs) @ like(rows, L)
@@ -257,3 +326,87 @@ def _canonical(L: Float64, space: RowSpace, rows: Rows, pairs: Pairs) -> Float64
     L = fix_signs(turn.T @ L)
     better = as_numpy(pairs.weight @ pairs.differences(rows @ like(rows, L).T))
     return L * np.where(better < 0, -1.0, 1.0)[:, None]
+
+
+@dataclass(frozen=True)
+class LinearProblem:
+    """Compute J as a function of L of shape (d, n_coordinates), for rows in these coordinates."""
+
+    rows: Rows
+    objective: Objective
+    reg: float
+
+    def __call__(self, L: Float64) -> tuple[float, Float64]:
+        """Return both terms and the ridge."""
+        return self._ridge(L, *self.objective(self._embed(L)))
+
+    def distance(self, L: Float64) -> tuple[float, Float64]:
+        """Return the distance term and the ridge."""
+        return self._ridge(L, *self.objective.terms(self._embed(L), angle=False))
+
+    def angle(self, L: Float64) -> tuple[float, Float64]:
+        """Return the angle term alone."""
+        value, gradient = self.objective.terms(self._embed(L), distance=False)
+        return value, self._pull(gradient)
+
+    def _embed(self, L: Float64) -> Float64:
+        return self.rows @ like(self.rows, L).T
+
+    def _pull(self, gradient: Float64) -> Float64:
+        """Return the gradient with respect to L from that with respect to the embedding."""
+        return as_numpy(self.rows.T @ gradient).T
+
+    def _ridge(self, L: Float64, value: float, gradient: Float64) -> tuple[float, Float64]:
+        return value + 0.5 * self.reg * float(np.vdot(L, L)), self._pull(gradient) + self.reg * L
+
+
+def starting_map(directions: Float64, rows: Rows, problem: Objective) -> Float64:
+    """Return principal directions, scaled so that pairs are on average half of the distance margin apart."""
+    xp = namespace(rows)
+    differences = problem.pairs.differences(rows @ like(rows, directions).T)
+    mean = float(problem.pairs.weight @ xp.sqrt(xp.einsum("ij,ij->i", differences, differences)))
+    return directions * (0.5 * problem.gamma1 / mean) if mean > 0 else directions
+
+
+def solve_lbfgs(problem: LinearProblem, start: Float64, max_iter: int, tol: float) -> Solution:
+    """Minimise both terms together."""
+    found = minimize(problem, start, max_iter, tol)
+    return Solution(found.L, [problem(start)[0], *found.curve])
+
+
+def solve_admm(problem: LinearProblem, start: Float64, max_iter: int, tol: float, mu: float) -> Solution:
+    r"""Solve by alternating directions: L for the distance term, K for the angle term, :math:`\beta = \lambda / \mu`.
+
+    The penalty :math:`\mu` is doubled while the copies are further apart than they move, and halved in the opposite
+    case. Ends when the copies agree, and the angle copy stands still, to within the square root of `tol`, relative to
+    the copies and to the multiplier.
+    """
+    L, K, beta = start, start, np.zeros_like(start)
+    curve = [problem(start)[0]]
+    disagreement, largest = np.inf, mu
+    for _ in range(max_iter):
+        L = minimize(_near(problem.distance, K - beta, mu), L, INNER_ITERATIONS, tol).L
+        previous, K = K, minimize(_near(problem.angle, L + beta, mu), K, INNER_ITERATIONS, tol).L
+        beta = beta + L - K
+        curve.append(problem(K)[0])
+        apart, moved = float(np.linalg.norm(L - K)), float(np.linalg.norm(K - previous))
+        disagreement = apart / max(float(np.linalg.norm(L)), np.finfo(float).tiny)
+        if disagreement <= np.sqrt(tol) and moved <= np.sqrt(tol) * float(np.linalg.norm(beta)):
+            break
+        factor = 2.0 if apart > BALANCE * moved else 0.5 if moved > BALANCE * apart else 1.0
+        factor = min(factor, largest / mu)
+        mu, beta = mu * factor, beta / factor
+    value, gradient = problem(K)
+    slope = float(np.linalg.norm(gradient) * np.linalg.norm(K)) / max(value, np.finfo(float).tiny)
+    return Solution(K, curve, disagreement, slope)
+
+
+def _near(term: ValueAndGradient, centre: Float64, mu: float) -> ValueAndGradient:
+    """Return a term plus ``mu / 2 |A - centre|^2``."""
+
+    def function(A: Float64) -> tuple[float, Float64]:
+        value, gradient = term(A)
+        offset = A - centre
+        return value + 0.5 * mu * float(np.vdot(offset, offset)), gradient + mu * offset
+
+    return function

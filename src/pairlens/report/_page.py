@@ -1,4 +1,4 @@
-"""Putting the page together."""
+"""Put the page together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import html
 import inspect
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
 from typing import Any
@@ -19,18 +18,16 @@ from pairlens._markup import Markup, count, joined, packed, plain, policy_hash, 
 from pairlens._optional import require
 from pairlens._version import __version__
 from pairlens.engines import IntArray
-from pairlens.judging import HeldOutScore
-from pairlens.report import _answer_sections as answer_sections
 from pairlens.report import _sections as sections
-from pairlens.report._parts import ConstraintPart, Material, Part, Places, PreferencePart
-from pairlens.report._points import choose_rows, colours, names
-from pairlens.report._rows import Pictures, cards
-from pairlens.report._views import MAX_AXES, controls, feature_weights, look
+from pairlens.report._pairs import ConstraintPart, Material, Part, Places, PreferencePart, rank
+from pairlens.report._points import Pictures, cards, choose_rows, colours, names
+from pairlens.report._views import MAX_AXES, feature_weights, look
+from pairlens.selection.judgement import ViewJudgement, judge_view
 from pairlens.supervision import Constraints, Preferences
 from pairlens.supervision.combined import combine, combine_preferences
 
-EQUAL_UP_TO = 4.0
-"""Ratio of the widths of two axes up to which they get the same scale."""
+EQUAL_UP_TO = 1.25
+"""Ratio of the widths of two axes up to which one scale for both does not squeeze the points."""
 POLICY = (
     "default-src 'none'; script-src {hashes} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
     "form-action 'none'; base-uri 'none'"
@@ -53,12 +50,13 @@ def build_report(
     title: str = "",
     run: Mapping[str, Any] | None = None,
     random_state: int = 0,
-    held_out: HeldOutScore | None = None,
+    judgement: ViewJudgement | None = None,
     n_splits: int = 5,
 ) -> str:
-    """One self-contained HTML page about a fitted model: its view beside PCA's, the pairs, the features.
+    """Return one self-contained HTML page about a fitted model: its view beside PCA's, the pairs, the features.
 
-    A :class:`~pairlens.PairMap` is shown beside a t-SNE of the rows alone, too.
+    A :class:`~pairlens.PairMap` is shown beside a t-SNE of the rows alone, too. Of the pairs, those that are most
+    violated and those that look wrong are drawn; the others can be added.
 
     Equal input gives equal bytes. The page asks the network for nothing, and all that comes from the data is escaped.
 
@@ -92,11 +90,10 @@ def build_report(
         What was run, to be shown: versions, parameters, seeds, timings. Mappings in it become tables of their own.
     random_state : int, default=0
         For the folds over pairs, and for the samples of what is too much to draw.
-    held_out : HeldOutScore, optional
-        The held-out score of the model if it is known already: the pair AUC or, without constraints, the accuracy on
-        preferences. By default it is found here, by `n_splits` more fits.
+    judgement : ViewJudgement, optional
+        The result of :func:`pairlens.selection.judgement.judge_view`, if it is known already.
     n_splits : int, default=5
-        Number of folds over the pairs; 0 leaves the held-out score out.
+        Number of folds over the pairs, for methods that do not hold out pairs in `fit`; below 2 these are not judged.
 
     Returns
     -------
@@ -117,12 +114,14 @@ def build_report(
     plotly = require("plotly.offline", extra="report", purpose="The report").get_plotlyjs()
     fitted = look(model, X, feature_names)
     n, n_dims = fitted.Z.shape
-    others = controls(fitted, random_state)
+    if judgement is None:
+        judgement = judge_view(
+            model, X, constraints=constraints, preferences=preferences, n_splits=n_splits, random_state=random_state
+        )
+    others = judgement.controls
     told = cards(beside, pictures, combine(None, constraints, n).rows, n)
     called = names(ids, n, {} if told is None else told.pictures)
-    material = Material(
-        model, X, fitted, others, called, colours(labels, n), held_out, n_splits=n_splits, seed=random_state
-    )
+    material = Material(fitted, judgement, called, colours(labels, n), random_state)
     parts = _parts(material, constraints, preferences)
     needed = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in parts)]))
     drawn = choose_rows(n, needed, random_state)
@@ -142,6 +141,7 @@ def build_report(
                 "a": packed(places(lines.pairs[:, 0]), "i4"),
                 "b": packed(places(lines.pairs[:, 1]), "i4"),
                 "judged": [packed(one, "u1") for one in lines.judged],
+                "listed": packed(lines.listed, "u1"),
             }
             for part in parts
             for lines in part.lines
@@ -198,7 +198,7 @@ def write_report(path: str | PathLike[str], model: Any, X: Any, **options: Any) 
 
 
 class Report:
-    """The page of a fitted model, for notebooks: it shows itself, in a frame of its own.
+    """Show the page of a fitted model in a notebook, in a frame of its own.
 
     Parameters
     ----------
@@ -231,16 +231,13 @@ class Report:
 
 
 def _parts(material: Material, constraints: Constraints | None, preferences: Preferences | None) -> list[Part]:
-    n = len(material.fitted.Z)
+    fitted, n = material.fitted, len(material.fitted.Z)
     parts: list[Part] = []
-    known = combine(None, constraints, n)
-    preferred = combine_preferences(None, preferences, n)
+    known, preferred = combine(None, constraints, n), combine_preferences(None, preferences, n)
     if known.n_pairs:
-        parts.append(ConstraintPart(material, known, preferences))
-    if preferred.n_pairs:
-        if parts:
-            material = replace(material, held_out=None)
-        parts.append(PreferencePart(material, preferred))
+        parts.append(ConstraintPart(material, known))
+    if preferred.n_pairs and (ranked := rank(fitted.estimator, fitted.rows, preferred, material.seed)) is not None:
+        parts.append(PreferencePart(material, ranked))
     return parts
 
 
@@ -250,7 +247,7 @@ def _columns(Z: NDArray[np.float64], drawn: IntArray | None) -> list[dict[str, s
 
 
 def _precision(column: NDArray[np.float64]) -> str:
-    """Four bytes a number, eight where the points would leave their range or fall together."""
+    """Return four bytes a number, eight where the points would leave their range or fall together."""
     size, width = np.abs(column).max(), np.ptp(column)
     single = np.finfo(np.float32)
     fits = size < single.max and (width == 0 or (width > 1e-3 * size and width > 1e3 * single.tiny))
@@ -258,7 +255,7 @@ def _precision(column: NDArray[np.float64]) -> str:
 
 
 def _alike_wide(Z: NDArray[np.float64]) -> bool:
-    """Whether the first two axes are about as wide, so that one scale for both leaves room for the points."""
+    """Return whether the first two axes are about as wide, so that one scale for both leaves room."""
     width = np.ptp(Z[:, :2], axis=0)
     return bool(width.max() <= EQUAL_UP_TO * width.min())
 
@@ -276,7 +273,7 @@ def _captions(material: Material) -> tuple[str, ...]:
             heights = " Rows of one label share a band; the height inside it means nothing."
     return (
         f"What {material.method} makes of the rows{after}.{heights}",
-        *(f"{control.name} of the same rows{after}. It sees no pair." for control in material.controls),
+        *(f"{control.name} of the same rows{after}. It sees no pair." for control in material.judgement.controls),
     )
 
 
@@ -294,7 +291,7 @@ def _body(
     rows = sections.figure("rows", f"{n:,}", f"{count(fitted.rows.shape[1], 'feature')} → {count(n_dims, 'direction')}")
     chain = [*fitted.steps, fitted.estimator]
     values = getattr(fitted.estimator, "eigenvalues_", None)
-    content = [part for each in parts for part in each.sections(places)] or [answer_sections.without_pairs()]
+    content = [part for each in parts for part in each.sections(places)]
     steps = [type(step).__name__ for step in fitted.steps]
     return joined(
         tag(
@@ -314,7 +311,7 @@ def _body(
             *content,
             *more,
             sections.features_section(feature_weights(fitted), fitted.axes, fitted.names, steps),
-            sections.eigenvalues_section(None if values is None else np.asarray(values, dtype=np.float64), method),
+            None if values is None or len(values) == 0 else sections.eigenvalues_section(np.asarray(values), method),
             sections.run_section([(type(step).__name__, changed_parameters(step)) for step in chain], run),
             id="content",
         ),
@@ -326,14 +323,14 @@ def _body(
 
 
 def _spaces(estimator: Any) -> Markup | None:
-    """What the answers decide, of a method that weighs spaces by held-out pairs."""
+    """Say what the answers decide, of a method that weighs spaces by held-out pairs."""
     if not hasattr(estimator, "space_weights_"):
         return None
     return sections.spaces_section(estimator.space_weights_, estimator.auc_)
 
 
 def changed_parameters(estimator: Any) -> dict[str, Any]:
-    """The parameters that differ from their defaults."""
+    """Return the parameters that differ from their defaults."""
     defaults = {
         name: parameter.default for name, parameter in inspect.signature(type(estimator).__init__).parameters.items()
     }
@@ -346,7 +343,7 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _fill(heading: str, body: Markup, payload: Mapping[str, Any], plotly: str) -> str:
-    """The template with its places filled, all in one pass: what is filled in is not looked at again."""
+    """Fill the places of the template, all in one pass: what is filled in is not looked at again."""
     scripts = {"theme": _resource("theme.js"), "plotly": plotly.replace("\r\n", "\n"), "code": _resource("page.js")}
     filled = {
         "policy": html.escape(POLICY.format(hashes=" ".join(policy_hash(text) for text in scripts.values()))),

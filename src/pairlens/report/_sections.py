@@ -1,4 +1,4 @@
-"""The parts of the page, as HTML."""
+"""Write the parts of the page as HTML."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ TOP_FEATURES = 10
 MOST_BARS = 30
 MOST_LISTED = 12
 MOST_COLUMNS = 200
+ON_DEMAND = ("violated", "satisfied")
+"""Pairs that are not drawn from the start: they would hide the points."""
 SPACES = {
     "rows": ("rows as they are", "scaled columns, without any answer"),
     "linear": ("linear", "weighted sums of the columns"),
@@ -27,25 +29,25 @@ SPACES = {
 
 
 def section(key: str, title: str, *content: Any) -> Markup:
-    """A part of the page with its heading."""
+    """Return a part of the page with its heading."""
     return tag("section", tag("h2", title, id=f"{key}-title"), *content, id=key, aria_labelledby=f"{key}-title")
 
 
 def figure(name: str, value: Any, beside: Any = None) -> Markup:
-    """One of the numbers at the top."""
+    """Return one of the numbers at the top."""
     inside = joined(tag("span", value, class_="value"), tag("br"), tag("span", beside, class_="beside"))
     return tag("div", tag("dt", name), tag("dd", inside if beside else tag("span", value, class_="value")))
 
 
 def with_error(score: HeldOutScore) -> Markup:
-    """A score and its standard error."""
+    """Return a score and its standard error."""
     if np.isnan(score.mean):
         return Markup("unknown")
     return joined(f"{score.mean:.2f}", " ", tag("small", f"± {score.standard_error:.2f}"))
 
 
 def table(caption: Any, head: Sequence[Any], rows: Sequence[Sequence[Any]], *, numeric: Sequence[int] = ()) -> Markup:
-    """A table; the first column names the rows."""
+    """Return a table; the first column names the rows."""
 
     def cell(kind: str, column: int, value: Any, scope: str | None = None) -> Markup:
         return tag(kind, value, class_="n" if column in numeric else None, scope=scope)
@@ -69,7 +71,7 @@ def table(caption: Any, head: Sequence[Any], rows: Sequence[Sequence[Any]], *, n
 
 
 def panel(key: str, title: str, axes: Sequence[str], described: str, caption: str) -> Markup:
-    """A plot with its heading; selects for the axes where there is a choice."""
+    """Return a plot with its heading; selects for the axes where there is a choice."""
     selects = None
     if len(axes) > 2:
         options = [
@@ -110,13 +112,13 @@ def view_section(
     n_drawn: int,
     n_rows: int,
 ) -> Markup:
-    """The scatter plots and what controls them."""
+    """Return the scatter plots and what controls them."""
     words = {"must": "must-links", "cannot": "cannot-links", "prefer": "preferences (a dot at the better row)"}
 
     def box(key: str, text: str, style: str) -> Markup:
         return tag(
             "label",
-            tag("input", type="checkbox", data_show=key, checked=True, class_="screen"),
+            tag("input", type="checkbox", data_show=key, checked=key not in ON_DEMAND, class_="screen"),
             tag("span", class_=f"key {style}"),
             text,
         )
@@ -126,8 +128,9 @@ def view_section(
         pairs = tag(
             "fieldset",
             tag("legend", "Pairs"),
+            box("listed", "most violated", "violated"),
+            box("violated", "all violated", "violated"),
             box("satisfied", "satisfied", "satisfied"),
-            box("violated", "violated", "violated"),
             *(box(kind, words[kind], f"{kind} any") for kind in kinds),
         )
     notes = []
@@ -164,7 +167,7 @@ def view_section(
 
 
 def features_section(weights: Weights, axes: Sequence[str], names: Sequence[str], steps: Sequence[str]) -> Markup:
-    """The features that weigh most in each direction."""
+    """Return the features that weigh most in each direction."""
     if weights.weight is None:
         how = (
             "The view is not linear, so no feature has one weight in it. Shown is the correlation of each feature with "
@@ -205,7 +208,7 @@ def features_section(weights: Weights, axes: Sequence[str], names: Sequence[str]
 
 
 def _bar(share: float) -> Markup:
-    """A bar from the middle, to the right if positive."""
+    """Return a bar from the middle, to the right if positive."""
     width = 50 * min(1.0, abs(float(share)))
     side = "left:50%" if share >= 0 else f"left:{50 - width:.2f}%"
     inside = tag("i", class_=None if share >= 0 else "minus", style=f"{side};width:{width:.2f}%")
@@ -213,7 +216,7 @@ def _bar(share: float) -> Markup:
 
 
 def spaces_section(space_weights: Mapping[str, Mapping[str, float]], auc: float) -> Markup | None:
-    """How much the answers decide, and from which spaces a view is made; None if no pair could be held out."""
+    """Say how much the answers decide, and from which spaces a view is made; None if no pair could be held out."""
     said = what_answers_decide(space_weights, auc)
     if said is None:
         return None
@@ -251,7 +254,7 @@ def spaces_section(space_weights: Mapping[str, Mapping[str, float]], auc: float)
 
 
 def columns_section(columns: Sequence[Mapping[str, Any]]) -> Markup:
-    """What was done with each column of a table of mixed columns."""
+    """Say what was done with each column of a table of mixed columns."""
     rows = [
         [
             tag("bdi", plain(column["name"])),
@@ -279,10 +282,8 @@ def columns_section(columns: Sequence[Mapping[str, Any]]) -> Markup:
     )
 
 
-def eigenvalues_section(values: NDArray[np.float64] | None, name: str) -> Markup:
-    """The eigenvalues of the method's problem."""
-    if values is None or len(values) == 0:
-        return section("eigenvalues", "Eigenvalues", tag("p", f"{name} solves no eigenproblem, so there are none."))
+def eigenvalues_section(values: NDArray[np.float64], name: str) -> Markup:
+    """Return the eigenvalues of the method's problem."""
     largest = float(np.abs(values).max()) or 1.0
     rows = [
         tag(
@@ -319,7 +320,7 @@ def eigenvalues_section(values: NDArray[np.float64] | None, name: str) -> Markup
 
 
 def run_section(model: Sequence[tuple[str, Mapping[str, Any]]], run: Mapping[str, Any] | None) -> Markup:
-    """What was run, with which parameters, and how long it took."""
+    """Say what was run, with which parameters, and how long it took."""
     tables = [_facts(title, values) for title, values in model]
     given = {} if run is None else dict(run)
     loose = {key: value for key, value in given.items() if not isinstance(value, Mapping)}

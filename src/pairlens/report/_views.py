@@ -1,4 +1,4 @@
-"""The view of a fitted model, PCA's view of the same rows, and which features make the directions."""
+"""Take a fitted model apart: its view of the rows, and which features make the directions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from sklearn.utils import check_array
 
 from pairlens._sklearn import check_is_fitted
 from pairlens.engines import Rows, canonical, column_means, evenly_spaced, row_blocks, take_rows
-from pairlens.methods.pairmap.estimator import PairMap
-from pairlens.methods.pairmap.placement import plain_map
 
 MAX_AXES = 10
 CHECKED_ROWS = 50
@@ -23,7 +21,7 @@ LINEAR_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class FittedView:
-    """What a model makes of the rows.
+    """The view of the rows by a model.
 
     Attributes
     ----------
@@ -99,63 +97,8 @@ def _names(model: Any, X: Any, front: Any, n_features: int, given: ArrayLike | N
 
 
 @dataclass(frozen=True)
-class Control:
-    """A view of the same rows that sees no pair.
-
-    Attributes
-    ----------
-    key : str
-        Of its panel in the page.
-    name : str
-    axes : tuple of str
-    Z : array of shape (n_samples, n_dims)
-    told : str
-        What its score is of, as the first words of a line.
-    """
-
-    key: str
-    name: str
-    axes: tuple[str, ...]
-    Z: NDArray[np.float64]
-    told: str
-
-
-def controls(fitted: FittedView, seed: int) -> tuple[Control, ...]:
-    """PCA in as many directions; for a map also the t-SNE of the rows alone, which shows what the answers added."""
-    pca, axes = pca_view(fitted.rows, fitted.Z.shape[1], seed)
-    found = [Control("pca", "PCA", axes, pca, f"PCA, {pca.shape[1]} of its components")]
-    if isinstance(fitted.estimator, PairMap):
-        alone = plain_map(
-            fitted.rows,
-            fitted.estimator.n_components,
-            perplexity=fitted.estimator.perplexity,
-            standardize=fitted.estimator.standardize,
-            n_jobs=fitted.estimator.n_jobs,
-            random_state=seed,
-        )
-        names = tuple(f"direction {i + 1}" for i in range(alone.shape[1]))
-        found.append(Control("tsne", "t-SNE", names, alone, "t-SNE of the rows alone"))
-    return tuple(found)
-
-
-def pca_view(rows: Rows, n_dims: int, seed: int) -> tuple[NDArray[np.float64], tuple[str, ...]]:
-    """The first principal components of the rows, and what to call them."""
-    from sklearn.decomposition import PCA
-
-    n_dims = max(1, min(n_dims, *rows.shape))
-    if sparse.issparse(rows) and n_dims >= min(rows.shape):
-        rows = rows.toarray()
-    solver = "arpack" if sparse.issparse(rows) else "auto"
-    with np.errstate(all="ignore"):
-        pca = PCA(n_dims, svd_solver=solver, random_state=seed)
-        Z = np.nan_to_num(np.asarray(pca.fit_transform(rows.astype(np.float64, copy=False)), dtype=np.float64))
-    shares = np.nan_to_num(pca.explained_variance_ratio_)
-    return Z, tuple(f"component {i + 1} ({share:.1%} of variance)" for i, share in enumerate(shares))
-
-
-@dataclass(frozen=True)
 class Weights:
-    """How the features make the directions.
+    """The weights of the features in the directions.
 
     Attributes
     ----------
@@ -170,7 +113,7 @@ class Weights:
 
 
 def feature_weights(fitted: FittedView) -> Weights:
-    """The weights of a linear view, or the correlation of the features with the axes of any other."""
+    """Return the weights of a linear view, or the correlation of the features with the axes of any other."""
     n_axes = min(MAX_AXES, fitted.Z.shape[1])
     deviation = _deviations(fitted.rows)
     weight = _linear_weights(fitted)
@@ -188,7 +131,7 @@ def feature_weights(fitted: FittedView) -> Weights:
 
 
 def _linear_weights(fitted: FittedView) -> NDArray[np.float64] | None:
-    """The weights, if the model has some and they do explain the view of a few rows."""
+    """Return the weights, if the model has some and they do explain the view of a few rows."""
     estimator = fitted.estimator
     components = getattr(estimator, "components_", getattr(estimator, "coef_", None))
     if components is None:

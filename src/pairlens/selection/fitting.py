@@ -1,4 +1,4 @@
-"""Fitting any model, a method or a pipeline that ends in one, with whatever it learns from."""
+"""Fit any model, a method or a pipeline that ends in one, with what it learns from."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SOURCES = ("constraints", "preferences", "triplets", "quadruplets")
 
 
 def last_step(model: Any) -> Any:
-    """The last step of a pipeline, or the model itself."""
+    """Return the last step of a pipeline, or the model itself."""
     return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def learns_from(model: Any) -> frozenset[str]:
-    """Which kinds of answers, "constraints" or others, the `fit` of a model or of the last step of a pipeline takes.
+    """Return the kinds of answers, such as "constraints", that the `fit` of a model or of its last step takes.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The methods by the names they have on the command line."""
+"""Find the methods by the names they have on the command line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 import pairlens
 
 ROOMS = ("methods.", "preference.", "cluster.")
-CONTROLS = ("pca", "none")
-"""What every comparison holds beside the methods: principal components, and all features as they are."""
+CONTROLS = {"pca": "PCA", "tsne": "t-SNE", "none": "no reduction"}
+"""What every comparison holds beside the methods, with its name: none of them sees a pair."""
 
 
 def cli_name(name: str) -> str:
-    """The name of a class in lower case, words apart.
+    """Return the name of a class in lower case, words apart.
 
     Examples
     --------
@@ -28,13 +28,13 @@ def cli_name(name: str) -> str:
 
 
 def method_names() -> dict[str, str]:
-    """Class names by their name on the command line, without importing any."""
+    """Return class names by their name on the command line, without importing any."""
     classes = sorted(name for name, home in pairlens._HOMES.items() if home.startswith(ROOMS))
     return {cli_name(name): name for name in classes}
 
 
 def method_class(name: str) -> type[Any]:
-    """The class of a method; any spelling that differs in case and dashes only will do.
+    """Return the class of a method; any spelling that differs in case and dashes only will do.
 
     Examples
     --------
@@ -64,23 +64,23 @@ def _plain(name: str) -> str:
 
 
 def view_methods(source: str) -> list[str]:
-    """Names of the methods that make a view of few directions from "constraints" or from "preferences"."""
+    """Return the names of the methods that make a view of few directions from "constraints" or from "preferences"."""
     return [name for name in method_names() if makes_view(cls := method_class(name)) and source in _taken(cls.fit)]
 
 
 def makes_view(cls: type[Any]) -> bool:
-    """Whether a method maps rows to a number of directions that one can choose."""
+    """Return whether a method maps rows to a number of directions that one can choose."""
     return hasattr(cls, "transform") and "n_components" in _taken(cls)
 
 
 def finds_dimension(cls: type[Any]) -> bool:
-    """Whether a method takes "auto" as its number of directions."""
+    """Return whether a method takes "auto" as its number of directions."""
     allowed = getattr(cls, "_parameter_constraints", {}).get("n_components", [])
     return any(hasattr(one, "is_satisfied_by") and one.is_satisfied_by("auto") for one in allowed)
 
 
 def takes_dimension(cls: type[Any], n_components: int) -> bool:
-    """Whether a method makes a view of `n_components` directions: a map has one or two.
+    """Return whether a method makes a view of `n_components` directions: a map has one or two.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def _taken(call: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def build(name: str, n_components: int | str = 2, seed: int | None = 0) -> Any:
-    """A method, or a control, with this number of directions and this seed, as far as it has such parameters.
+    """Return a method, or a control, with this number of directions and this seed, as far as it has such parameters.
 
     Examples
     --------
@@ -105,10 +105,17 @@ def build(name: str, n_components: int | str = 2, seed: int | None = 0) -> Any:
     >>> build("pca")
     PCA(n_components=2, random_state=0)
     """
-    if name == "none":
+    if name in ("none", "tsne"):
         from sklearn.preprocessing import FunctionTransformer
 
-        return FunctionTransformer(feature_names_out="one-to-one")
+        if name == "none":
+            return FunctionTransformer(feature_names_out="one-to-one")
+        from pairlens.methods.pairmap.placement import plain_map
+
+        # A map of the rows has one or two dimensions.
+        n_components = min(2, n_components) if isinstance(n_components, int) else 2
+        chosen = {"n_components": n_components, "standardize": False, "random_state": seed}
+        return FunctionTransformer(plain_map, kw_args=chosen)
     if name == "pca":
         from sklearn.decomposition import PCA
 

@@ -25,7 +25,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
+from scipy import linalg, sparse
 
 from pairlens._warnings import warn_user
 from pairlens.engines import (
@@ -34,18 +34,17 @@ from pairlens.engines import (
     Rows,
     absolute_deviations,
     along,
-    centred_product,
     column_deviations,
     column_means,
-    combine_rows,
     evenly_spaced,
     out_of_range,
     rescaled,
     row_blocks,
+    rows_in_memory,
     varying_columns,
     weighted_scatter,
 )
-from pairlens.exceptions import ApproximationWarning
+from pairlens.exceptions import ApproximationWarning, InputError
 
 RELATIVE_TOLERANCE = 1e-9
 """Eigenvalues up to this share of the largest one count as zero."""
@@ -156,7 +155,7 @@ def fix_signs(components: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Basis(Protocol):
-    """The way from coordinates back to features."""
+    """Lead from coordinates back to features."""
 
     def lift(self, directions: NDArray[np.float64], /) -> NDArray[np.float64]:
         """Return directions in the coordinates (in columns) as components in the features (in rows)."""
@@ -164,7 +163,7 @@ class Basis(Protocol):
 
 @dataclass(frozen=True)
 class RowSpace:
-    """Rows in the coordinates of a method.
+    """Hold rows in the coordinates of a method.
 
     Attributes
     ----------
@@ -214,7 +213,7 @@ class RowSpace:
 
 @dataclass(frozen=True)
 class _Columns:
-    """Some of the features."""
+    """Lead back from some of the features."""
 
     chosen: IntArray
     n_features: int
@@ -225,14 +224,9 @@ class _Columns:
         return components
 
 
-def columns_basis(chosen: IntArray, n_features: int) -> Basis:
-    """Return the way back from some of the features to all."""
-    return _Columns(chosen, n_features)
-
-
 @dataclass(frozen=True)
 class _Dual:
-    """A basis of the span of some rows, kept as the combinations of the rows that form it."""
+    """Hold a basis of the span of some rows as the combinations of the rows that form it."""
 
     anchors: Rows
     centre: NDArray[np.float64]
@@ -240,12 +234,14 @@ class _Dual:
 
     def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
         coefficients = (self.combination @ directions).T
-        return combine_rows(self.anchors, coefficients) - np.outer(coefficients.sum(axis=1), self.centre)
+        combined = np.asarray((self.anchors.T @ coefficients.T).T, dtype=np.float64)
+        return combined - np.outer(coefficients.sum(axis=1), self.centre)
 
     def coordinates(self, rows: Rows) -> NDArray[np.float64]:
         result = np.empty((rows.shape[0], self.combination.shape[1]))
         for block in row_blocks(rows.shape[0], 8 * self.anchors.shape[0]):
-            result[block] = centred_product(rows[block], self.anchors, self.centre) @ self.combination
+            few = rows_in_memory(rows[block])
+            result[block] = _centred_product(few, self.anchors, self.centre) @ self.combination
         return result
 
 
@@ -273,14 +269,14 @@ def row_space(
         if len(varying) == f:
             return RowSpace(rows, mean, all_rows=used is None)
         return RowSpace(rows[:, varying], mean[varying], all_rows=used is None, _basis=_Columns(varying, f))
-    dual, coordinates = _dual_basis(rows, mean)
+    dual, coordinates = _dual_basis(rows_in_memory(rows), mean)
     return RowSpace(coordinates, np.zeros(coordinates.shape[1]), _basis=dual)
 
 
 def check_variation(n_directions: int) -> None:
-    """Raise a ValueError if there is no direction in which rows differ."""
+    """Raise an InputError if there is no direction in which rows differ."""
     if n_directions == 0:
-        raise ValueError("X has no variation: all its rows are equal, so there is no direction to learn.")
+        raise InputError("X has no variation: all its rows are equal, so there is no direction to learn", argument="X")
 
 
 def principal_directions(space: RowSpace, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -303,15 +299,29 @@ def _landmark_space(rows: Rows, mean: NDArray[np.float64], anchors: IntArray) ->
         f"{len(chosen)} rows, those in pairs first. Reduce the features beforehand for another choice.",
         ApproximationWarning,
     )
-    dual, _ = _dual_basis(rows[chosen], mean)
+    dual, _ = _dual_basis(rows_in_memory(rows, chosen), mean)
     return RowSpace(dual.coordinates(rows), np.zeros(dual.combination.shape[1]), _basis=dual)
 
 
 def _dual_basis(anchors: Rows, centre: NDArray[np.float64]) -> tuple[_Dual, NDArray[np.float64]]:
-    gram = centred_product(anchors, anchors, centre)
+    gram = _centred_product(anchors, anchors, centre)
     values, vectors = range_basis((gram + gram.T) / 2, GRAM_TOLERANCE)
     root = np.sqrt(values)
     return _Dual(anchors, centre, vectors / root), vectors * root
+
+
+def _centred_product(left: Rows, right: Rows, centre: NDArray[np.float64]) -> Matrix:
+    """Return ``(left - centre) @ (right - centre).T`` of few rows in memory."""
+    if sparse.issparse(left):
+        product = np.asarray((left.astype(np.float64) @ right.T).toarray())
+        product -= (left @ centre)[:, None] + (right @ centre)[None, :]
+        return product + centre @ centre
+    product = np.zeros((left.shape[0], right.shape[0]))
+    # Blocks of columns, so that no float64 copy of all is made.
+    for block in row_blocks(left.shape[1], 8 * max(left.shape[0], right.shape[0]), 1 << 25):
+        shift = centre[block]
+        product += (left[:, block] - shift) @ (right[:, block] - shift).T
+    return product
 
 
 @dataclass(frozen=True)

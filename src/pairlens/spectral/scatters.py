@@ -8,78 +8,143 @@ and the mean m of the labelled rows,
 
 where :math:`W_c` is the scatter of class c about its mean.
 
-Scatters of pairs add up over batches of rows. Functions that take :class:`SummedPairs` in place of
-:class:`~pairlens.Constraints` return what was summed up.
+Pairs join rows of one batch, so scatters of pairs add up over batches of rows that are gone afterwards
+(:class:`BatchSums`). Functions that take these in place of :class:`~pairlens.Constraints` return what was summed up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.engines import IntArray, group_means, group_scatter, pair_scatter
-from pairlens.spectral.rowspace import Matrix, RowSpace
+from pairlens.engines import IntArray, Moments, Rows, group_means, group_scatter, pair_scatter
+from pairlens.exceptions import InputError
+from pairlens.spectral.rowspace import EXACT_LIMIT, GRAM_TOLERANCE, Matrix, RowSpace, range_basis
 from pairlens.supervision import Constraints
 
-if TYPE_CHECKING:
-    from pairlens.spectral.batches import Space
+ScatterSum = tuple[Matrix, int]
+"""A scatter over pairs or groups of rows, and how many entered it."""
 
 
 @dataclass(frozen=True)
-class ScatterSum:
-    """A scatter over pairs or groups of rows, and how many entered it."""
+class BatchSums:
+    """Keep what partial fits need of the rows and pairs of some batches.
 
-    scatter: Matrix
-    count: int
-
-    def __add__(self, other: ScatterSum) -> ScatterSum:
-        return ScatterSum(self.scatter + other.scatter, self.count + other.count)
-
-    def mean(self) -> Matrix:
-        """Return the scatter divided by the number of what entered it."""
-        return self.scatter / max(1, self.count)
-
-
-@dataclass(frozen=True)
-class SummedPairs:
-    """What methods need to know of pairs whose rows are gone: how many there were, and their scatters.
+    In coordinates (:meth:`in_coordinates`) it takes the place of the rows, a
+    :class:`~pairlens.spectral.rowspace.RowSpace`, and of the pairs, :class:`~pairlens.Constraints`.
 
     Attributes
     ----------
+    moments : Moments
+        Count, mean and scatter of the rows.
     n_must_link, n_cannot_link : int
     must_link_total, cannot_link_total : float
         Sums of their weights.
-    sums : dict of ScatterSum
-        Scatters by their names in :data:`SUMS`.
+    sums : dict of (array, int)
+        Scatters by their names in :data:`SUMS`, and how many pairs or rows entered each.
+    dtype : numpy.dtype
+        Of the rows; float64 as soon as one batch was.
+    basis : array of shape (n_features, dim)
+        The coordinates of the scatters, orthonormal columns.
+    total : array of shape (dim, dim)
+        Scatter of the rows about their mean.
     """
 
+    moments: Moments
     n_must_link: int
     n_cannot_link: int
     must_link_total: float
     cannot_link_total: float
     sums: dict[str, ScatterSum]
+    dtype: np.dtype[Any]
+    basis: Matrix | None = None
+    total: Matrix | None = None
 
-    def __add__(self, other: SummedPairs) -> SummedPairs:
-        return SummedPairs(
+    @classmethod
+    def of(cls, rows: Rows, pairs: Constraints, names: Sequence[str]) -> BatchSums:
+        """Sum up one batch.
+
+        Parameters
+        ----------
+        rows : array or CSR matrix of shape (n_samples, n_features)
+        pairs : Constraints
+            Pairs of these rows.
+        names : sequence of str
+            The scatters, of :data:`SUMS`, that are wanted.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            moments = Moments.of(rows)
+            # Squares that overflow float32 could not be recovered in later batches.
+            if rows.dtype != np.float64 and not np.isfinite(moments.about(moments.mean)).all():
+                return cls.of(rows.astype(np.float64), pairs, names)
+            space = RowSpace(rows, moments.mean)
+            sums = {name: SUMS[name](space, pairs) for name in names}
+        counts = pairs.n_must_link, pairs.n_cannot_link, pairs.must_link_total, pairs.cannot_link_total
+        return cls(moments, *counts, sums, rows.dtype)
+
+    def merge(self, other: BatchSums) -> BatchSums:
+        """Return the sums of all batches."""
+        both = {name: (self.sums[name], other.sums[name]) for name in self.sums}
+        return BatchSums(
+            self.moments.merge(other.moments),
             self.n_must_link + other.n_must_link,
             self.n_cannot_link + other.n_cannot_link,
             self.must_link_total + other.must_link_total,
             self.cannot_link_total + other.cannot_link_total,
-            {name: self.sums[name] + other.sums[name] for name in self.sums},
+            {name: (mine[0] + theirs[0], mine[1] + theirs[1]) for name, (mine, theirs) in both.items()},
+            np.promote_types(self.dtype, other.dtype),
         )
+
+    def in_coordinates(self) -> BatchSums:
+        """Return the sums in the coordinates that :func:`~pairlens.spectral.rowspace.row_space` would choose."""
+        n, f = self.moments.n, len(self.moments.mean)
+        scatter = self.moments.about(self.moments.mean)
+        if f > EXACT_LIMIT:
+            raise InputError(
+                f"X has {f} features, and what is kept of batches is a matrix of {f} x {f}; at most {EXACT_LIMIT} are "
+                "taken",
+                argument="X",
+                remedy="Reduce the features beforehand.",
+            )
+        if f <= n:
+            basis = np.eye(f)[:, self.moments.varies]
+        else:
+            if not np.isfinite(scatter).all():
+                raise FloatingPointError
+            _, basis = range_basis(scatter, GRAM_TOLERANCE)
+        sums = {name: (basis.T @ part @ basis, count) for name, (part, count) in self.sums.items()}
+        return replace(self, sums=sums, basis=basis, total=basis.T @ scatter @ basis)
 
     @property
     def n_pairs(self) -> int:
         return self.n_must_link + self.n_cannot_link
 
-    def along(self, basis: Matrix) -> SummedPairs:
-        """Return the same with scatters in the coordinates of a basis, which is in columns."""
-        sums = {name: ScatterSum(basis.T @ part.scatter @ basis, part.count) for name, part in self.sums.items()}
-        return replace(self, sums=sums)
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return len(self.total_scatter())
+
+    def total_scatter(self) -> Matrix:
+        """Return the scatter of the rows about their mean."""
+        assert self.total is not None
+        return self.total
+
+    def covariance(self) -> Matrix:
+        """Return the total scatter divided by the number of rows."""
+        return self.total_scatter() / self.moments.n
+
+    def lift(self, directions: Matrix) -> Matrix:
+        """Return directions in these coordinates (in columns) as components in the features (in rows)."""
+        assert self.basis is not None
+        return (self.basis @ directions).T
+
+
+Space = RowSpace | BatchSums
+"""What scatters of sums over pairs can be computed in."""
 
 
 def unsupervised(space: Space) -> tuple[Matrix, Matrix]:
@@ -87,10 +152,10 @@ def unsupervised(space: Space) -> tuple[Matrix, Matrix]:
     return np.eye(space.dim), space.covariance()
 
 
-def must_link_scatter(space: Space, pairs: Constraints | SummedPairs) -> Matrix:
+def must_link_scatter(space: Space, pairs: Constraints | BatchSums) -> Matrix:
     """Sum weight times the outer product of the difference over must-links."""
-    if isinstance(pairs, SummedPairs):
-        return pairs.sums["must_link"].scatter.copy()
+    if isinstance(pairs, BatchSums):
+        return pairs.sums["must_link"][0].copy()
     assert isinstance(space, RowSpace)
     explicit = pairs.explicit
     scatter = pair_scatter(space.rows, explicit.must_link, explicit.must_link_weight)
@@ -110,10 +175,10 @@ def must_link_degrees(pairs: Constraints) -> NDArray[np.float64]:
     return degree
 
 
-def cannot_link_scatter(space: Space, pairs: Constraints | SummedPairs) -> Matrix:
+def cannot_link_scatter(space: Space, pairs: Constraints | BatchSums) -> Matrix:
     """Sum weight times the outer product of the difference over cannot-links."""
-    if isinstance(pairs, SummedPairs):
-        return pairs.sums["cannot_link"].scatter.copy()
+    if isinstance(pairs, BatchSums):
+        return pairs.sums["cannot_link"][0].copy()
     assert isinstance(space, RowSpace)
     explicit = pairs.explicit
     scatter = pair_scatter(space.rows, explicit.cannot_link, explicit.cannot_link_weight)
@@ -124,7 +189,7 @@ def cannot_link_scatter(space: Space, pairs: Constraints | SummedPairs) -> Matri
     return scatter
 
 
-def mean_pair_scatters(space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+def mean_pair_scatters(space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
     """Return the mean outer difference of the must-links and of the cannot-links: S_M / n_M and S_C / n_C.
 
     Without cannot-links the mean over all pairs of rows takes their place; without must-links their term is zero.
@@ -145,28 +210,32 @@ def between_scatter(space: RowSpace, codes: IntArray) -> Matrix:
     return (centred.T * size) @ centred
 
 
-def chunklet_covariance(space: Space, pairs: Constraints | SummedPairs) -> Matrix:
+def chunklet_covariance(space: Space, pairs: Constraints | BatchSums) -> Matrix:
     """Return the covariance of the rows of chunklets about the means of their chunklets."""
-    if isinstance(pairs, SummedPairs):
-        return pairs.sums["chunklets"].mean()
+    if isinstance(pairs, BatchSums):
+        return _mean(pairs.sums["chunklets"])
     assert isinstance(space, RowSpace)
-    return _inside_chunklets(space, pairs.chunklets()).mean()
+    return _mean(_inside_chunklets(space, pairs.chunklets()))
 
 
-def chunklet_scatters(space: Space, pairs: Constraints | SummedPairs) -> tuple[Matrix, Matrix]:
+def chunklet_scatters(space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
     """Return :func:`chunklet_covariance`, and the mean outer difference of the means of chunklets.
 
     The mean is over those that a cannot-link joins, each pair of chunklets once. A row in no chunklet is one by itself.
     """
-    if isinstance(pairs, SummedPairs):
-        return pairs.sums["chunklets"].mean(), pairs.sums["between_chunklets"].mean()
+    if isinstance(pairs, BatchSums):
+        return _mean(pairs.sums["chunklets"]), _mean(pairs.sums["between_chunklets"])
     assert isinstance(space, RowSpace)
     chunklets = pairs.chunklets()
-    return _inside_chunklets(space, chunklets).mean(), _joined_chunklets(space, pairs, chunklets).mean()
+    return _mean(_inside_chunklets(space, chunklets)), _mean(_joined_chunklets(space, pairs, chunklets))
+
+
+def _mean(total: ScatterSum) -> Matrix:
+    return total[0] / max(1, total[1])
 
 
 def _inside_chunklets(space: RowSpace, chunklets: IntArray) -> ScatterSum:
-    return ScatterSum(group_scatter(space.rows, chunklets), int(np.count_nonzero(chunklets >= 0)))
+    return group_scatter(space.rows, chunklets), int(np.count_nonzero(chunklets >= 0))
 
 
 def _joined_chunklets(space: RowSpace, pairs: Constraints, chunklets: IntArray) -> ScatterSum:
@@ -179,7 +248,7 @@ def _joined_chunklets(space: RowSpace, pairs: Constraints, chunklets: IntArray) 
     joined = np.unique(np.sort(joined, axis=1), axis=0)
     joined = joined[joined[:, 0] != joined[:, 1]]
     difference = means[joined[:, 0]] - means[joined[:, 1]]
-    return ScatterSum(difference.T @ difference, len(joined))
+    return difference.T @ difference, len(joined)
 
 
 def _label_groups(pairs: Constraints, group: IntArray) -> IntArray:
@@ -196,8 +265,8 @@ def _sizes(codes: IntArray) -> NDArray[np.float64]:
 
 
 SUMS: dict[str, Callable[[RowSpace, Constraints], ScatterSum]] = {
-    "must_link": lambda space, pairs: ScatterSum(must_link_scatter(space, pairs), pairs.n_must_link),
-    "cannot_link": lambda space, pairs: ScatterSum(cannot_link_scatter(space, pairs), pairs.n_cannot_link),
+    "must_link": lambda space, pairs: (must_link_scatter(space, pairs), pairs.n_must_link),
+    "cannot_link": lambda space, pairs: (cannot_link_scatter(space, pairs), pairs.n_cannot_link),
     "chunklets": lambda space, pairs: _inside_chunklets(space, pairs.chunklets()),
     "between_chunklets": lambda space, pairs: _joined_chunklets(space, pairs, pairs.chunklets()),
 }

@@ -47,7 +47,7 @@ class Event:
     id : str
         Made by whoever sends the event, so that sending it twice stores it once.
     kind : str
-        "answer", "undo", "change", "retract", "flag", "keep", "name", "annotator", "remap".
+        "answer", "chosen", "undo", "change", "retract", "flag", "keep", "name", "annotator", "remap".
     annotator : str
         Who did it.
     body : dict
@@ -130,7 +130,7 @@ def read_rows(connection: sqlite3.Connection, where: str = "true", order: str = 
 
 
 def is_sound(row: Sequence[Any]) -> bool:
-    """Whether a row is as it was written."""
+    """Return whether a row is as it was written."""
     return bool(row[-1] == _digest(row[:-1]))
 
 

@@ -11,21 +11,25 @@ from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
+from pairlens.exceptions import InputError
 from pairlens.studio.entries import read_events
 
 __all__ = ["Guard", "StoreError", "StoreFullError", "StoreMovedError", "beside", "check_beside"]
 
 
-class StoreError(ValueError):
-    """The file with the answers cannot be used; the message says why and what to do."""
+ANOTHER = "give another file by store="
+
+
+class StoreError(InputError):
+    """Report that the file with the answers cannot be used."""
 
 
 class StoreFullError(StoreError):
-    """An event could not be written for now; what was written before is safe, and it may be sent again."""
+    """Report an event that could not be written for now; earlier ones are safe, and it may be sent again."""
 
 
 class StoreMovedError(StoreError):
-    """A file of the store was moved or removed while it was open; what was sent is not acknowledged.
+    """Report a file of the store that was moved or removed while it was open; what was sent is not acknowledged.
 
     Attributes
     ----------
@@ -36,13 +40,14 @@ class StoreMovedError(StoreError):
     """
 
     def __init__(self, path: Path, removed: bool) -> None:
-        super().__init__(f"{path} was {'removed' if removed else 'moved'} while the studio had it open")
+        words = "removed" if removed else "moved"
+        super().__init__(f"{path} was {words} while the studio had it open", argument="store", value=path)
         self.path = path
         self.removed = removed
 
 
 class Guard:
-    """Keeps a second studio away from the files of a store, and notices when one of them is moved or removed.
+    """Lock on the files of a store, which also notices when one of them is moved or removed.
 
     The lock is `flock`'s, which SQLite does not use, and the system lifts it when the process ends in whatever way.
     Readers are let be. The files are held under the name that they have now: the log of a store that was moved away
@@ -78,13 +83,10 @@ class Guard:
     @staticmethod
     def _taken(path: Path) -> StoreError:
         if path.name.endswith(("-wal", "-shm")):
-            return StoreError(
-                f"another studio is still writing to {path.name}, although its store was moved away from this name: "
-                "stop it first, or give another file by --store"
-            )
-        return StoreError(
-            f"another studio has {path.name} open: use that one, stop it, or give another file by --store"
-        )
+            reason = f"another studio is still writing to {path.name}, although its store was moved away from this name"
+            return StoreError(reason, argument="store", value=path, remedy=f"Stop it first, or {ANOTHER}")
+        reason = f"another studio has {path.name} open"
+        return StoreError(reason, argument="store", value=path, remedy=f"Use that one, stop it, or {ANOTHER}")
 
     def check(self) -> None:
         """Raise StoreMovedError if a name is not that of the file that is held."""
@@ -124,16 +126,21 @@ def check_beside(path: Path) -> None:
         # A store has a journal in the moment in which it is made, and then it holds no answer.
         if log.exists() and log.stat().st_size:
             raise StoreError(
-                f"{path} is not there, but {log.name}, which may hold the last answers of a store that was; nothing "
-                f"was changed. Put that store back under this name, move {log.name} away, or give another file by "
-                "--store"
+                f"{path} is not there, but {log.name} is, which may hold the last answers of a store that was; nothing "
+                "was changed",
+                argument="store",
+                value=path,
+                remedy=f"Put that store back under this name, move {log.name} away, or {ANOTHER}",
             )
         return
     logs = [each for each in (log, journal) if each.exists() and each.stat().st_size]
     if logs and not _belong(path, logs):
         raise StoreError(
-            f"{_names(logs)} does not belong to {path}; nothing was changed. If a copy was restored under this name, "
-            f"move {_names(logs)} away: it may hold the last answers of the store that was here before"
+            f"{_names(logs)} does not belong to {path}; nothing was changed",
+            argument="store",
+            value=path,
+            remedy=f"If a copy was restored under this name, move {_names(logs)} away: it may hold the last answers of "
+            "the store that was here before",
         )
 
 
@@ -142,7 +149,7 @@ def _names(paths: Iterable[Path]) -> str:
 
 
 def _belong(path: Path, logs: list[Path]) -> bool:
-    """Whether the store with its logs is at least as sound as without them; tried on a copy."""
+    """Return whether the store with its logs is at least as sound as without them; tried on a copy."""
     with tempfile.TemporaryDirectory(prefix="pairlens-") as folder:
         alone, both = Path(folder, "alone"), Path(folder, "both")
         for copy in (alone, both):
@@ -154,7 +161,7 @@ def _belong(path: Path, logs: list[Path]) -> bool:
 
 
 def _counts(path: Path) -> tuple[int, int] | None:
-    """Number of events that can be used and that cannot; None if the database is damaged."""
+    """Return how many events can be used and how many cannot; None if the database is damaged."""
     try:
         with closing(sqlite3.connect(path)) as connection:
             ask = lambda question: connection.execute(question).fetchone()[0]  # noqa: E731

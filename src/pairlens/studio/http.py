@@ -63,7 +63,7 @@ class LimitedProtocol(H11Protocol):
 
     @property
     def is_stranger(self) -> bool:
-        """Whether this is an open connection of nobody who was let in."""
+        """Return whether this is an open connection of nobody who was let in."""
         return not (self._let_in or self._shows_annotator()) and not self.transport.is_closing()
 
     def _shows_annotator(self) -> bool:

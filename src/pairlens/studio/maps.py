@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import logging
+import time
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.studio.worker import step_back
+from pairlens.studio.worker import Worker, step_back
 from pairlens.supervision import Constraints, Preferences
 
 __all__ = [
     "MapJob",
+    "MapKeeper",
+    "MapState",
     "Mapper",
     "align",
     "by_lens",
     "fit_lens",
     "fit_map",
+    "group_rows",
+    "judge_answers",
     "make_mapper",
     "prepare_lens",
     "prepare_map",
@@ -36,11 +44,15 @@ FEWEST_FOR_LAYOUT = 7
 """Rows from which PairMap's largest perplexity, (n - 1) / 3 - 1, is at least one neighbour."""
 FEWEST_PREFERENCES = 5
 FEWEST_TO_BEGIN = 10
+MOST_JUDGED = 3000
+"""Rows that are enough to judge answers by."""
+
+log = logging.getLogger("pairlens.studio")
 
 
 @dataclass(frozen=True)
 class MapJob:
-    """What a map is fitted from."""
+    """Answers that a map is fitted from."""
 
     n_answers: int
     constraints: Constraints | None
@@ -59,7 +71,7 @@ class Mapper(Protocol):
     name: str
 
     def fit(self, job: MapJob, last: Points | None) -> Points:
-        """Places of shape (n_rows, 2); `last` is the map that is shown now."""
+        """Return places of shape (n_rows, 2); `last` is the map that is shown now."""
 
 
 class LensMapper:
@@ -129,32 +141,51 @@ class PrincipalMapper:
         self._places = _principal(_standardized(X))
 
     def fit(self, job: MapJob, last: Points | None) -> Points:
-        """The same places each time."""
+        """Return the same places each time."""
         return self._places
 
 
 class RankingMapper:
-    """A map that shows the ranking learned from preferences; the principal components before there are enough."""
+    """A map whose first axis is the ranking learned from preferences, and whose second one the rows vary most along.
 
-    def __init__(self, X: NDArray[np.float64]) -> None:
-        self._rows = _standardized(X)
+    It is not turned to lie on the last one: better rows are on the right. Before there are enough preferences it shows
+    the principal components.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+    standardize : bool
+        Parameter of RankLens.
+    """
+
+    def __init__(self, X: NDArray[np.float64], standardize: bool) -> None:
+        from pairlens.asking.ranking import RankLens
+
+        self._lens = RankLens(X, standardize=standardize)
         self.name = "Principal components"
 
     def fit(self, job: MapJob, last: Points | None) -> Points:
         """Fit again."""
-        from pairlens import WSDR
+        from pairlens.asking.ranking import RankJob
 
-        known = job.preferences
+        known, rows = job.preferences, self._lens.rows
         if known is None or known.n_pairs < FEWEST_PREFERENCES:
             self.name = "Principal components"
-            return _principal(self._rows)
-        self.name = "WSDR"
-        view = WSDR(min(2, self._rows.shape[1]), random_state=0).fit(self._rows, preferences=known)
-        return _plane(view.transform(self._rows))
+            return _principal(rows)
+        self.name = "Ranking, better rows to the right"
+        ranked = RankJob("", known.pairs, np.ones(known.n_pairs), np.asarray(known.weight, dtype=float), 0)
+        weights = self._lens.fit(ranked).weights
+        score, direction = rows @ weights, weights / (np.linalg.norm(weights) or 1.0)
+        across = _principal(rows - np.outer(rows @ direction, direction))[:, 0]
+        return _plane(np.column_stack([_scaled(score), _scaled(across)]))
+
+
+def _scaled(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    return column / (column.std() or 1.0)
 
 
 def by_lens(n_rows: int, ranking: bool) -> bool:
-    """Whether the map is the view of the asker's own lens, made by the process that holds it."""
+    """Return whether the map is the view of the asker's own lens, made by the process that holds it."""
     return n_rows > MOST_FOR_LAYOUT and not ranking
 
 
@@ -169,7 +200,7 @@ def make_mapper(X: NDArray[np.float64], ranking: bool = False, standardize: bool
     if not _differ(X) or (len(X) < FEWEST_FOR_LAYOUT and not ranking):
         return PrincipalMapper(X)
     if ranking:
-        return RankingMapper(X)
+        return RankingMapper(X, standardize)
     return LensMapper(Lens(X, standardize=standardize)) if by_lens(len(X), ranking) else LayoutMapper(X, standardize)
 
 
@@ -192,7 +223,7 @@ def align(points: Points, last: Points | None) -> Points:
 
 
 def _differ(X: NDArray[np.float64]) -> bool:
-    """Whether any two rows differ."""
+    """Return whether any two rows differ."""
     return bool((X[0] != X).any())
 
 
@@ -210,7 +241,7 @@ def _principal(rows: NDArray[np.float64]) -> Points:
 
 
 def _plane(Z: Any) -> Points:
-    """Two columns of finite numbers, whatever a view has."""
+    """Return two columns of finite numbers, whatever a view has."""
     values = np.asarray(Z, dtype=np.float64)
     if values.shape[1] < 2:
         values = np.column_stack([values, np.zeros((len(values), 2 - values.shape[1]))])
@@ -220,13 +251,14 @@ def _plane(Z: Any) -> Points:
 
 
 def prepare_map(state: dict[str, Any], X: NDArray[np.float64], ranking: bool, standardize: bool) -> None:
-    """The first job of the process that makes maps."""
+    """Prepare the process that makes maps: its first job."""
     step_back(state)
     state["mapper"] = make_mapper(X, ranking, standardize)
+    state["rows"], state["standardize"] = X, standardize
 
 
 def fit_map(state: dict[str, Any], job: MapJob, last: Points | None) -> tuple[str, Points]:
-    """A job: the name of the map and its places, laid on the last one."""
+    """Return the name of the map and its places, laid on the last one."""
     step_back(state)
     if "mapper" not in state:
         state["mapper"] = LensMapper(state["lens"])
@@ -234,11 +266,54 @@ def fit_map(state: dict[str, Any], job: MapJob, last: Points | None) -> tuple[st
         # What the estimators warn of (few answers, contradictions) the page says in its own place.
         warnings.simplefilter("ignore")
         places = state["mapper"].fit(job, last)
-    return state["mapper"].name, align(places, last)
+    return state["mapper"].name, align(places, None if isinstance(state["mapper"], RankingMapper) else last)
+
+
+def group_rows(
+    state: dict[str, Any], known: Constraints, placed: list[str | None]
+) -> tuple[list[str], NDArray[np.int64], NDArray[np.float64]]:
+    """Return the names of the groups, the group of every row among them, and how sure that is."""
+    from pairlens.cluster.assigned import assign_rows
+
+    step_back(state)
+    rows, standardize = _rows_of(state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = assign_rows(rows, known, placed, standardize=standardize)
+    return found.names, np.asarray(found.group, dtype=np.int64), found.probability
+
+
+def judge_answers(state: dict[str, Any], known: Constraints) -> dict[tuple[int, int, int], float]:
+    """Return how probable it is that each answer is wrong, by views that did not see it; empty for too few answers."""
+    from pairlens import LinearPairLens
+
+    rows, standardize = _rows_of(state)
+    # The rows of the answers, and as many others as show where rows lie.
+    asked = np.unique(np.concatenate([known.must_link.ravel(), known.cannot_link.ravel()]))
+    others = np.setdiff1d(np.arange(len(rows)), asked)
+    some = np.random.default_rng(0).permutation(others)[: max(0, MOST_JUDGED - len(asked))]
+    chosen = np.sort(np.concatenate([asked, some]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            n_components = min(10, rows.shape[1], len(chosen) - 1)
+            view = LinearPairLens(n_components, standardize=standardize, random_state=0)
+            found = view.fit(rows[chosen], constraints=known[chosen]).suspicious_pairs()
+        except ValueError:
+            return {}
+    pairs = np.sort(chosen[found.pairs], axis=1).tolist()
+    return {(i, j, link): wrong for (i, j), link, wrong in zip(pairs, found.link.tolist(), found.suspicion.tolist())}
+
+
+def _rows_of(state: dict[str, Any]) -> tuple[NDArray[np.float64], bool]:
+    """Return the rows that a child has prepared, and whether they are to be standardised."""
+    if "rows" in state:
+        return state["rows"], state["standardize"]
+    return state["lens"].rows, state["lens"].standardize
 
 
 def prepare_lens(state: dict[str, Any], X: NDArray[np.float64], ranking: bool, standardize: bool) -> None:
-    """The first job of the process that fits what the asker chooses by."""
+    """Prepare the process that fits what the asker chooses by: its first job."""
     from pairlens.asking import Lens
     from pairlens.asking.ranking import RankLens
 
@@ -246,13 +321,100 @@ def prepare_lens(state: dict[str, Any], X: NDArray[np.float64], ranking: bool, s
 
 
 def send_lens(state: dict[str, Any]) -> Any:
-    """A job: what was prepared, for the asker in the other process."""
+    """Return what was prepared, for the asker in the other process."""
     return state["lens"]
 
 
 def fit_lens(state: dict[str, Any], job: Any) -> Any:
-    """A job: the asker's view after more answers."""
+    """Return the asker's view after more answers."""
     step_back(state)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return state["lens"].fit(job)
+
+
+@dataclass(frozen=True)
+class MapState:
+    """The map that is shown.
+
+    Attributes
+    ----------
+    version : int
+        Goes up with each new map; 0 before the first.
+    n_answers : int
+        Answers that it knows.
+    name : str
+        The method that made it.
+    points : array of shape (n_rows, 2), or None
+    error : str
+        Why the next one could not be made, if so.
+    """
+
+    version: int = 0
+    n_answers: int = 0
+    name: str = ""
+    points: NDArray[np.float64] | None = None
+    error: str = ""
+
+
+class Later(Protocol):
+    """Function that runs another one in the session's thread."""
+
+    def __call__(self, function: Callable[..., None], *arguments: Any) -> None:
+        """Run it there."""
+
+
+class MapKeeper:
+    """Keeper of the map: the newest snapshot of the answers wins, and a failure keeps the old map.
+
+    Parameters
+    ----------
+    worker : Worker
+        The process that makes maps.
+    later : callable
+        Runs a function in the session's thread.
+    drawn : callable
+        Called there when a fit has ended, with whether there is a new map.
+    """
+
+    def __init__(self, worker: Worker, later: Later, drawn: Callable[[bool], None]) -> None:
+        self.state = MapState()
+        self._worker = worker
+        self._later = later
+        self._drawn = drawn
+        self._running: Future[Any] | None = None
+        self._made = (-1, -1)
+
+    @property
+    def fitting(self) -> bool:
+        """Return whether a map is being made."""
+        return self._running is not None
+
+    def want(self, revision: tuple[int, int], job: Callable[[], MapJob]) -> None:
+        """Make a map of this state, unless one is being made or this one was made, or could not be, before."""
+        if self._running is not None or self._made == revision:
+            return
+        wanted, began = job(), time.perf_counter()
+        self._made = revision
+        self._running = self._worker.submit("pairlens.studio.maps:fit_map", wanted, self.state.points)
+        self._running.add_done_callback(lambda future: self._later(self._done, future, wanted.n_answers, began))
+
+    def _done(self, future: Future[Any], n_answers: int, began: float) -> None:
+        self._running = None
+        error = future.exception()
+        if error is None:
+            name, points = future.result()
+            self.state = MapState(self.state.version + 1, n_answers, name, points)
+            log.info("a map of %d answers in %.1f s", n_answers, time.perf_counter() - began)
+        else:
+            self.state = replace(self.state, error=str(error))
+            log.warning("the map could not be made: %s", error)
+        self._drawn(error is None)
+
+    def submit(self, target: str, *arguments: Any) -> Future[Any]:
+        """Send another job to the process that makes maps."""
+        return self._worker.submit(target, *arguments)
+
+    def close(self) -> None:
+        """End the process."""
+        self._worker.close()

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pairlens.asking import Question
+from numpy.typing import NDArray
+
+from pairlens.asking import Asker, PreferenceAsker, Question
 from pairlens.studio.entries import Event
 
-__all__ = ["Answer", "History"]
+__all__ = ["Answer", "Batch", "History", "Settings", "verdicts"]
 
 MOST_TOLD = 5
+LEASE_SECONDS = 600.0
+SCREENS: dict[str, Any] = {"auto": "auto", "same": "pair", "place": "placement"}
+"""How the asker is to ask for the groups of rows."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Answer:
         What its rows were called.
     seq : int
         Position of its event in the log.
+    batch : str
+        Id of the event that gave it together with others; empty if it was given alone.
     """
 
     id: str
@@ -49,6 +56,31 @@ class Answer:
     flagged: bool = False
     ids: tuple[str, ...] = ()
     seq: int = 0
+    batch: str = ""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Answers that were given, and changed, at once by what a person did with rows on the map.
+
+    Attributes
+    ----------
+    id : str
+        Id of the event.
+    annotator : str
+    action : str
+        One of :data:`~pairlens.studio.groups.ACTIONS`.
+    ids : tuple of str
+        The rows, by name.
+    changes : dict of str to (str, str)
+        The new and the old answer of those that were changed.
+    """
+
+    id: str
+    annotator: str
+    action: str
+    ids: tuple[str, ...]
+    changes: dict[str, tuple[str, str]]
 
 
 @dataclass
@@ -59,6 +91,7 @@ class History:
     """
 
     answers: dict[str, Answer] = field(default_factory=dict)
+    batches: dict[str, Batch] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     annotators: list[str] = field(default_factory=list)
     kept: set[str] = field(default_factory=set)
@@ -68,7 +101,7 @@ class History:
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> History:
-        """The state after these events; those that cannot be applied are stepped over, and told in `left_out`."""
+        """Return the state after these events; those that cannot be applied are left out, and told in `left_out`."""
         history = cls()
         for event in events:
             try:
@@ -88,15 +121,16 @@ class History:
         body = event.body
         if event.kind == "answer":
             self.answers[event.id] = _answer(event)
+        elif event.kind == "chosen":
+            batch, answers = _batch(event)
+            self.answers.update(answers)
+            self.batches[event.id] = batch
+            for target, (new, _) in batch.changes.items():
+                self._change(target, new)
         elif event.kind in ("undo", "retract"):
-            self.answers.pop(_text(body, "target"), None)
+            self._take_back(_text(body, "target"))
         elif event.kind == "change":
-            target, answer = _text(body, "target"), _text(body, "answer")
-            if target in self.answers:
-                old = self.answers[target]
-                Question.from_dict(old.question).check(answer)
-                self.answers[target] = replace(old, answer=answer, changed=True)
-                self.kept.discard(target)
+            self._change(_text(body, "target"), _text(body, "answer"))
         elif event.kind == "flag":
             target = _text(body, "target")
             if target in self.answers:
@@ -113,8 +147,32 @@ class History:
             raise ValueError(f"there is no event of the kind {event.kind!r}")
         self.seen.add(event.id)
 
+    def _change(self, target: str, answer: str) -> None:
+        if target in self.answers:
+            old = self.answers[target]
+            Question.from_dict(old.question).check(answer)
+            self.answers[target] = replace(old, answer=answer, changed=True)
+            self.kept.discard(target)
+
+    def _take_back(self, target: str) -> None:
+        self.answers.pop(target, None)
+        if (batch := self.batches.pop(target, None)) is not None:
+            for answer in self.of_batch(target):
+                del self.answers[answer.id]
+            for changed, (_, old) in batch.changes.items():
+                self._change(changed, old)
+
+    def of_batch(self, batch: str) -> list[Answer]:
+        """Return the answers that were given at once by this event."""
+        return [answer for answer in self.answers.values() if answer.batch == batch]
+
+    @property
+    def n_given(self) -> int:
+        """Return how often people have answered; what they gave at once counts once."""
+        return len({answer.batch or answer.id for answer in self.answers.values()})
+
     def about(self, ids: Sequence[str]) -> History:
-        """The same answers about the rows of these ids; those whose rows are not in the table are left out."""
+        """Return the same answers about the rows of these ids; those whose rows are not in the table are left out."""
         where = {name: row for row, name in enumerate(ids)}
         result = replace(self, answers={}, left_out=list(self.left_out))
         for key, answer in self.answers.items():
@@ -130,12 +188,12 @@ class History:
         return result
 
     def leave_out(self, answer: Answer, reason: object) -> None:
-        """Go on without an answer, and say so."""
+        """Remove an answer that cannot be used, and say so."""
         self.answers.pop(answer.id, None)
         self.left_out.append(f"entry {answer.seq} of {answer.at} (answer by {answer.annotator}): {reason}")
 
     def told(self) -> str:
-        """What was left out and why, for people; empty if nothing was."""
+        """Return what was left out and why, for people; empty if nothing was."""
         if not self.left_out:
             return ""
         n = len(self.left_out)
@@ -144,19 +202,19 @@ class History:
         return f"{head}, all others are; nothing was removed. {'; '.join(self.left_out[:MOST_TOLD])}{more}"
 
     def last_of(self, annotator: str, questions: Collection[str]) -> Answer | None:
-        """The newest answer of a person to one of these questions."""
+        """Return the newest answer of a person to one of these questions."""
         own = (answer for answer in reversed(self.answers.values()) if answer.annotator == annotator)
         return next((answer for answer in own if answer.question["id"] in questions), None)
 
     def recent(self, annotator: str, limit: int) -> list[Answer]:
-        """The newest answers of a person, newest first."""
-        found = []
+        """Return the newest answers of a person, newest first; of those that were given at once, one."""
+        found: dict[str, Answer] = {}
         for answer in reversed(self.answers.values()):
             if answer.annotator == annotator:
-                found.append(answer)
+                found.setdefault(answer.batch or answer.id, answer)
                 if len(found) == limit:
                     break
-        return found
+        return list(found.values())
 
 
 def _answer(event: Event) -> Answer:
@@ -170,8 +228,90 @@ def _answer(event: Event) -> Answer:
     return Answer(event.id, question.to_dict(), answer, event.annotator, event.at, ids=tuple(ids), seq=event.seq)
 
 
+def _batch(event: Event) -> tuple[Batch, dict[str, Answer]]:
+    """Return what was done by an event, and the answers that it gave."""
+    body = event.body
+    given: dict[str, Answer] = {}
+    for k, (i, j, verdict, *ids) in enumerate(body.get("pairs", [])):
+        question = Question(f"chosen-{event.id}-{k}", "same", (i, j), "chosen", annotator=event.annotator)
+        answer = "same" if verdict > 0 else "different"
+        one = Event(
+            f"{event.id}.{k}",
+            "answer",
+            event.annotator,
+            {"question": question.to_dict(), "answer": answer, "ids": ids},
+            event.at,
+            event.seq,
+        )
+        given[one.id] = replace(_answer(one), batch=event.id)
+    changes = {str(target): (str(new), str(old)) for target, new, old in body.get("changes", [])}
+    ids = tuple(str(name) for name in body.get("ids", []))
+    return Batch(event.id, event.annotator, _text(body, "action"), ids, changes), given
+
+
 def _text(body: Mapping[str, Any], key: str) -> str:
     value = body.get(key)
     if not isinstance(value, str):
         raise ValueError(f"{key}={value!r} must be a text")
     return value
+
+
+def verdicts(answers: Iterable[Answer]) -> list[tuple[Answer, int, int, int]]:
+    """Return what answers say of pairs: the answer, two rows, and +1 (same, or the first is better) or -1."""
+    return [
+        (answer, i, j, verdict)
+        for answer in answers
+        for i, j, verdict in Question.from_dict(answer.question).verdicts(answer.answer)
+        if verdict
+    ]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Choices that a studio was started with.
+
+    Attributes
+    ----------
+    question : {"auto", "same", "place", "prefer"}
+        What is asked: two rows, a placement screen, or which of two rows is better. "auto" asks about two rows until
+        there are three groups, and then for the group of a row.
+    seed : int
+        Which questions come.
+    refit_every : int
+        Answers after which the view is fitted again.
+    audit, repeat : float
+        Shares of the questions that are drawn at random, and that come back with sides swapped.
+    """
+
+    question: str = "auto"
+    seed: int = 0
+    refit_every: int = 10
+    audit: float = 0.15
+    repeat: float = 0.03
+
+    def asker(
+        self, X: NDArray[Any], lens: Any, answers: Iterable[Answer], refused: Callable[[Answer, Exception], None]
+    ) -> Any:
+        """Return an asker that was told the answers to questions of its kind; its fits are done elsewhere.
+
+        An answer that it does not take in is `refused`, and those after it count.
+        """
+        chosen: dict[str, Any] = {
+            "fits": "elsewhere",
+            "lens": lens,
+            "refit_every": self.refit_every,
+            "random_state": self.seed,
+            "audit": self.audit,
+            "repeat": self.repeat,
+            "lease": LEASE_SECONDS,
+        }
+        ranking = self.question == "prefer"
+        asker: Any = PreferenceAsker(X, **chosen) if ranking else Asker(X, screen=SCREENS[self.question], **chosen)
+        for answer in answers:
+            question = Question.from_dict(answer.question)
+            if (question.kind == "prefer") == ranking:
+                try:
+                    asker.tell(question, answer.answer)
+                except Exception as error:  # whatever is in the store, there is a next question
+                    refused(answer, error)
+        return asker

@@ -6,6 +6,7 @@ import base64
 import math
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -17,7 +18,7 @@ from scipy import sparse
 
 from pairlens.exceptions import InputError
 from pairlens.io.columns import check_column, naming
-from pairlens.io.pictures import PictureFolder, are_picture_paths
+from pairlens.io.pictures import PictureError, PictureFolder, are_picture_paths
 from pairlens.io.source import NAMED, Source, Table, column_names, kind_of, read_columns
 from pairlens.pipeline import Preparation, prepare
 from pairlens.tables import Role
@@ -38,6 +39,12 @@ LONGEST_LINE = 256
 LEAST_SIDE, MOST_SIDE = 6, 128
 """Sides of pictures that are drawn from numbers."""
 SAMPLE = 500
+MOST_COLOURS = 10
+"""Words of a column that have a colour of their own on the map."""
+THUMB_SIDE = 16
+"""Side of the small versions of pictures that are learned from, where there is nothing else."""
+TYPICAL_PAIRS = 2000
+UNUSUAL = 0.9
 
 
 @dataclass
@@ -99,7 +106,7 @@ class Rows:
         return len(self.X)
 
     def shown(self, row: int) -> dict[str, Any]:
-        """A row as the page gets it: JSON, with texts as they are."""
+        """Return a row as the page gets it: JSON, with texts as they are."""
         result: dict[str, Any] = {"row": row, "id": self.ids[row]}
         if self.cells:
             result["cells"] = [[name, said(column[row])] for name, column in self.cells.items()]
@@ -115,10 +122,55 @@ class Rows:
             result["line"] = [round(float(value), 3) for value in self.line[row]]
         return result
 
+    def find(self, text: str) -> list[int]:
+        """Return the rows whose name, cells or texts contain a text, whatever its case."""
+        wanted = text.casefold()
+        columns = [self.ids, *self.cells.values(), *self.texts.values()]
+        return [row for row in range(self.n_rows) if any(wanted in said(column[row]).casefold() for column in columns)]
+
+    def column(self, name: str) -> dict[str, Any] | None:
+        """Return the values of a column to colour the map by: numbers, or the places of its commonest words.
+
+        Words are counted from 0; -1 is for any other, and for a cell without a value. None if there is no such column.
+        """
+        values = {**self.cells, **self.numbers}.get(name)
+        if values is None:
+            return None
+        if _are_numbers(values):
+            numbers = [_number(value) for value in values]
+            return {"numbers": [None if math.isnan(number) else number for number in numbers]}
+        words = [said(value) for value in values]
+        names = [word for word, _ in Counter(word for word in words if word).most_common(MOST_COLOURS)]
+        place = {word: k for k, word in enumerate(names)}
+        return {"names": names, "codes": [place.get(word, -1) for word in words]}
+
+    def typical(self) -> dict[str, float | bool]:
+        """Return what is usual in each column, so that the page can mark what is not.
+
+        Of numbers, the difference that nine of ten pairs of rows do not exceed. Of words, whether most pairs of rows
+        have the same.
+        """
+        rng = np.random.default_rng(0)
+        i, j = rng.integers(self.n_rows, size=(2, TYPICAL_PAIRS))
+        i, j = i[i != j], j[i != j]
+        result: dict[str, float | bool] = {}
+        for name, column in self.cells.items():
+            if _are_numbers(column):
+                values = np.array([_number(value) for value in column])
+                gaps = np.abs(values[i] - values[j])
+                gaps = gaps[np.isfinite(gaps)]
+                result[name] = float(np.quantile(gaps, UNUSUAL)) if len(gaps) else 0.0
+            else:
+                words = np.array([said(value) for value in column], dtype=object)
+                result[name] = bool((words[i] == words[j]).mean() > 0.5) if len(i) else False
+        return result
+
     def describe(self) -> dict[str, Any]:
-        """What the page needs to know about the table as a whole."""
+        """Return what the page needs to know about the table as a whole."""
         result: dict[str, Any] = {"rows": self.n_rows, "features": len(self.features), "source": self.source}
         result["columns"] = self._columns()
+        result["typical"] = self.typical()
+        result["colours"] = [*self.cells, *self.numbers]
         result["scale"] = f"{self.prepared.reason[:1].upper()}{self.prepared.reason[1:]}."
         if self.line is not None:
             low, high = (float(value) for value in np.percentile(self.line, [0.5, 99.5]))
@@ -162,13 +214,15 @@ def rows_from_file(
     image: str | None = None,
     text: Sequence[str] = (),
     files: str | Path | None = None,
+    rows: str | Path | None = None,
 ) -> Rows:
-    """Read a table and find out how its rows are best shown.
+    """Read a table, or a folder of pictures, and find out how its rows are best shown.
 
     Parameters
     ----------
     path : str or path
-        CSV, TSV, Parquet, NPY, NPZ or h5ad.
+        CSV, TSV, JSONL, XLSX, Parquet, NPY, NPZ or h5ad; or a folder of pictures, of which small versions are learned
+        from.
     ids : str, optional
         Column that names the rows.
     drop : sequence of str
@@ -181,26 +235,39 @@ def rows_from_file(
         Columns with long texts; by default those that are long.
     files : path, optional
         Folder of the pictures; by default that of the table.
+    rows : path, optional
+        Table that people know the rows by, where `path` holds features alone: what is shown comes from there.
     """
     source = Path(path)
+    if source.is_dir():
+        return _rows_from_folder(source)
     size = None if image is None else _size(image)
-    columns = column_names(source) if kind_of(source) in NAMED else []
+    shown_file = source if rows is None else Path(rows)
+    columns = column_names(shown_file) if kind_of(shown_file) in NAMED else []
     paths = image if size is None else None
     for name in [*show, *text, *([] if paths is None else [paths])]:
-        check_column(name, columns, source.name)
-    table, beside = _read(source, ids, [*drop, *([] if paths in (None, ids) else [str(paths)])])
+        check_column(name, columns, shown_file.name)
+    if rows is None:
+        table, beside = _read(source, ids, [*drop, *([] if paths in (None, ids) else [str(paths)])])
+    else:
+        table, beside = Source(source, ids, rows=shown_file).read(), []
     prepared, X, features = _prepared(table)
     words = [*beside, *table.left_out, *(table.features if prepared.mixed else ())]
+    if table.beside is not None:
+        words = [name for name in table.beside.columns if name not in (ids, *drop)]
     words = [name for name in words if name in columns]
     wanted = list(dict.fromkeys([*words, *show, *text, *([] if paths is None else [paths])]))
-    values = {name: list(column) for name, column in read_columns(source, wanted).items()} if wanted else {}
+    if table.beside is not None:
+        values = {name: list(table.beside.columns[name]) for name in wanted}
+    else:
+        values = {name: list(column) for name, column in read_columns(source, wanted).items()} if wanted else {}
     if paths is None and size is None:
         paths = next((name for name in words if name not in (*show, *text) and are_picture_paths(values[name])), None)
     long = list(text) or [name for name in words if name != paths and name not in show and _is_long(values[name])]
     names = None if table.ids is None else [said(value) for value in table.ids]
     result = _rows(X, features, names, prepared, source.name, named=table.is_frame)
     result.id_column = ids
-    if not prepared.mixed:
+    if rows is None and not prepared.mixed:
         numbers = table.rows.to_numpy(dtype=np.float64) if table.is_frame else X
         _draw(result, numbers, table.features, size, show)
     elif size is not None:
@@ -214,9 +281,28 @@ def rows_from_file(
     result.cells = dict(list(result.cells.items())[:MOST_CELLS])
     result.texts = {name: values[name] for name in long}
     if paths is not None:
-        result.pictures = PictureFolder(Path(files) if files else source.parent, [said(cell) for cell in values[paths]])
+        folder = Path(files) if files else shown_file.parent
+        result.pictures = PictureFolder(folder, [said(cell) for cell in values[paths]])
     with source.open("rb") as file:
         result.fingerprint["file"] = file_digest(file, "sha256").hexdigest()
+    return result
+
+
+def _rows_from_folder(folder: Path) -> Rows:
+    """Take the pictures of a folder and of the folders in it, and learn from small versions of them."""
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if are_picture_paths([path.name]))
+    if len(names) < 2:
+        raise InputError(f"{folder} must hold at least two pictures, got {len(names)}", argument="path", value=folder)
+    pictures = PictureFolder(folder, names)
+    small = np.full((len(names), 3 * THUMB_SIDE**2), np.nan)
+    for row in range(len(names)):
+        with suppress(PictureError):
+            small[row] = pictures.small(row, THUMB_SIDE).ravel() / 255.0
+    # A file that cannot be read is an average picture, and says so where it is shown.
+    small = np.where(np.isfinite(small), small, np.nanmean(small, axis=0))
+    columns = [f"pixel{k}" for k in range(small.shape[1])]
+    result = _rows(small, columns, names, prepare(small, scale="none"), folder.name, named=False)
+    result.id_column, result.pictures = "file", pictures
     return result
 
 
@@ -372,6 +458,14 @@ def _are_numbers(column: Sequence[Any]) -> bool:
         return bool([float(cell) for cell in map(said, column[:SAMPLE]) if cell])
     except ValueError:
         return False
+
+
+def _number(value: Any) -> float:
+    """Return a cell as a number, NaN if it is not one."""
+    try:
+        return float(said(value))
+    except ValueError:
+        return float("nan")
 
 
 def _is_long(column: Sequence[Any]) -> bool:

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from pairlens._optional import require
 from pairlens.exceptions import InputError
-from pairlens.studio.replay import History
+from pairlens.studio.replay import History, Settings
 from pairlens.studio.rows import Rows
 from pairlens.studio.store import Event, Store, StoreError
 
-__all__ = ["DEFAULT_PORT", "OtherTableError", "Studio", "open_store"]
+__all__ = ["DEFAULT_PORT", "OtherTableError", "Studio", "links_file", "open_store", "running_links"]
 
 DEFAULT_PORT = 8477
 GRACE_SECONDS = 1
 START_SECONDS = 30
 
 
-class OtherTableError(InputError, StoreError):
-    """A store holds the answers about another table, or another state of it."""
+class OtherTableError(StoreError):
+    """Report a store that holds the answers about another table, or another state of it."""
 
 
 def open_store(path: Path, rows: Rows, *, remap: bool = False) -> Store:
@@ -115,7 +117,7 @@ class Studio:
     Attributes
     ----------
     urls : dict of str
-        One link for each person; it works once.
+        One link for each person. It works until the studio ends; where other machines are let in, once.
     left_out : str
         What of the store is not used, and why; empty if all is.
     """
@@ -125,6 +127,7 @@ class Studio:
     _server: Any
     _session: Any
     _sockets: list[socket.socket]
+    _links: Path | None = None
     _thread: threading.Thread | None = None
 
     @classmethod
@@ -133,7 +136,7 @@ class Studio:
         rows: Rows,
         store: Store,
         *,
-        question: str = "same",
+        question: str = "auto",
         annotators: Sequence[str] = (),
         host: str = "127.0.0.1",
         port: int | None = None,
@@ -146,11 +149,9 @@ class Studio:
         import uvicorn
 
         from pairlens.studio.http import QuietServer, limits
-        from pairlens.studio.live import Hub
         from pairlens.studio.security import Access, Guard, allowed_hosts, is_loopback
-        from pairlens.studio.server import build_app
+        from pairlens.studio.server import Hub, build_app
         from pairlens.studio.session import Session
-        from pairlens.studio.settings import Settings
 
         if not is_loopback(host) and token is None:
             raise InputError(
@@ -160,7 +161,8 @@ class Studio:
             )
         bound = _bind(host, port)
         number = bound.getsockname()[1]
-        access = Access(number)
+        local = is_loopback(host)
+        access = Access(number, reusable=local)
         people = list(dict.fromkeys(annotators)) or ["me"]
         tokens = {name: access.link(name, token if k == 0 else None) for k, name in enumerate(people)}
         hub = Hub()
@@ -179,15 +181,20 @@ class Studio:
         shown = host if host not in ("0.0.0.0", "::") else socket.gethostname()
         shown = f"[{shown}]" if ":" in shown else shown
         urls = {name: f"http://{shown}:{number}/?token={quote(secret, safe='')}" for name, secret in tokens.items()}
-        return cls(urls, session.history.told(), QuietServer(config, hub.close), session, [bound])
+        server = QuietServer(config, hub.close)
+        return cls(urls, session.history.told(), server, session, [bound], links_file(store.path) if local else None)
 
     def serve(self) -> None:
         """Answer until Ctrl-C or SIGTERM; everything acknowledged is in the store."""
         try:
+            if self._links is not None:
+                _keep_links(self._links, self.urls)
             with contextlib.suppress(KeyboardInterrupt):
                 self._server.run(sockets=self._sockets)
         finally:
             self._session.close()
+            if self._links is not None:
+                self._links.unlink(missing_ok=True)
 
     def start(self) -> Studio:
         """Answer in a thread, as a notebook needs it."""
@@ -209,12 +216,45 @@ class Studio:
         self._session.prepared.result()
 
     def call(self, function: Callable[[Any], Any]) -> Any:
-        """The result of a function of the session, run in the session's thread."""
+        """Return the result of a function of the session, run in the session's thread."""
         return self._session.thread.submit(function, self._session).result()
 
 
+def links_file(store: Path) -> Path:
+    """Return the name of the file that keeps the links of a studio while it runs."""
+    return store.with_name(f"{store.name}-links")
+
+
+def _keep_links(path: Path, urls: Mapping[str, str]) -> None:
+    """Write links for :func:`running_links`; only their owner can read them."""
+    # Without the file, the links are those that were printed.
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            json.dump(dict(urls), file)
+
+
+def running_links(store: Path) -> dict[str, str]:
+    """Return the links of the studio that runs on a store; InputError if none does.
+
+    Parameters
+    ----------
+    store : path
+    """
+    try:
+        urls = json.loads(links_file(store).read_text(encoding="utf-8"))
+        where = urlsplit(next(iter(urls.values())))
+        socket.create_connection((str(where.hostname), where.port or 0), timeout=2).close()
+    except (OSError, ValueError):
+        raise InputError(
+            f"no studio of this machine has {store} open", argument="store", value=store, remedy="Start one first"
+        ) from None
+    return {str(name): str(url) for name, url in urls.items()}
+
+
 def _bind(host: str, port: int | None) -> socket.socket:
-    """A socket at the port asked for, at the usual one, or at a free one if that is taken."""
+    """Return a socket at the port asked for, at the usual one, or at a free one if that is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in [port] if port is not None else [DEFAULT_PORT, 0]:
         bound = socket.socket(family, socket.SOCK_STREAM)

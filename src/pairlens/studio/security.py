@@ -1,4 +1,4 @@
-"""Who may talk to the studio: links that work once, cookies, and what every request must show."""
+"""Who may talk to the studio: links, the cookies that they become, and what every request must show."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pairlens.exceptions import InputError
+
 __all__ = ["HEADER", "MOST_BYTES", "Access", "Guard", "allowed_hosts", "is_loopback"]
 
 HEADER = "x-pairlens"
 """Every change carries this header, which no form and no foreign page can send unasked."""
 MOST_BYTES = 64 * 1024
 LEAST_TOKEN = 16
+COOKIE_SECONDS = 30 * 24 * 3600
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}"
@@ -26,7 +29,7 @@ POLICY = (
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or address means this machine alone."""
+    """Return whether a name or address means this machine alone."""
     if host == "localhost":
         return True
     try:
@@ -36,7 +39,7 @@ def is_loopback(host: str) -> bool:
 
 
 def allowed_hosts(host: str, port: int) -> frozenset[str]:
-    """The values of the Host header under which the studio answers.
+    """Return the values of the Host header under which the studio answers.
 
     Examples
     --------
@@ -56,25 +59,28 @@ def allowed_hosts(host: str, port: int) -> frozenset[str]:
 
 @dataclass
 class Access:
-    """Links and the cookies they became. Both are made anew at each start and kept in memory alone.
+    """Links and the cookies they became. Both are made anew at each start.
 
     Parameters
     ----------
     port : int
         Part of the name of the cookie, because browsers send cookies to all ports of a host.
+    reusable : bool
+        Whether a link may be opened again, as it may where only this machine is let in.
     """
 
     port: int
+    reusable: bool = False
     _links: dict[str, str] = field(default_factory=dict)
     _sessions: dict[str, str] = field(default_factory=dict)
 
     @property
     def cookie(self) -> str:
-        """Name of the cookie."""
+        """Return the name of the cookie."""
         return f"pairlens_{self.port}"
 
     def link(self, annotator: str, token: str | None = None) -> str:
-        """A token that lets a person in, once.
+        """Return a token that lets a person in.
 
         Parameters
         ----------
@@ -84,25 +90,27 @@ class Access:
             The token, if it must not be a random one.
         """
         if token is not None and len(token) < LEAST_TOKEN:
-            raise ValueError(f"--token must have at least {LEAST_TOKEN} characters, got {len(token)}")
+            raise InputError(
+                f"token= must have at least {LEAST_TOKEN} characters, got {len(token)}", argument="token", value=token
+            )
         chosen = secrets.token_urlsafe(24) if token is None else token
-        for name, text in (("the name of an annotator", annotator), ("--token", chosen)):
+        for name, text in (("annotators", annotator), ("token", chosen)):
             if not text.isprintable():
-                raise ValueError(f"{name} must be printable text, got {text!r}")
+                raise InputError(f"{name}= must be printable text, got {text!r}", argument=name, value=text)
         self._links[chosen] = annotator
         return chosen
 
     def redeem(self, token: str) -> str | None:
-        """The value of the cookie for a token that was not used before."""
+        """Return the value of the cookie for a token; None if no link has it, or it was used and must not be again."""
         found = next((known for known in self._links if hmac.compare_digest(known.encode(), token.encode())), None)
         if found is None:
             return None
         session = secrets.token_urlsafe(32)
-        self._sessions[session] = self._links.pop(found)
+        self._sessions[session] = self._links[found] if self.reusable else self._links.pop(found)
         return session
 
     def annotator(self, header: str) -> str | None:
-        """Who sends this Cookie header; None if nobody who was let in.
+        """Return who sends this Cookie header; None if nobody who was let in.
 
         All ports of a host share their cookies. Those of other programs may hold anything, so they are not parsed.
         """
@@ -118,12 +126,13 @@ class Access:
         )
 
     def set_cookie(self, session: str) -> str:
-        """The Set-Cookie header of a session."""
-        return f"{self.cookie}={session}; Path=/; HttpOnly; SameSite=Strict"
+        """Return the Set-Cookie header of a session, which lasts as long as the studio where its link does."""
+        lasting = f"; Max-Age={COOKIE_SECONDS}" if self.reusable else ""
+        return f"{self.cookie}={session}; Path=/; HttpOnly; SameSite=Strict{lasting}"
 
 
 class Guard:
-    """The checks that every request passes before any route sees it.
+    """Check every request before any route sees it.
 
     - ``Host`` is one of ours (a foreign page that had its name point to this machine is turned away).
     - Without a valid cookie only ``/`` is answered, where a token may be exchanged for one.
@@ -181,7 +190,7 @@ class Guard:
         await self.app(scope, replayed, guarded)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Status and reason, if a request is turned away."""
+        """Return status and reason, if a request is turned away."""
         headers = _single(scope["headers"])
         if headers is None or headers.get("host", "").lower() not in self.hosts:
             return 421, "the studio does not answer under this name"
@@ -209,7 +218,7 @@ class Guard:
 
 
 def _single(headers: list[tuple[bytes, bytes]]) -> dict[str, str] | None:
-    """Headers by name; None if one that decides is there twice."""
+    """Return headers by name; None if one that decides is there twice."""
     found: dict[str, str] = {}
     for key, value in headers:
         name = key.decode("latin-1").lower()
@@ -220,7 +229,7 @@ def _single(headers: list[tuple[bytes, bytes]]) -> dict[str, str] | None:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """The whole body, or None if it is too long."""
+    """Return the whole body, or None if it is too long."""
     parts: list[bytes] = []
     size = 0
     while True:

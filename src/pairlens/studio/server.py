@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -21,30 +21,91 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 
 from pairlens.io.pictures import PictureError
-from pairlens.studio.live import Hub
-from pairlens.studio.overview import EXPORTS, export, progress, review
+from pairlens.studio.overview import EXPORTS, export, list_answers, progress, ranking, review
 from pairlens.studio.security import Access
 from pairlens.studio.session import BadRequestError, Session
 from pairlens.studio.store import StoreError, StoreFullError
 from pairlens.studio.worker import WorkerError
 
-__all__ = ["build_app"]
+__all__ = ["Hub", "build_app"]
 
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 STUDY = "x-pairlens-study"
 """Names the rows and the store that a page was opened on; a script may leave it out."""
+BEAT_SECONDS = 15.0
+MOST_WAITING = 200
 MOST_ID = 64
 MOST_ROWS = 32
+MOST_LISTED = 60
+"""Entries of a list that are sent at once."""
+MOST_FOUND = 5000
+"""Rows that are shown as found on the map."""
 REFUSED = (
     "<!doctype html><html lang=en><meta charset=utf-8>"
     "<meta name=viewport content='width=device-width, initial-scale=1'><meta name=color-scheme content='light dark'>"
     "<title>pairlens studio</title>"
     "<h1>This link no longer opens the studio</h1>"
-    "<p>A link works once, and only until the studio is stopped. Open the link that it printed last, or ask for a new "
-    "one on a page that is open already.</p>"
+    "<p>A link works until the studio is stopped, and one from another machine only once. Open the link that it "
+    "printed last, or make a new one on a page that is open already. <code>pairlens studio DATA --link</code> prints "
+    "it again.</p>"
 )
 
 Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Hub:
+    """Hands what happens to all streams; one that does not keep up loses the oldest events, which are superseded."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._queues: set[asyncio.Queue[str | None]] = set()
+        self._closed = False
+
+    def attach(self) -> None:
+        """Say which loop the streams run in."""
+        self._loop = asyncio.get_running_loop()
+
+    def publish(self, topic: str, content: Mapping[str, Any]) -> None:
+        """Tell all streams; may be called from any thread."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._put, _event(topic, content))
+
+    def _put(self, text: str | None) -> None:
+        for queue in self._queues:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(text)
+
+    def close(self) -> None:
+        """End all streams."""
+        self._closed = True
+        self._put(None)
+
+    async def stream(self, status: Callable[[], Awaitable[Mapping[str, Any]]]) -> AsyncIterator[str]:
+        """Yield what one browser reads; a beat now and then shows both sides that the other is there.
+
+        It begins with the status, found when the stream listens already: between the page that was loaded and its
+        stream the first map may have been made, and nothing else would tell of it.
+        """
+        queue: asyncio.Queue[str | None] = asyncio.Queue(MOST_WAITING)
+        self._queues.add(queue)
+        try:
+            yield "retry: 1000\n\n"
+            yield _event("status", await status())
+            while not self._closed:
+                try:
+                    text = await asyncio.wait_for(queue.get(), BEAT_SECONDS)
+                except TimeoutError:
+                    text = ": beat\n\n"
+                if text is None:
+                    return
+                yield text
+        finally:
+            self._queues.discard(queue)
+
+
+def _event(topic: str, content: Mapping[str, Any]) -> str:
+    return f"event: {topic}\ndata: {json.dumps(dict(content))}\n\n"
 
 
 class Routes:
@@ -72,7 +133,7 @@ class Routes:
         return await asyncio.get_running_loop().run_in_executor(self.session.thread, function, *arguments)
 
     async def home(self, request: Request) -> Response:
-        """The page; with a token, the cookie."""
+        """Send the page; with a token, the cookie."""
         if request.scope["annotator"] is not None:
             return RedirectResponse("/", 303) if "token" in request.query_params else _asset("index.html")
         session = self.access.redeem(request.query_params.get("token", "")) if request.method == "GET" else None
@@ -81,11 +142,11 @@ class Routes:
         return RedirectResponse("/", 303, headers={"set-cookie": self.access.set_cookie(session)})
 
     async def asset(self, request: Request) -> Response:
-        """A file of the page."""
+        """Send a file of the page."""
         return _asset(request.path_params["name"])
 
     async def state(self, request: Request) -> Response:
-        """All that the page shows at its beginning, less the question."""
+        """Send all that the page shows at its beginning, less the question."""
         return JSONResponse(await self._do(self._state, request.scope["annotator"]))
 
     def _state(self, annotator: str) -> dict[str, Any]:
@@ -101,11 +162,11 @@ class Routes:
         }
 
     async def next(self, request: Request) -> Response:
-        """The questions in hand; those that are missing are chosen and leased."""
+        """Send the questions in hand; those that are missing are chosen and leased."""
         return await self._changed(request, lambda annotator, body: None)
 
     async def answer(self, request: Request) -> Response:
-        """An answer."""
+        """Take an answer."""
         return await self._changed(
             request,
             lambda annotator, body: self.session.answer(
@@ -114,11 +175,11 @@ class Routes:
         )
 
     async def undo(self, request: Request) -> Response:
-        """Back to the last question."""
+        """Undo the last answer."""
         return await self._changed(request, lambda annotator, body: self.session.undo(annotator, _text(body, "id")))
 
     async def change(self, request: Request) -> Response:
-        """Another answer to an old question."""
+        """Change an old answer."""
         return await self._changed(
             request,
             lambda annotator, body: self.session.change(
@@ -127,13 +188,13 @@ class Routes:
         )
 
     async def retract(self, request: Request) -> Response:
-        """No answer to an old question."""
+        """Remove an old answer."""
         return await self._changed(
             request, lambda annotator, body: self.session.retract(annotator, _text(body, "id"), _text(body, "target"))
         )
 
     async def flag(self, request: Request) -> Response:
-        """An answer to come back to."""
+        """Mark an answer as one to come back to."""
         return await self._changed(
             request,
             lambda annotator, body: self.session.flag(
@@ -142,7 +203,7 @@ class Routes:
         )
 
     async def name(self, request: Request) -> Response:
-        """The name of a group."""
+        """Name a group."""
         return await self._changed(
             request,
             lambda annotator, body: self.session.name(
@@ -151,7 +212,7 @@ class Routes:
         )
 
     async def review(self, request: Request) -> Response:
-        """The outcome of a second look: keep the answer, change it, or take it back."""
+        """Take the outcome of a second look: keep the answer, change it, or take it back."""
 
         def act(annotator: str, body: dict[str, Any]) -> None:
             event, target, outcome = _text(body, "id"), _text(body, "target"), _text(body, "outcome")
@@ -166,23 +227,69 @@ class Routes:
 
         return await self._changed(request, act)
 
+    async def choose(self, request: Request) -> Response:
+        """Take in what was done with rows on the map."""
+        return await self._changed(
+            request,
+            lambda annotator, body: self.session.choose(
+                annotator,
+                _text(body, "id"),
+                _text(body, "action"),
+                _rows(body),
+                None if body.get("group") is None else _number(body, "group"),
+                None if body.get("other") is None else _number(body, "other"),
+                _text(body, "name", 1000, empty=True) if "name" in body else "",
+            ),
+        )
+
     async def link(self, request: Request) -> Response:
-        """A link for one more person, or for another browser of one."""
+        """Make a link for one more person, or for another browser of one."""
         annotator, body = request.scope["annotator"], await _json(request)
         name = _text(body, "name", 80).strip()
         await self._do(self.session.join, annotator, _text(body, "id"), name)
         return JSONResponse({"name": name, "url": f"http://{request.headers['host']}/?token={self.access.link(name)}"})
 
     async def progress(self, request: Request) -> Response:
-        """The learning curve and what belongs to it."""
+        """Send the learning curve and what belongs to it."""
         return JSONResponse(await self._do(progress, self.session))
 
     async def doubts(self, request: Request) -> Response:
-        """What is worth a second look."""
-        return JSONResponse(await self._do(review, self.session))
+        """Send what is worth a second look."""
+        try:
+            wrong = await asyncio.wrap_future(await self._do(self.session.judged))
+        except WorkerError:
+            wrong = {}
+        return JSONResponse(await self._do(review, self.session, wrong))
+
+    async def answers(self, request: Request) -> Response:
+        """List answers."""
+        query = request.query_params
+        start, most = _span(request)
+        return JSONResponse(
+            await self._do(list_answers, self.session, query.get("find", ""), query.get("show", ""), start, most)
+        )
+
+    async def ranking(self, request: Request) -> Response:
+        """List rows in the order of the ranking."""
+        start, most = _span(request)
+        find = request.query_params.get("find", "")
+        return JSONResponse(await self._do(ranking, self.session, start, most, find))
+
+    async def find(self, request: Request) -> Response:
+        """Find the rows that contain a text."""
+        text = request.query_params.get("text", "")
+        found = await asyncio.to_thread(self.session.rows.find, text) if text else []
+        return JSONResponse({"found": len(found), "rows": found[:MOST_FOUND]})
+
+    async def column(self, request: Request) -> Response:
+        """Return the values of a column, to colour the map by."""
+        values = await asyncio.to_thread(self.session.rows.column, request.query_params.get("name", ""))
+        if values is None:
+            raise BadRequestError("there is no such column", 404)
+        return JSONResponse(values)
 
     async def export(self, request: Request) -> Response:
-        """A file to keep."""
+        """Send a file to keep."""
         name = request.path_params["name"]
         if name not in EXPORTS:
             raise BadRequestError("there is no such file", 404)
@@ -209,7 +316,7 @@ class Routes:
         return JSONResponse(await self._do(work))
 
     async def rows(self, request: Request) -> Response:
-        """Some rows as they are shown."""
+        """Send some rows as they are shown."""
         numbers = request.query_params.get("rows", "").split(",")
         if len(numbers) > MOST_ROWS or not all(number.isdecimal() and len(number) < 12 for number in numbers):
             raise BadRequestError(f"rows must be up to {MOST_ROWS} row numbers, with commas between them")
@@ -219,7 +326,7 @@ class Routes:
         return JSONResponse([self.session.rows.shown(row) for row in chosen])
 
     async def picture(self, request: Request) -> Response:
-        """The picture of a row, as PNG."""
+        """Send the picture of a row, as PNG."""
         pictures = self.session.rows.pictures
         if pictures is None:
             raise BadRequestError("the rows have no pictures", 404)
@@ -230,7 +337,7 @@ class Routes:
         return Response(content, media_type="image/png")
 
     async def map(self, request: Request) -> Response:
-        """The places of all rows: length of the head, head as JSON, then 32-bit numbers."""
+        """Send the places of all rows: length of the head, head as JSON, then 32-bit numbers."""
         state = self.session.map
         points = np.zeros((0, 2)) if state.points is None else state.points
         head = json.dumps({"version": state.version, "answers": state.n_answers, "n": len(points)}).encode()
@@ -240,22 +347,33 @@ class Routes:
         )
 
     async def groups(self, request: Request) -> Response:
-        """The groups and their rows."""
+        """Return the groups and their rows."""
         return JSONResponse(await self._do(self.session.groups))
 
+    async def certain(self, request: Request) -> Response:
+        """Return the group of every row: its number in 16 bits, 0 for none, then how sure it is in 8 bits."""
+        number, probability = await self._do(self.session.shown_groups)
+        content = number.astype("<u2").tobytes() + np.round(255 * probability).astype("u1").tobytes()
+        return Response(content, media_type="application/octet-stream")
+
     async def events(self, request: Request) -> Response:
-        """The stream of what happens."""
+        """Send the stream of what happens."""
         stream = self.hub.stream(lambda: self._do(self.session.status))
         return StreamingResponse(stream, media_type="text/event-stream")
 
     def routes(self) -> list[Route]:
-        """All of them."""
+        """Return all of them."""
         reads: dict[str, Handler] = {
             "state": self.state,
             "rows": self.rows,
             "picture/{row:int}": self.picture,
             "map": self.map,
             "groups": self.groups,
+            "certain": self.certain,
+            "answers": self.answers,
+            "ranking": self.ranking,
+            "find": self.find,
+            "column": self.column,
             "events": self.events,
             "progress": self.progress,
             "doubts": self.doubts,
@@ -270,6 +388,7 @@ class Routes:
             "flag": self.flag,
             "name": self.name,
             "review": self.review,
+            "choose": self.choose,
             "link": self.link,
         }
         return [
@@ -281,7 +400,7 @@ class Routes:
 
 
 def build_app(session: Session, access: Access, hub: Hub) -> Starlette:
-    """The application, not yet guarded (see :class:`~pairlens.studio.security.Guard`)."""
+    """Return the application, not yet guarded (see :class:`~pairlens.studio.security.Guard`)."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -313,7 +432,7 @@ async def _missing(*_: Any) -> Response:
 
 
 def _asset(name: str) -> Response:
-    """A file of the page by its bare name."""
+    """Return a file of the page by its bare name."""
     resource = next((each for each in files("pairlens.studio").joinpath("page").iterdir() if each.name == name), None)
     kind = TYPES.get(PurePosixPath(name).suffix)
     if resource is None or kind is None:
@@ -356,6 +475,22 @@ def _dict(body: dict[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BadRequestError(f"{key} must be an object")
     return value
+
+
+def _rows(body: dict[str, Any]) -> list[int]:
+    value = body.get("rows")
+    if not isinstance(value, list) or not all(type(row) is int for row in value):
+        raise BadRequestError("rows must be a list of row numbers")
+    return value
+
+
+def _span(request: Request) -> tuple[int, int]:
+    """Return where a list is to begin, and how many entries are asked for."""
+    numbers = [request.query_params.get(name, "0") for name in ("start", "most")]
+    if not all(number.isdecimal() and len(number) < 12 for number in numbers):
+        raise BadRequestError("start and most must be whole numbers")
+    start, most = map(int, numbers)
+    return start, min(most or MOST_LISTED, MOST_LISTED)
 
 
 def _number(body: dict[str, Any], key: str) -> int:

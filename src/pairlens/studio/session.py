@@ -5,21 +5,26 @@ from __future__ import annotations
 import logging
 import secrets
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pairlens.asking import Question
-from pairlens.studio.mapping import MapKeeper, MapState
-from pairlens.studio.maps import MapJob, by_lens
-from pairlens.studio.numbering import GroupNumbers
-from pairlens.studio.replay import Answer, History
-from pairlens.studio.results import Snapshot
+from pairlens.exceptions import ConflictWarning
+from pairlens.studio.files import Snapshot
+from pairlens.studio.groups import GroupNumbers, chosen_pairs
+from pairlens.studio.maps import MapJob, MapKeeper, MapState, by_lens
+from pairlens.studio.replay import Answer, Batch, History, Settings, verdicts
 from pairlens.studio.rows import Rows
-from pairlens.studio.settings import Settings
 from pairlens.studio.store import Event, Store, StoreError
 from pairlens.studio.worker import Worker
+from pairlens.supervision import Constraints
 
 __all__ = ["BadRequestError", "Session"]
 
@@ -28,6 +33,12 @@ AHEAD = 2
 RECENT = 10
 MOST_NAME = 80
 MOST_QUESTION_ID = 200
+SURE = 0.9
+"""Probability from which on the group of a row is sure."""
+GROUP_EVERY = 5
+"""Answers after which all rows are grouped again."""
+PACE = 40
+"""Answers over which, and for which, it is told how many rows become sure."""
 
 log = logging.getLogger("pairlens.studio")
 
@@ -41,10 +52,33 @@ class BadRequestError(ValueError):
 
 
 class Listener(Protocol):
-    """Who is told what happened."""
+    """Function that is told what happened."""
 
     def __call__(self, topic: str, content: Mapping[str, Any]) -> None:
-        """Something of this topic happened."""
+        """Tell that something of this topic happened."""
+
+
+@dataclass(frozen=True)
+class GroupedRows:
+    """The group of every row, as far as the answers tell.
+
+    Attributes
+    ----------
+    n_answers : int
+        Answers that it knows.
+    number : int array of shape (n_rows,)
+        Numbers of the asker; -1 for a group that no answer has named.
+    probability : array of shape (n_rows,)
+    """
+
+    n_answers: int
+    number: NDArray[np.int64]
+    probability: NDArray[np.float64]
+
+    @property
+    def sure(self) -> NDArray[np.bool_]:
+        """Return which rows are sure of a group that was named."""
+        return (self.probability >= SURE) & (self.number >= 0)
 
 
 class Session:
@@ -94,6 +128,12 @@ class Session:
         self._run, self._n_statuses = secrets.token_hex(4), 0
         self._caught_up = False
         self._trouble = ""
+        self.grouped: GroupedRows | None = None
+        self._grouping: Future[Any] | None = None
+        # How many rows were sure after how many answers, in this run.
+        self._pace: list[tuple[int, int]] = []
+        self._ranked: tuple[int, Any] | None = None
+        self._judged: tuple[int, Future[Any]] | None = None
         where = {name: row for row, name in enumerate(rows.ids)}
         self._numbers = GroupNumbers(
             {
@@ -159,7 +199,7 @@ class Session:
 
     @property
     def ready(self) -> bool:
-        """Whether there is an asker yet."""
+        """Return whether there is an asker yet."""
         return self._asker is not None
 
     @property
@@ -171,7 +211,7 @@ class Session:
         return self._asker
 
     def questions(self, annotator: str) -> list[dict[str, Any]]:
-        """The questions that a person has in hand, the one to be shown first."""
+        """Return the questions that a person has in hand, the one to be shown first."""
         return [self._shown(question) for question in self._open(annotator)]
 
     def _open(self, annotator: str) -> list[Question]:
@@ -201,7 +241,7 @@ class Session:
         }
 
     def group_name(self, number: int) -> str:
-        """What people call a group; empty if they do not. A name belongs to the rows, and so outlives a merge."""
+        """Return what people call a group, or nothing. A name belongs to the rows, and so outlives a merge."""
         members = self.asker.groups_.get(number, [])
         named = [name for row in members if (name := self.history.names.get(str(row)))]
         return named[-1] if named else ""
@@ -236,6 +276,8 @@ class Session:
         last = self.history.last_of(annotator, asked)
         if last is None:
             raise BadRequestError("there is nothing to undo", 409)
+        if last.batch:
+            return self._take_back(annotator, event, "undo", self.history.batches[last.batch])
         if not self._store(Event(event, "undo", annotator, {"target": last.id})):
             return False
         self.asker.undo(annotator)
@@ -258,12 +300,88 @@ class Session:
         return True
 
     def retract(self, annotator: str, event: str, target: str, *, review: bool = False) -> bool:
-        """Take an answer of the past back; in a review, anybody's."""
+        """Take an answer of the past back, or all that were given at once; in a review, anybody's."""
+        batch = self.history.batches.get(target)
+        if batch is not None and (review or batch.annotator == annotator):
+            return self._take_back(annotator, event, "retract", batch)
         old = self._own(annotator, target, review)
         if not self._store(Event(event, "retract", annotator, {"target": target})):
             return False
         self.asker.retract(old.question["id"])
         self._changed()
+        return True
+
+    def _take_back(self, annotator: str, event: str, kind: str, batch: Batch) -> bool:
+        given = [answer.question["id"] for answer in self.history.of_batch(batch.id)]
+        if not self._store(Event(event, kind, annotator, {"target": batch.id})):
+            return False
+        if given:
+            self.asker.retract(*given)
+        self._change_all({target: old for target, (_, old) in batch.changes.items()})
+        self._changed()
+        return True
+
+    def _change_all(self, changes: Mapping[str, str]) -> None:
+        for target, answer in changes.items():
+            if target in self.history.answers:
+                self.asker.change(self.history.answers[target].question["id"], answer)
+
+    def choose(
+        self,
+        annotator: str,
+        event: str,
+        action: str,
+        rows: Sequence[int],
+        group: int | None = None,
+        other: int | None = None,
+        name: str = "",
+    ) -> bool:
+        """Take in what a person did with rows on the map; it is one event, which is undone as one.
+
+        Answers of which it says the opposite are changed. See :func:`~pairlens.studio.groups.chosen_pairs`.
+        """
+        if self.settings.question == "prefer":
+            raise BadRequestError("preferences make no groups", 409)
+        if not all(0 <= row < self.rows.n_rows for row in rows):
+            raise BadRequestError("there is no such row", 404)
+        if len(name) > MOST_NAME:
+            raise BadRequestError(f"a name has at most {MOST_NAME} characters")
+        if event in self.history.seen:
+            return False
+        about: dict[tuple[int, int], list[Answer]] = {}
+        said: dict[tuple[int, int], int] = {}
+        for answer, i, j, verdict in verdicts(self.history.answers.values()):
+            said[i, j] = verdict
+            about.setdefault((i, j), []).append(answer)
+        groups = self.asker.groups_
+        only_named = action == "group" and name and group is None and any(set(rows) == set(m) for m in groups.values())
+        pairs = [] if only_named else chosen_pairs(action, rows, groups, said, group=group, other=other)
+        changes: dict[str, tuple[str, str]] = {}
+        fresh: list[list[Any]] = []
+        for i, j, verdict in pairs:
+            pair = (min(i, j), max(i, j))
+            wrong = about.get(pair, []) if said.get(pair) == -verdict else []
+            opposite = {answer.id: (new, answer.answer) for answer in wrong if (new := _opposite(answer, pair))}
+            changes.update(opposite)
+            if len(opposite) < len(wrong) or not wrong:
+                fresh.append([i, j, verdict, self.rows.ids[i], self.rows.ids[j]])
+        if pairs:
+            shown = rows or [row for number in (group, other) if number is not None for row in groups[number]]
+            body = {
+                "action": action,
+                "ids": [self.rows.ids[row] for row in shown],
+                "pairs": fresh,
+                "changes": [[target, new, old] for target, (new, old) in changes.items()],
+            }
+            if not self._store(Event(event, "chosen", annotator, body)):
+                return False
+            self._change_all({target: new for target, (new, _) in changes.items()})
+            for answer in self.history.of_batch(event):
+                self.asker.tell(Question.from_dict(answer.question), answer.answer)
+            self._changed()
+        if name.strip():
+            number = next((n for n, members in self.asker.groups_.items() if rows[0] in members), -1)
+            self.name(annotator, f"{event}.name", number, name)
         return True
 
     def keep(self, annotator: str, event: str, target: str) -> bool:
@@ -317,7 +435,7 @@ class Session:
         return found
 
     def _question(self, annotator: str, given: Mapping[str, Any]) -> Question:
-        """The open question that is meant; one that the studio forgot in a restart is taken as it was put."""
+        """Return the open question that is meant; one that was forgotten in a restart is taken as it was put."""
         try:
             question = Question.from_dict(given)
         except ValueError as error:
@@ -371,8 +489,8 @@ class Session:
 
     @property
     def n_answers(self) -> int:
-        """Number of answers that count."""
-        return len(self.history.answers)
+        """Return how many answers count."""
+        return self.history.n_given
 
     @property
     def map(self) -> MapState:
@@ -389,8 +507,96 @@ class Session:
     def _drawn(self, new: bool) -> None:
         if new:
             self._tell("map", {"version": self.map.version})
+            self._group_rows()
         self._draw()
         self._tell("status", self.status())
+
+    def _group_rows(self) -> None:
+        """Start to find the group of every row, if there are groups and enough answers since the last time."""
+        groups = self._groups() if self._caught_up and self.n_answers else []
+        known = 0 if self.grouped is None else self.grouped.n_answers
+        if self._grouping is not None or len(groups) < 2 or abs(self.n_answers - known) < GROUP_EVERY:
+            return
+        placed: list[str | None] = [None] * self.rows.n_rows
+        for group in groups:
+            for row in group["rows"]:
+                placed[row] = str(group["number"])
+        n_answers = self.n_answers
+        self._grouping = self._maps.submit("pairlens.studio.maps:group_rows", self._constraints(), placed)
+        self._grouping.add_done_callback(lambda future: self._later(self._grouped, future, n_answers))
+
+    def _grouped(self, future: Future[Any], n_answers: int) -> None:
+        self._grouping = None
+        names, group, probability = future.result()
+        numbers = np.array([int(name) if name.isdecimal() else -1 for name in names], dtype=np.int64)
+        self.grouped = GroupedRows(n_answers, numbers[group], probability)
+        self._pace.append((n_answers, int(self.grouped.sure.sum())))
+        self._tell("groups", {})
+        self._group_rows()
+
+    def certainty(self) -> dict[str, Any] | None:
+        """Return how many rows are sure of their group, and how many more so many answers may settle.
+
+        The latter goes on as the last answers did; it is None as long as there are too few of them.
+        """
+        if self.grouped is None or not self.n_answers:
+            return None
+        now, sure = self._pace[-1]
+        before = [(then, known) for then, known in self._pace if PACE // 4 <= now - then <= PACE]
+        rate = (sure - before[0][1]) / (now - before[0][0]) if before else None
+        left = self.rows.n_rows - sure
+        more = None if rate is None else max(0, min(left, round(PACE * rate)))
+        return {"sure": sure, "rows": self.rows.n_rows, "questions": PACE, "more": more, "answers": now}
+
+    def shown_groups(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the number that people see on the group of every row, 0 where there is none, and how sure it is."""
+        if self.grouped is None:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        shown = {group["number"]: group["shown"] for group in self.groups()}
+        numbers = np.array([shown.get(number, 0) for number in self.grouped.number.tolist()], dtype=np.int64)
+        return numbers, self.grouped.probability
+
+    def least_sure(self, most: int) -> list[dict[str, Any]]:
+        """Return the rows that are least sure of their group, the worst first."""
+        if self.grouped is None:
+            return []
+        shown = {group["number"]: group for group in self.groups()}
+        free = np.array([number in shown for number in self.grouped.number.tolist()])
+        free[[row for group in shown.values() for row in group["rows"]]] = False
+        rows = np.flatnonzero(free)
+        rows = rows[np.argsort(self.grouped.probability[rows], kind="stable")[:most]]
+        return [
+            {
+                **self.rows.shown(int(row)),
+                "group": shown[int(self.grouped.number[row])],
+                "probability": round(float(self.grouped.probability[row]), 3),
+            }
+            for row in rows
+        ]
+
+    def judged(self) -> Future[Any]:
+        """Return a future of how probable it is that each answer is wrong, by views that did not see it."""
+        if self._judged is None or self._judged[0] != self._n_changes:
+            said = {(i, j): verdict for _, i, j, verdict in verdicts(self.history.answers.values())}
+            must = [pair for pair, verdict in said.items() if verdict > 0]
+            cannot = [pair for pair, verdict in said.items() if verdict < 0]
+            with warnings.catch_warnings(action="ignore", category=ConflictWarning):
+                known = Constraints(must, cannot, self.rows.n_rows, on_conflict="warn")
+            if self.settings.question == "prefer" or not (must and cannot):
+                nothing: Future[Any] = Future()
+                nothing.set_result({})
+                return nothing
+            self._judged = self._n_changes, self._lens.submit("pairlens.studio.maps:judge_answers", known)
+        return self._judged[1]
+
+    def ranked(self) -> Any:
+        """Return the rows in order, with the intervals of their ranks, of a studio that asks for preferences."""
+        if self.settings.question != "prefer":
+            raise BadRequestError("only preferences make a ranking", 404)
+        state = self._n_changes + self.asker.answers_behind_
+        if self._ranked is None or self._ranked[0] != state:
+            self._ranked = state, self.asker.ranked_rows()
+        return self._ranked[1]
 
     def _constraints(self) -> Any:
         return self._asker.constraints() if hasattr(self._asker, "constraints") else None
@@ -401,7 +607,7 @@ class Session:
     # What the page shows
 
     def status(self) -> dict[str, Any]:
-        """Numbers that change with every answer; `order` tells which of two of the same `run` is newer."""
+        """Return what changes with every answer; `order` tells which of two of the same `run` is newer."""
         self._n_statuses += 1
         return {
             "run": self._run,
@@ -410,6 +616,7 @@ class Session:
             "trouble": self._trouble,
             "answers": self.n_answers,
             "left_out": self.history.told(),
+            "certainty": self.certainty(),
             "map": {
                 "version": self.map.version,
                 "answers": self.map.n_answers,
@@ -421,11 +628,16 @@ class Session:
         }
 
     def recent(self, annotator: str) -> list[dict[str, Any]]:
-        """A person's last answers, newest first."""
+        """Return a person's last answers, newest first."""
         return [self.told(answer) for answer in self.history.recent(annotator, RECENT)]
 
     def told(self, answer: Answer) -> dict[str, Any]:
-        """An answer as the page lists it."""
+        """Return an answer as the page lists it."""
+        batch = self.history.batches.get(answer.batch)
+        return self.told_alone(answer) if batch is None else self._told_at_once(batch)
+
+    def told_alone(self, answer: Answer) -> dict[str, Any]:
+        """Return an answer as the page lists it, also one that was given together with others."""
         question = answer.question
         return {
             "id": answer.id,
@@ -438,12 +650,18 @@ class Session:
             "flagged": answer.flagged,
         }
 
+    def _told_at_once(self, batch: Batch) -> dict[str, Any]:
+        where = {name: row for row, name in enumerate(self.rows.ids)}
+        rows = [where[name] for name in batch.ids if name in where]
+        told = {"id": batch.id, "kind": "chosen", "rows": rows, "ids": list(batch.ids), "answer": batch.action}
+        return {**told, "answers": [], "changed": False, "flagged": False}
+
     def shown_again(self, answer: Answer) -> dict[str, Any]:
-        """The question of an old answer, as it was put."""
+        """Return the question of an old answer, as it was put."""
         return self._shown(Question.from_dict(answer.question))
 
     def snapshot(self) -> Snapshot:
-        """The rows and what is known of them now."""
+        """Return the rows and what is known of them now."""
         groups = {row: group["name"] or f"group {group['shown']}" for group in self.groups() for row in group["rows"]}
         return Snapshot(
             self.rows.X,
@@ -457,7 +675,7 @@ class Session:
         )
 
     def groups(self) -> list[dict[str, Any]]:
-        """The groups so far, with their rows.
+        """Return the groups so far, with their rows.
 
         There are none before the first answer, nor while old answers are taken in, when groups come and go.
         """
@@ -480,7 +698,7 @@ class Session:
         ]
 
     def _numbered(self, groups: Mapping[int, Sequence[int]]) -> dict[int, int]:
-        """The number that people see on each group; they are stored, so that they outlive the studio."""
+        """Return the number that people see on each group; they are stored, so that they outlive the studio."""
         if not self._caught_up:
             return GroupNumbers(self._numbers.known).look(groups)
         before = list(self._numbers.known)
@@ -492,3 +710,13 @@ class Session:
             with suppress(StoreError):
                 self.store.set_meta({"groups": names})
         return shown
+
+
+def _opposite(answer: Answer, pair: tuple[int, int]) -> str:
+    """Return the answer to the same question that says the opposite of this pair; empty if none says only that."""
+    question = Question.from_dict(answer.question)
+    if question.kind == "same":
+        return "different" if answer.answer == "same" else "same"
+    if answer.answer == "none":
+        return str(question.pairs.index(pair) + 1)
+    return "none" if question.pairs.index(pair) + 1 == int(answer.answer) else ""

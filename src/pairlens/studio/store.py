@@ -8,29 +8,35 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pairlens.studio.backup import copy_database, free_name
+from pairlens._atomic import atomic_path
 from pairlens.studio.entries import (
     APPLICATION_ID,
     VERSION,
     Event,
     create,
+    is_sound,
     now,
     read_events,
     read_meta,
+    read_rows,
     write_event,
     write_meta,
+    write_row,
 )
-from pairlens.studio.guard import Guard, StoreError, StoreFullError, StoreMovedError, beside, check_beside
+from pairlens.studio.guard import ANOTHER, Guard, StoreError, StoreFullError, StoreMovedError, beside, check_beside
 
-__all__ = ["Event", "Store", "StoreError", "StoreFullError", "StoreMovedError"]
+__all__ = ["Copied", "Event", "Store", "StoreError", "StoreFullError", "StoreMovedError", "backup"]
 
 BUSY_SECONDS = 10.0
 SETTLE_SECONDS = 1.0
 """Time after which an answer is in the file itself, and not only in the log of SQLite beside it."""
+MOST_GAP = 10_000
+"""Entries that are looked for one by one where some cannot be read."""
 
 
 class Store:
@@ -85,10 +91,16 @@ class Store:
     def _open(self) -> None:
         if not self.path.parent.is_dir():
             raise StoreError(
-                f"{self.path.parent} is not a folder, so {self.path.name} cannot be kept there; see --store"
+                f"{self.path.parent} is not a folder, so {self.path.name} cannot be kept there",
+                argument="store",
+                value=self.path,
             )
         if self.path.is_dir():
-            raise StoreError(f"{self.path} is a folder; --store names the file that keeps the answers")
+            raise StoreError(
+                f"{self.path} is a folder; store= names the file that keeps the answers",
+                argument="store",
+                value=self.path,
+            )
         logs = beside(self._place)[:2]
         for held in (self._place, *logs):
             if held.exists():
@@ -122,13 +134,18 @@ class Store:
         version, known = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
         if known != APPLICATION_ID:
             raise StoreError(
-                f"{self.path} is a database of another program; it was not touched. Give another file by --store"
+                f"{self.path} is a database of another program; it was not touched",
+                argument="store",
+                value=self.path,
+                remedy=ANOTHER.capitalize(),
             )
         if version != VERSION:
             age = "a later" if version > VERSION else "an earlier"
             raise StoreError(
-                f"{self.path} was written by {age} version of pairlens (format {version}, this one knows {VERSION}): "
-                "use that version, or give another file by --store"
+                f"{self.path} was written by {age} version of pairlens (format {version}, this one knows {VERSION})",
+                argument="store",
+                value=self.path,
+                remedy=f"Use that version, or {ANOTHER}",
             )
 
     def _prepare(self) -> None:
@@ -158,17 +175,23 @@ class Store:
     def _damaged(self, reason: object) -> StoreError:
         words = " ".join(str(reason).split())
         return StoreError(
-            f"{self.path} is damaged ({words}). It was not changed. Keep it; pairlens studio backup {self.path} NEW "
-            "saves what can be read of it, and --store NEW goes on with that"
+            f"{self.path} is damaged ({words}); it was not changed",
+            argument="store",
+            value=self.path,
+            remedy=f"Keep it; pairlens studio backup {self.path} NEW saves what can be read of it, and store= goes on "
+            "with that copy",
         )
 
     def _unwritable(self) -> StoreError:
         return StoreError(
-            f"{self.path} cannot be written: the file or its folder is read-only. Give another place by --store"
+            f"{self.path} cannot be written: the file or its folder is read-only",
+            argument="store",
+            value=self.path,
+            remedy="Give another place by store=",
         )
 
     def _explained(self, error: sqlite3.Error) -> StoreError:
-        """What an error of SQLite means for the person."""
+        """Return what an error of SQLite means for the person."""
         name = getattr(error, "sqlite_errorname", "")
         kept = "this answer is not stored yet, all earlier ones are safe"
         if name.startswith("SQLITE_FULL"):
@@ -187,14 +210,14 @@ class Store:
         return self._damaged(error)
 
     def _misplaced(self, error: StoreMovedError) -> StoreMovedError:
-        """The error with what to do about it."""
+        """Return the error with what to do about it."""
         said = f"{error}: this answer is not stored"
         if error.path != self._place:
             words = f"{said}. Stop the studio, which writes all earlier ones into {self.path}, and start it again"
         elif not error.removed:
             words = (
                 f"{said}, all earlier ones are in the file that was moved. Move it back, and it is sent again by "
-                "itself; or stop the studio, and start it with the new name by --store"
+                "itself; or stop the studio, and start it on the file where it is now"
             )
         elif self._rescue() is not None:
             words = (
@@ -203,7 +226,7 @@ class Store:
             )
         else:
             words = f"{said}, and earlier ones are lost when the studio stops. Export them on the page first"
-        error.args = (words,)
+        error.reason = words
         return error
 
     def _rescue(self) -> Path | None:
@@ -283,12 +306,12 @@ class Store:
         self._connection.execute(f"PRAGMA busy_timeout = {round(1000 * BUSY_SECONDS)}")
 
     def events(self) -> Iterator[Event]:
-        """All events in their order, with those that cannot be used: as they were read, and what came since."""
+        """Return all events in their order, with those that cannot be used: as they were read, and what came since."""
         with self._lock:
             return iter(list(self._events))
 
     def meta(self) -> dict[str, Any]:
-        """What is known about the table and the settings."""
+        """Return what is known about the table and the settings."""
         with self._lock:
             return {key: value for key, value in read_meta(self._connection).items() if key != "opened"}
 
@@ -306,3 +329,110 @@ class Store:
             self._settle()
             self._connection.close()
             self._guard.release()
+
+
+class Copied(NamedTuple):
+    """Content of a copy: events that can be used, what is wrong with others by their position in the log.
+
+    It is `whole` unless the file was so damaged that some of it could not be read.
+    """
+
+    n_events: int
+    damages: dict[int, str]
+    whole: bool
+
+
+def free_name(path: Path) -> Path:
+    """Return the path, or one beside it with a number if a file has its name."""
+    names = (path if not number else path.with_stem(f"{path.stem}-{number}") for number in count())
+    return next(name for name in names if not name.exists())
+
+
+def copy_database(source: sqlite3.Connection, target: Path) -> None:
+    """Copy a database that is open, as it is at this moment; the target is there whole or not at all."""
+    with atomic_path(target) as partial, closing(sqlite3.connect(partial)) as copy:
+        source.backup(copy)
+
+
+def backup(source: Path, target: Path) -> Copied:
+    """Copy a store, also one that a studio has open; of a damaged one, all that can be read.
+
+    Parameters
+    ----------
+    source : path
+        The store.
+    target : path
+        A new file.
+    """
+    if not source.is_file():
+        raise StoreError(
+            f"{source} is not there",
+            argument="source",
+            value=source,
+            remedy="Give the file that keeps the answers, such as data.answers.db",
+        )
+    if target.exists():
+        raise StoreError(
+            f"{target} is there already", argument="target", value=target, remedy="Give the name of a new file"
+        )
+    place = source.resolve()
+    guard = Guard()
+    try:
+        options = _claim(guard, place)
+        with closing(sqlite3.connect(f"{place.as_uri()}?{options}", uri=True, isolation_level=None)) as connection:
+            whole = _copy(connection, source, target)
+    finally:
+        guard.release()
+    with closing(sqlite3.connect(target)) as copy:
+        _, events = read_events(copy)
+    damages = {event.seq: event.damage for event in events if event.damage}
+    return Copied(len(events) - len(damages), damages, whole)
+
+
+def _claim(guard: Guard, place: Path) -> str:
+    """Keep studios away, unless one has the store open already; how SQLite is to open it."""
+    try:
+        guard.hold(place)
+    except StoreError:
+        return "mode=rw"
+    except OSError:  # on a disk that is read-only, nobody else writes either
+        return "mode=rw" if any(each.exists() for each in beside(place)) else "immutable=1"
+    check_beside(place)
+    return "mode=rw"
+
+
+def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> bool:
+    """Copy what can be read; whether that is all."""
+    try:
+        known = connection.execute("PRAGMA application_id").fetchone()[0]
+        sound = connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{source} cannot be read as a database ({error}); nothing was written") from None
+    if known != APPLICATION_ID:
+        raise StoreError(f"{source} is not a store of a studio; nothing was written")
+    if sound:
+        copy_database(connection, target)
+        return True
+    with atomic_path(target) as partial, closing(sqlite3.connect(partial, isolation_level=None)) as copy:
+        create(copy)
+        with suppress(sqlite3.Error):
+            write_meta(copy, read_meta(connection))
+        for row in _readable(connection):
+            with suppress(sqlite3.Error):
+                write_row(copy, row)
+    return False
+
+
+def _readable(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    """Return the rows of a damaged log: from both ends up to what cannot be read, and one by one in between."""
+    found: dict[int, tuple[Any, ...]] = {}
+    for order in ("seq", "seq DESC"):
+        with suppress(sqlite3.Error):
+            for row in read_rows(connection, order=order):
+                if row[0] not in found or is_sound(row):
+                    found[row[0]] = row
+    for seq in range(1, len(found) + MOST_GAP):
+        if seq not in found:
+            with suppress(sqlite3.Error):
+                found.update((seq, row) for row in read_rows(connection, where=f"seq = {seq}"))
+    return list(found.values())

@@ -34,7 +34,7 @@ class WorkerError(RuntimeError):
 
 
 def start_child() -> subprocess.Popen[bytes]:
-    """A process that waits for jobs."""
+    """Start a process that waits for jobs."""
     return subprocess.Popen(
         [sys.executable, "-m", "pairlens.studio.worker"],
         stdin=subprocess.PIPE,
@@ -52,7 +52,7 @@ class _Job:
 
 
 class Worker:
-    """Runs jobs one after the other in a child process.
+    """Child process that runs jobs one after the other.
 
     A job is ``target(state, *arguments)`` with `target` written as ``"module:function"`` and `state` a dict that the
     child keeps from job to job. If a child dies, its jobs go to a new one; a job that has lost three children fails.
@@ -71,7 +71,7 @@ class Worker:
         self._closed = False
 
     def submit(self, target: str, *arguments: Any) -> Future[Any]:
-        """Hand over a job."""
+        """Send a job to the child."""
         job = _Job(Future(), (target, *arguments))
         with self._lock:
             if self._closed:
@@ -152,7 +152,7 @@ def _read(pipe: IO[bytes] | None) -> Any:
 
 
 def serve() -> None:
-    """The child's side: a thread reads, so that the end of the pipe is seen in the middle of a job."""
+    """Serve jobs in the child: a thread reads, so that the end of the pipe is seen in the middle of a job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What libraries print must not get between the frames.
     output = os.fdopen(os.dup(1), "wb")

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
-from pairlens._sklearn import as_generator
+from pairlens._sklearn import as_generator, check_routing
 from pairlens.supervision.answers import AnswerColumns, read_file, read_frame, write_file
 from pairlens.supervision.conflicts import OnConflict
 from pairlens.supervision.inputs import as_n_samples, as_rows, check_count, check_fraction, check_rows, common_n_samples
-from pairlens.supervision.pairs import AnswerTable, IntArray, freeze
-from pairlens.supervision.sampling import draw_distinct
+from pairlens.supervision.pairs import AnswerTable, IntArray, draw_distinct, freeze
 
 
 class AnswerSet:
@@ -112,7 +111,7 @@ class AnswerSet:
 
     @property
     def shape(self) -> tuple[int]:
-        """``(n_samples,)``, by which scikit-learn sees that it must slice this along with X."""
+        """The shape ``(n_samples,)``, by which scikit-learn sees that it must slice this along with X."""
         return (len(self),)
 
     def __len__(self) -> int:
@@ -136,7 +135,13 @@ class AnswerSet:
             The rows to keep, in their new order. Where a row comes more than once (a bootstrap sample), every
             copy of it inherits its answers; the copies are linked with each other only where labels say so.
         """
+        check_routing(type(self).__name__.lower())
         return self._take(as_rows(rows, len(self)))
+
+    def __array__(self, *_: Any, **__: Any) -> NDArray[Any]:
+        """Raise a TypeError: answers are not an array of labels."""
+        name = type(self).__name__
+        raise TypeError(f"{name} are not labels: pass {name.lower()}= to fit, as in fit(X, {name.lower()}=...)")
 
     def __repr__(self) -> str:
         rows = "an unknown number of rows" if self._n_samples is None else f"{self._n_samples} rows"

@@ -1,4 +1,4 @@
-"""Preferences, Triplets and Quadruplets: which of two rows is better, and which of two pairs of rows is more alike."""
+"""Hold preferences, triplets and quadruplets: which of two rows is better, which of two pairs is more alike."""
 
 from __future__ import annotations
 
@@ -10,32 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._sklearn import as_generator
 from pairlens.exceptions import AnswerError, ArgumentError
-from pairlens.supervision import inputs, sampling
+from pairlens.supervision import answers, inputs
+from pairlens.supervision import pairs as packed
 from pairlens.supervision.answer_set import AnswerSet
-from pairlens.supervision.answers import (
-    ENDS,
-    KIND_COLUMNS,
-    AnswerColumns,
-    name_rows,
-    read_kinds,
-    read_rows,
-    read_weights,
-)
+from pairlens.supervision.answers import AnswerColumns
 from pairlens.supervision.conflicts import OnConflict, check_policy, counted, find_cycles, raise_or_warn
 from pairlens.supervision.constraints import Constraints
-from pairlens.supervision.pairs import (
-    AnswerTable,
-    FloatArray,
-    IntArray,
-    among,
-    canonical,
-    contains,
-    decode,
-    distinct,
-    encode,
-    from_keys,
-    from_tuples,
-)
+from pairlens.supervision.pairs import AnswerTable, FloatArray, IntArray
 
 
 class OrderedAnswers(AnswerSet):
@@ -89,7 +70,7 @@ class OrderedAnswers(AnswerSet):
     @property
     def rows(self) -> IntArray:
         """The rows that occur in an answer, sorted."""
-        return distinct(self._tables[0].members)
+        return packed.distinct(self._tables[0].members)
 
     def merge(self, *others: Self, on_conflict: OnConflict = None) -> Self:
         """Return all answers together; the weights of one in several of them add up.
@@ -138,7 +119,9 @@ class OrderedAnswers(AnswerSet):
         arrows = codes.reshape(2, -1).T
         denied = self._denied(members)
         two = np.unique(arrows[denied & (arrows[:, 0] < arrows[:, 1])], axis=0)
-        names: list[Any] = ends.tolist() if members.shape[1] == 2 else [tuple(pair) for pair in decode(ends).tolist()]
+        names: list[Any] = (
+            ends.tolist() if members.shape[1] == 2 else [tuple(pair) for pair in packed.decode(ends).tolist()]
+        )
         return [tuple(names[end] for end in cycle) for cycle in [*two.tolist(), *find_cycles(arrows[~denied])]]
 
     @classmethod
@@ -146,9 +129,9 @@ class OrderedAnswers(AnswerSet):
         """Return which answers of a table have their opposite in it."""
         more, less = cls._ends(members)
         if members.shape[1] == 2:
-            return contains(encode(more, less), encode(less, more))
+            return packed.contains(packed.encode(more, less), packed.encode(less, more))
         more, less = np.unique(np.concatenate([more, less]), return_inverse=True)[1].reshape(2, -1)
-        return contains(np.sort(encode(more, less)), encode(less, more))
+        return packed.contains(np.sort(packed.encode(more, less)), packed.encode(less, more))
 
     def _settled(self, table: AnswerTable, policy: OnConflict) -> AnswerTable:
         check_policy(policy)
@@ -165,7 +148,7 @@ class OrderedAnswers(AnswerSet):
     @classmethod
     def _tabled(cls, members: IntArray, weight: FloatArray | None) -> AnswerTable:
         """Return distinct tuples in order, in the one form that stands for all with the same meaning."""
-        return from_tuples(members, weight)
+        return packed.from_tuples(members, weight)
 
     @classmethod
     def _joined(cls, tables: Sequence[AnswerTable]) -> AnswerTable:
@@ -179,20 +162,20 @@ class OrderedAnswers(AnswerSet):
         return (self._joined([kept, self._tabled(self._opposite(moved.members), moved.weight)]),)
 
     def _take(self, rows: IntArray) -> Self:
-        table = self._tabled(*among(self._tables[0], rows, len(self)))
+        table = self._tabled(*packed.among(self._tables[0], rows, len(self)))
         return self._derived(_tables=(table,), _n_samples=len(rows))
 
     def _columns(self, ids: ArrayLike | None) -> dict[str, NDArray[Any]]:
         columns = zip(self._COLUMNS, self._tables[0].members.T)
-        named = {name: name_rows(rows, ids, self._n_rows) for name, rows in columns}
+        named = {name: answers.name_rows(rows, ids, self._n_rows) for name, rows in columns}
         return {**named, "weight": np.array(self.weight)}
 
     @classmethod
     def _read(cls, table: AnswerColumns, ids: ArrayLike | None, n_samples: int | None, on_conflict: OnConflict) -> Self:
         columns = cls._named_columns(table)
         table.require(columns)
-        members, size = read_rows(table, columns, ids, n_samples, distinct=cls._DISTINCT)
-        return cls(members, size, weight=read_weights(table), on_conflict=on_conflict)
+        members, size = answers.read_rows(table, columns, ids, n_samples, distinct=cls._DISTINCT)
+        return cls(members, size, weight=answers.read_weights(table), on_conflict=on_conflict)
 
     @classmethod
     def _named_columns(cls, table: AnswerColumns) -> tuple[str, ...]:
@@ -327,10 +310,12 @@ class Preferences(OrderedAnswers):
         order, start, length = _better_runs(scores[rows], codes[rows], difference)
         ends = np.cumsum(length)
         total = int(ends[-1]) if len(ends) else 0
-        drawn = sampling.all_or_drawn(total, n_pairs, random_state, name="n_pairs", what="pairs")
+        drawn = _all_or_drawn(total, n_pairs, random_state, name="n_pairs", what="pairs")
         worse = np.searchsorted(ends, drawn, side="right")
         better = order[start[worse] + drawn - (ends - length)[worse]]
-        return cls._derived(_tables=(from_keys(encode(rows[better], rows[worse])),), _n_samples=len(scores))
+        return cls._derived(
+            _tables=(packed.from_keys(packed.encode(rows[better], rows[worse])),), _n_samples=len(scores)
+        )
 
     @property
     def pairs(self) -> IntArray:
@@ -344,11 +329,11 @@ class Preferences(OrderedAnswers):
 
     @classmethod
     def _named_columns(cls, table: AnswerColumns) -> tuple[str, ...]:
-        kind = table.find(*KIND_COLUMNS)
+        kind = table.find(*answers.KIND_COLUMNS)
         if kind is None or set(cls._COLUMNS) <= set(table.names):
             return cls._COLUMNS
-        table.require((*ENDS, kind))
-        others = int((read_kinds(table, kind, preferences=True) != "prefer").sum())
+        table.require((*answers.ENDS, kind))
+        others = int((answers.read_kinds(table, kind, preferences=True) != "prefer").sum())
         if others:
             raise AnswerError(
                 f"{table.title} has {others} lines of other kinds than prefer",
@@ -357,7 +342,7 @@ class Preferences(OrderedAnswers):
                 file=table.file,
                 column=kind,
             )
-        return ENDS
+        return answers.ENDS
 
 
 def _better_runs(scores: FloatArray, codes: IntArray, difference: float) -> tuple[IntArray, IntArray, IntArray]:
@@ -433,7 +418,7 @@ class Triplets(OrderedAnswers):
     @classmethod
     def _ends(cls, members: IntArray) -> tuple[IntArray, IntArray]:
         a, near, far = members.T
-        return canonical(a, near), canonical(a, far)
+        return packed.canonical(a, near), packed.canonical(a, far)
 
     @classmethod
     def from_labels(cls, y: ArrayLike, *, n_triplets: int | None = None, random_state: Any = None) -> Self:
@@ -456,7 +441,7 @@ class Triplets(OrderedAnswers):
                [1, 0, 2]])
         """
         codes = inputs.encode_labels(y)
-        members = sampling.triplets_of_labels(codes, n_triplets, as_generator(random_state))
+        members = _triplets_of_labels(codes, n_triplets, as_generator(random_state))
         return cls._derived(_tables=(cls._tabled(members, None),), _n_samples=len(codes))
 
     @property
@@ -472,12 +457,12 @@ class Triplets(OrderedAnswers):
     @property
     def closer(self) -> IntArray:
         """The pair of each triplet that is said to be more alike, shape (n, 2), smaller row first."""
-        return decode(self._ends(self.triplets)[0])
+        return packed.decode(self._ends(self.triplets)[0])
 
     @property
     def farther(self) -> IntArray:
         """The pair of each triplet that is said to be less alike, shape (n, 2), smaller row first."""
-        return decode(self._ends(self.triplets)[1])
+        return packed.decode(self._ends(self.triplets)[1])
 
     def to_quadruplets(self) -> Quadruplets:
         """Return the same statements about two pairs: a and near are more alike than a and far.
@@ -507,7 +492,7 @@ class Triplets(OrderedAnswers):
         keys, codes = np.unique(np.concatenate(self._ends(self.triplets)), return_inverse=True)
         signed = np.concatenate([self.weight, -self.weight])
         net = np.bincount(codes.ravel(), signed, len(keys)).astype(np.float64)
-        must, cannot = from_keys(keys[net > 0], net[net > 0]), from_keys(keys[net < 0], -net[net < 0])
+        must, cannot = packed.from_keys(keys[net > 0], net[net > 0]), packed.from_keys(keys[net < 0], -net[net < 0])
         return Constraints._derived(_tables=(must, cannot), _n_samples=self._n_samples)
 
 
@@ -561,7 +546,7 @@ class Quadruplets(OrderedAnswers):
     @classmethod
     def _tabled(cls, members: IntArray, weight: FloatArray | None) -> AnswerTable:
         ordered = [np.sort(pair, axis=1) for pair in (members[:, :2], members[:, 2:])]
-        return from_tuples(np.column_stack(ordered), weight)
+        return packed.from_tuples(np.column_stack(ordered), weight)
 
     @classmethod
     def _opposite(cls, members: IntArray) -> IntArray:
@@ -570,7 +555,7 @@ class Quadruplets(OrderedAnswers):
     @classmethod
     def _ends(cls, members: IntArray) -> tuple[IntArray, IntArray]:
         a, b, c, d = members.T
-        return canonical(a, b), canonical(c, d)
+        return packed.canonical(a, b), packed.canonical(c, d)
 
     @classmethod
     def from_labels(cls, y: ArrayLike, n_quadruplets: int, *, random_state: Any = None) -> Self:
@@ -592,7 +577,7 @@ class Quadruplets(OrderedAnswers):
         array([0, 1])
         """
         codes = inputs.encode_labels(y)
-        return cls(sampling.quadruplets_of_labels(codes, n_quadruplets, as_generator(random_state)), len(codes))
+        return cls(_quadruplets_of_labels(codes, n_quadruplets, as_generator(random_state)), len(codes))
 
     @property
     def quadruplets(self) -> IntArray:
@@ -613,3 +598,58 @@ class Quadruplets(OrderedAnswers):
     def farther(self) -> IntArray:
         """The pair of each quadruplet that is said to be less alike, shape (n, 2), smaller row first."""
         return self.quadruplets[:, 2:]
+
+
+def _all_or_drawn(total: int, count: Any, random_state: Any, *, name: str, what: str) -> IntArray:
+    """Return the numbers of all `total` answers that y implies, or of `count` of them; `name` is the parameter."""
+    if count is None:
+        packed.check_listable(total, "y", f"Draw fewer {what} with {name}")
+        return np.arange(total)
+    wanted = inputs.check_count(count, name, least=0, most=total, of=f"distinct {what} that y implies")
+    return packed.draw_distinct(total, wanted, as_generator(random_state))
+
+
+def _triplets_of_labels(codes: IntArray, n_triplets: int | None, rng: np.random.Generator) -> IntArray:
+    """List or draw triplets (a, near, far) with near in the class of a and far in another."""
+    order, start, size = packed.group_rows(codes)
+    others = len(order) - size
+    ends = np.cumsum(size * (size - 1) * others)
+    total = int(ends[-1]) if len(ends) else 0
+    drawn = _all_or_drawn(total, n_triplets, rng, name="n_triplets", what="triplets")
+    group = np.searchsorted(ends, drawn, side="right")
+    local = drawn - (ends - size * (size - 1) * others)[group]
+    a, rest = np.divmod(local, ((size - 1) * others)[group])
+    near, far = np.divmod(rest, others[group])
+    near += near >= a
+    far += np.where(far >= start[group], size[group], 0)
+    return np.column_stack([order[start[group] + a], order[start[group] + near], order[far]])
+
+
+def _quadruplets_of_labels(codes: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+    """Draw distinct quadruplets of a pair inside a class and a pair between two."""
+    order, start, size = packed.group_rows(codes)
+    others = len(order) - size
+    inside, across = np.cumsum(size * (size - 1) // 2), np.cumsum(size * others)
+    if not len(size) or inside[-1] == 0 or across[-1] == 0:
+        raise ArgumentError("y", size.tolist(), "must have two rows of one label and two rows of different labels")
+
+    def draw(n: int) -> tuple[IntArray, IntArray]:
+        drawn = rng.integers(inside[-1], size=n)
+        group = np.searchsorted(inside, drawn, side="right")
+        i, j = packed.triangle(drawn - (inside - size * (size - 1) // 2)[group])
+        near = packed.canonical(order[start[group] + i], order[start[group] + j])
+        drawn = rng.integers(across[-1], size=n)
+        group = np.searchsorted(across, drawn, side="right")
+        one, other = np.divmod(drawn - (across - size * others)[group], others[group])
+        other += np.where(other >= start[group], size[group], 0)
+        return near, packed.canonical(order[start[group] + one], order[other])
+
+    most = int(inside[-1]) * (int(across[-1]) // 2)
+    count = inputs.check_count(count, "n_quadruplets", least=0, most=most, of="distinct quadruplets that y implies")
+    found = np.empty((0, 2), dtype=np.int64)
+    while len(found) < count:
+        found = np.unique(np.concatenate([found, np.column_stack(draw(2 * (count - len(found)) + 16))]), axis=0)
+    if len(found) > count:
+        # They are sorted, so the first of them would not be a fair choice.
+        found = found[rng.choice(len(found), count, replace=False)]
+    return np.column_stack([packed.decode(found[:, 0]), packed.decode(found[:, 1])])

@@ -16,22 +16,8 @@ from scipy.sparse import csgraph
 
 from pairlens._warnings import warn_user
 from pairlens.exceptions import ArgumentError, ConflictError, ConflictWarning
-from pairlens.supervision.pairs import (
-    AnswerTable,
-    FloatArray,
-    IntArray,
-    canonical,
-    check_listable,
-    contains,
-    decode,
-    distinct,
-    encode,
-    freeze,
-    from_keys,
-    group_rows,
-    pairs_between,
-    pairs_within,
-)
+from pairlens.supervision import pairs as packed
+from pairlens.supervision.pairs import AnswerTable, FloatArray, IntArray
 
 OnConflict = Literal["raise", "warn", "drop"] | None
 
@@ -82,8 +68,8 @@ class Conflicts(Sequence[Conflict]):
     def __init__(
         self, direct: IntArray, chained: IntArray, must: IntArray, codes: IntArray | None, n_rows: int
     ) -> None:
-        self.direct = freeze(direct)
-        self.chained = freeze(chained)
+        self.direct = packed.freeze(direct)
+        self.chained = packed.freeze(chained)
         self._must = must
         self._codes = codes
         self._n_rows = n_rows
@@ -197,46 +183,52 @@ def _predecessors(graph: sparse.csr_array, start: int, n_rows: int) -> IntArray:
 
 def close_must(given: AnswerTable, part: IntArray) -> AnswerTable:
     """Return all pairs inside the components `part`; given pairs keep their weight, new ones weigh 1."""
-    order, start, size = group_rows(part)
-    check_listable(int((size * (size - 1) // 2).sum()), "must_link", "Use chunklets(), which holds the same groups")
-    return _with_weights_of(given, pairs_within(order, start, size))
+    order, start, size = packed.group_rows(part)
+    packed.check_listable(
+        int((size * (size - 1) // 2).sum()), "must_link", "Use chunklets(), which holds the same groups"
+    )
+    return _with_weights_of(given, packed.pairs_within(order, start, size))
 
 
 def close_cannot(given: AnswerTable, part: IntArray) -> tuple[AnswerTable, int]:
     """Return all pairs between components that a cannot-link joins, and the number of cannot-links inside one."""
     left, right = part[given.members].T
     inside = left == right
-    one, other = decode(distinct(canonical(left[~inside], right[~inside]))).T
-    order, start, size = group_rows(part)
-    check_listable(int((size[one] * size[other]).sum()), "cannot_link", "Use chunklets() and the cannot-links given")
-    return _with_weights_of(given, pairs_between(order, start, size, one, other)), int(inside.sum())
+    one, other = packed.decode(packed.distinct(packed.canonical(left[~inside], right[~inside]))).T
+    order, start, size = packed.group_rows(part)
+    packed.check_listable(
+        int((size[one] * size[other]).sum()), "cannot_link", "Use chunklets() and the cannot-links given"
+    )
+    return _with_weights_of(given, packed.pairs_between(order, start, size, one, other)), int(inside.sum())
 
 
 def _with_weights_of(given: AnswerTable, keys: IntArray) -> AnswerTable:
     if given.weight is None:
-        return from_keys(keys)
+        return packed.from_keys(keys)
     weight = given.weight_at(keys)
-    return from_keys(keys, np.where(weight > 0, weight, 1.0))
+    return packed.from_keys(keys, np.where(weight > 0, weight, 1.0))
 
 
 def find_conflicts(must: AnswerTable, cannot: AnswerTable, codes: IntArray | None, n_rows: int) -> Conflicts:
     """Find the pairs that are kept apart and joined, directly or through chains."""
     denied_must, denied_cannot = _direct_conflicts(must, cannot, codes)
     direct = np.union1d(denied_must, denied_cannot) if codes is not None else denied_must
-    queries = cannot.members[~contains(denied_cannot, cannot.keys)] if len(denied_cannot) else cannot.members
+    queries = cannot.members[~packed.contains(denied_cannot, cannot.keys)] if len(denied_cannot) else cannot.members
     chained = queries[_joined(must.members, codes, queries, n_rows)]
     if codes is not None and must.size:
         clashes, _ = _label_clashes(must.members, codes)
-        keys = encode(clashes[:, 0], clashes[:, 1])
-        chained = decode(np.union1d(encode(chained[:, 0], chained[:, 1]), keys[~contains(direct, keys)]))
-    return Conflicts(decode(direct), chained, must.members, codes, n_rows)
+        keys = packed.encode(clashes[:, 0], clashes[:, 1])
+        chained = packed.decode(
+            np.union1d(packed.encode(chained[:, 0], chained[:, 1]), keys[~packed.contains(direct, keys)])
+        )
+    return Conflicts(packed.decode(direct), chained, must.members, codes, n_rows)
 
 
 def _direct_conflicts(must: AnswerTable, cannot: AnswerTable, codes: IntArray | None) -> tuple[IntArray, IntArray]:
     """Return the keys of the must-links, and of the cannot-links, that a statement about the same pair denies."""
     must_keys, cannot_keys = must.keys, cannot.keys
     few, many = (must_keys, cannot_keys) if must.size <= cannot.size else (cannot_keys, must_keys)
-    both = few[contains(many, few)]
+    both = few[packed.contains(many, few)]
     if codes is None:
         return both, both
     left, right = codes[must.members].T
@@ -253,7 +245,7 @@ def _label_clashes(must: IntArray, codes: IntArray) -> tuple[IntArray, NDArray[n
     belong to such a component.
     """
     part = component_ids(must, None, len(codes))
-    rows = distinct(must)
+    rows = packed.distinct(must)
     rows = rows[codes[rows] >= 0]
     parts, first = np.unique(part[rows], return_index=True)
     lead = rows[first[np.searchsorted(parts, part[rows])]]
@@ -293,9 +285,9 @@ def _without_conflicts(
 ) -> tuple[AnswerTable, AnswerTable]:
     denied_must, denied_cannot = _direct_conflicts(must, cannot, codes)
     if len(denied_must):
-        must = must.select(~contains(denied_must, must.keys))
+        must = must.select(~packed.contains(denied_must, must.keys))
     if len(denied_cannot):
-        cannot = cannot.select(~contains(denied_cannot, cannot.keys))
+        cannot = cannot.select(~packed.contains(denied_cannot, cannot.keys))
     if codes is not None and must.size:
         _, clashing = _label_clashes(must.members, codes)
         must = must.select(~clashing)

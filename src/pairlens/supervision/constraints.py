@@ -12,17 +12,10 @@ from scipy import sparse
 from pairlens._sklearn import as_generator
 from pairlens._warnings import warn_user
 from pairlens.exceptions import ArgumentError, ConflictWarning
-from pairlens.supervision import inputs, sampling
+from pairlens.supervision import answers, inputs
+from pairlens.supervision import pairs as packed
 from pairlens.supervision.answer_set import AnswerSet
-from pairlens.supervision.answers import (
-    ENDS,
-    KIND_COLUMNS,
-    AnswerColumns,
-    name_rows,
-    read_kinds,
-    read_rows,
-    read_weights,
-)
+from pairlens.supervision.answers import AnswerColumns
 from pairlens.supervision.conflicts import (
     Conflicts,
     OnConflict,
@@ -33,30 +26,13 @@ from pairlens.supervision.conflicts import (
     find_conflicts,
     settle,
 )
-from pairlens.supervision.pairs import (
-    MAX_LISTED,
-    AnswerTable,
-    FloatArray,
-    IntArray,
-    among,
-    canonical,
-    check_listable,
-    combine,
-    distinct,
-    encode,
-    freeze,
-    from_keys,
-    group_rows,
-    pairs_across,
-    pairs_within,
-    renumber,
-)
+from pairlens.supervision.pairs import MAX_LISTED, AnswerTable, FloatArray, IntArray
 
 MUST, CANNOT = 0, 1
 """The positions of the two kinds of pairs in ``Constraints._tables``."""
 
 _WEIGHTS = ("must_link_weight", "cannot_link_weight")
-_NONE = from_keys(np.empty(0, dtype=np.int64))
+_NONE = packed.from_keys(np.empty(0, dtype=np.int64))
 
 
 class Constraints(AnswerSet):
@@ -185,10 +161,8 @@ class Constraints(AnswerSet):
             raise ArgumentError(given[1], counts[given[1]], f"must be None if {given[0]} is given")
         everything = cls._derived(_tables=(_NONE, _NONE), _codes=codes, _n_samples=len(codes))
         if per_class is not None:
-            keys = sampling.draw_per_class(
-                codes, inputs.check_count(per_class, "per_class"), as_generator(random_state)
-            )
-            return everything._with(*map(from_keys, keys))
+            keys = packed.draw_per_class(codes, inputs.check_count(per_class, "per_class"), as_generator(random_state))
+            return everything._with(*map(packed.from_keys, keys))
         if fraction is not None:
             share = inputs.check_fraction(fraction)
             if share < 1 and everything.n_pairs:
@@ -216,47 +190,9 @@ class Constraints(AnswerSet):
         """
         (order, start, length), size = inputs.chunklet_rows(list(chunklets), inputs.as_n_samples(n_samples))
         remedy = "Split the large ones, or pass the groups as labels to from_labels with n_pairs"
-        check_listable(int((length * (length - 1) // 2).sum()), "chunklets", remedy)
-        return cls._derived(_tables=(from_keys(pairs_within(order, start, length)), _NONE), _n_samples=size)
-
-    @classmethod
-    def from_pairs(
-        cls, pairs: inputs.PairsLike, y: ArrayLike, n_samples: int | None = None, *, on_conflict: OnConflict = None
-    ) -> Self:
-        """Return constraints from pairs with signs, the form of metric-learn.
-
-        Parameters
-        ----------
-        pairs : array-like of shape (n_pairs, 2) or iterable of pairs
-            Row numbers.
-        y : array-like of shape (n_pairs,)
-            +1 for a must-link, -1 for a cannot-link.
-        n_samples : int, default=None
-            Number of rows of X.
-        on_conflict : {"raise", "warn", "drop"}, default=None
-            See :class:`Constraints`.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Constraints
-        >>> Constraints.from_pairs([(0, 1), (1, 2)], [1, -1], n_samples=3)
-        Constraints(1 must-link, 1 cannot-link over 3 rows)
-        """
-        inputs.refuse_set(pairs, "pairs", "y")
-        given = inputs.as_array(inputs.listed(pairs), "pairs")
-        if given.ndim == 3:
-            raise ArgumentError("pairs", given.shape, "must hold row numbers, shape (n_pairs, 2), not the rows of X")
-        rows = inputs.row_numbers(given, "pairs")
-        signs = inputs.as_array(inputs.listed(y), "y")
-        if signs.shape != (len(rows),):
-            raise ArgumentError("y", signs.shape, f"must hold {len(rows)} signs, one for each pair")
-        wrong = ~np.isin(signs, (1, -1))
-        if wrong.any():
-            position = int(wrong.argmax())
-            raise ArgumentError(
-                f"y[{position}]", signs.tolist()[position], "must be +1 (must-link) or -1 (cannot-link)"
-            )
-        return cls(rows[signs == 1], rows[signs == -1], n_samples, on_conflict=on_conflict)
+        packed.check_listable(int((length * (length - 1) // 2).sum()), "chunklets", remedy)
+        must = packed.from_keys(packed.pairs_within(order, start, length))
+        return cls._derived(_tables=(must, _NONE), _n_samples=size)
 
     @property
     def labels(self) -> IntArray | None:
@@ -320,9 +256,9 @@ class Constraints(AnswerSet):
     @property
     def rows(self) -> IntArray:
         """The rows that occur in a pair, sorted."""
-        rows = distinct(np.concatenate([table.members for table in self._tables]))
+        rows = packed.distinct(np.concatenate([table.members for table in self._tables]))
         if self._codes is not None and any(self._implied_counts()):
-            rows = distinct(np.concatenate([rows, np.flatnonzero(self._codes >= 0)]))
+            rows = packed.distinct(np.concatenate([rows, np.flatnonzero(self._codes >= 0)]))
         return rows
 
     def chunklets(self) -> IntArray:
@@ -342,7 +278,7 @@ class Constraints(AnswerSet):
         """
         part = component_ids(self._tables[MUST].members, self._codes, self._n_rows)
         alone = np.bincount(part)[part] == 1 if len(part) else np.empty(0, dtype=bool)
-        return renumber(np.where(alone, -1, part))
+        return packed.renumber(np.where(alone, -1, part))
 
     def conflicts(self) -> Conflicts:
         """Find the contradictions among the constraints, direct and through chains of must-links.
@@ -406,7 +342,7 @@ class Constraints(AnswerSet):
         # One set of labels can stay implicit: the one that would be longest as a list.
         keeper = max(everyone, key=lambda each: sum(each._implied_counts()))
         parts = [each._tables if each is keeper else each._listed() for each in everyone]
-        must, cannot = (combine(tables, weight_name=name) for tables, name in zip(zip(*parts), _WEIGHTS))
+        must, cannot = (packed.combine(tables, weight_name=name) for tables, name in zip(zip(*parts), _WEIGHTS))
         for table, name in zip((must, cannot), self._ARGUMENTS):
             inputs.check_rows(table.members, size, name)
         n_rows = max(must.n_rows, cannot.n_rows) if size is None else size
@@ -430,7 +366,7 @@ class Constraints(AnswerSet):
         4
         """
         count = inputs.check_count(n_pairs, "n_pairs", least=0, most=self.n_pairs, of="distinct pairs")
-        drawn = sampling.draw_distinct(self.n_pairs, count, as_generator(random_state))
+        drawn = packed.draw_distinct(self.n_pairs, count, as_generator(random_state))
         # The numbers of pairs that labels imply come first, then other must-links, then other cannot-links.
         start = sum(self._implied_counts())
         implied = self._implied_pairs(drawn[drawn < start])
@@ -438,8 +374,8 @@ class Constraints(AnswerSet):
         for kind, (table, name) in enumerate(zip(self._tables, _WEIGHTS)):
             spare = table.select(self._implied_at(table.members, kind) == 0)
             chosen = spare.select(drawn[(drawn >= start) & (drawn < start + spare.size)] - start)
-            weighted = from_keys(implied[kind], 1 + table.weight_at(implied[kind]))
-            tables.append(combine([chosen, weighted], weight_name=name))
+            weighted = packed.from_keys(implied[kind], 1 + table.weight_at(implied[kind]))
+            tables.append(packed.combine([chosen, weighted], weight_name=name))
             start += spare.size
         return self._with(*tables)
 
@@ -462,38 +398,6 @@ class Constraints(AnswerSet):
         # The weights of a pair of both kinds may cancel.
         matrix.eliminate_zeros()
         return matrix
-
-    def to_pairs(self, X: ArrayLike | None = None) -> tuple[NDArray[Any], IntArray]:
-        """Return pairs and their signs, as metric-learn takes them; the weights are lost.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), default=None
-            The data, to get the pairs themselves in place of row numbers.
-
-        Returns
-        -------
-        pairs : ndarray of shape (n_pairs, 2) or (n_pairs, 2, n_features)
-            Row numbers, or the rows of X.
-        y : ndarray of shape (n_pairs,)
-            +1 for a must-link, -1 for a cannot-link.
-
-        Examples
-        --------
-        >>> from pairlens.supervision import Constraints
-        >>> Constraints([(0, 1)], [(1, 2)], n_samples=3).to_pairs()
-        (array([[0, 1],
-               [1, 2]]), array([ 1, -1]))
-        """
-        must, cannot = self.must_link, self.cannot_link
-        pairs = np.concatenate([must, cannot])
-        y = np.repeat(np.array([1, -1]), [len(must), len(cannot)])
-        if X is None:
-            return pairs, y
-        data = inputs.as_array(X, "X")
-        if data.ndim != 2 or len(data) < self._n_rows:
-            raise ArgumentError("X", data.shape, f"must have {self._n_rows} rows and two dimensions")
-        return data[pairs], y
 
     def to_lists(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """Return the must-links and the cannot-links as two lists of tuples; the weights are lost.
@@ -556,9 +460,9 @@ class Constraints(AnswerSet):
         if self._codes is None:
             return numbers, numbers
         rows = np.flatnonzero(self._codes >= 0)
-        i, j = sampling.triangle(numbers)
+        i, j = packed.triangle(numbers)
         same = self._codes[rows[i]] == self._codes[rows[j]]
-        keys = encode(rows[i], rows[j])
+        keys = packed.encode(rows[i], rows[j])
         return keys[same], keys[~same]
 
     def _count(self, kind: int) -> int:
@@ -570,18 +474,19 @@ class Constraints(AnswerSet):
         if self._codes is None:
             return self._tables[kind]
         remedy = "Draw fewer pairs with n_pairs, or with sample"
-        check_listable(self._implied_counts()[kind], "y", remedy)
-        implied = (pairs_within, pairs_across)[kind](*group_rows(self._codes))
-        return combine([from_keys(implied), self._tables[kind]], weight_name=_WEIGHTS[kind])
+        packed.check_listable(self._implied_counts()[kind], "y", remedy)
+        pairs_of = packed.pairs_within if kind == MUST else packed.pairs_across
+        implied = pairs_of(*packed.group_rows(self._codes))
+        return packed.combine([packed.from_keys(implied), self._tables[kind]], weight_name=_WEIGHTS[kind])
 
     def _listed(self) -> tuple[AnswerTable, ...]:
         return self._table(MUST), self._table(CANNOT)
 
     def _take(self, rows: IntArray) -> Self:
-        codes = None if self._codes is None else freeze(renumber(self._codes[rows]))
-        found = (among(table, rows, len(self)) for table in self._tables)
+        codes = None if self._codes is None else packed.freeze(packed.renumber(self._codes[rows]))
+        found = (packed.among(table, rows, len(self)) for table in self._tables)
         tables = tuple(
-            from_keys(canonical(*members.T), weight, weight_name=name)
+            packed.from_keys(packed.canonical(*members.T), weight, weight_name=name)
             for (members, weight), name in zip(found, _WEIGHTS)
         )
         return self._derived(_tables=tables, _codes=codes, _n_samples=len(rows))
@@ -589,8 +494,8 @@ class Constraints(AnswerSet):
     def _flipped(self, tables: tuple[AnswerTable, ...], chosen: list[NDArray[np.bool_]]) -> tuple[AnswerTable, ...]:
         (must, cannot), (from_must, from_cannot) = tables, chosen
         return (
-            combine([must.select(~from_must), cannot.select(from_cannot)], weight_name=_WEIGHTS[MUST]),
-            combine([cannot.select(~from_cannot), must.select(from_must)], weight_name=_WEIGHTS[CANNOT]),
+            packed.combine([must.select(~from_must), cannot.select(from_cannot)], weight_name=_WEIGHTS[MUST]),
+            packed.combine([cannot.select(~from_cannot), must.select(from_must)], weight_name=_WEIGHTS[CANNOT]),
         )
 
     def _resized(self, n_samples: int | None) -> Self:
@@ -602,26 +507,26 @@ class Constraints(AnswerSet):
                     "n_samples", n_samples, f"must be at least {last + 1}, because row {last} has a label"
                 )
             lacking = max(n_samples - len(codes), 0)
-            codes = freeze(np.concatenate([codes[:n_samples], np.full(lacking, -1, dtype=np.int64)]))
+            codes = packed.freeze(np.concatenate([codes[:n_samples], np.full(lacking, -1, dtype=np.int64)]))
         return self._derived(_tables=self._tables, _codes=codes, _n_samples=n_samples)
 
     def _columns(self, ids: ArrayLike | None) -> dict[str, NDArray[Any]]:
         must, cannot = self._listed()
         first, second = np.concatenate([must.members, cannot.members]).T
         return {
-            "a": name_rows(first, ids, self._n_rows),
-            "b": name_rows(second, ids, self._n_rows),
+            "a": answers.name_rows(first, ids, self._n_rows),
+            "b": answers.name_rows(second, ids, self._n_rows),
             "link": np.repeat(np.array(["must", "cannot"]), [must.size, cannot.size]),
             "weight": np.concatenate([must.weights, cannot.weights]),
         }
 
     @classmethod
     def _read(cls, table: AnswerColumns, ids: ArrayLike | None, n_samples: int | None, on_conflict: OnConflict) -> Self:
-        link = table.find(*KIND_COLUMNS) or "link"
-        table.require((*ENDS, link))
-        pairs, size = read_rows(table, ENDS, ids, n_samples)
-        must = read_kinds(table, link, preferences=False) == "must-link"
-        weights = read_weights(table)
+        link = table.find(*answers.KIND_COLUMNS) or "link"
+        table.require((*answers.ENDS, link))
+        pairs, size = answers.read_rows(table, answers.ENDS, ids, n_samples)
+        must = answers.read_kinds(table, link, preferences=False) == "must-link"
+        weights = answers.read_weights(table)
         return cls(
             pairs[must],
             pairs[~must],
@@ -642,7 +547,7 @@ def _checked_pairs(
     )
     first, second = pairs.T
     inputs.check_different(first, second, pairs, name, "rows")
-    return from_keys(canonical(first, second), values, weight_name=_WEIGHTS[kind])
+    return packed.from_keys(packed.canonical(first, second), values, weight_name=_WEIGHTS[kind])
 
 
 def _same_codes(left: IntArray | None, right: IntArray | None) -> bool:

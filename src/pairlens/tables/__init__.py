@@ -1,4 +1,4 @@
-"""Any table to numbers: what each column is, and how it is encoded."""
+"""Turn any table into numbers: decide what each column is, and encode it."""
 
 from pairlens.tables.encoder import TableEncoder
 from pairlens.tables.roles import ColumnSummary, Role

@@ -1,4 +1,4 @@
-"""Cells of a column read as numbers, dates or words, whatever type the column was stored with.
+"""Read the cells of a column as numbers, dates or words, whatever type the column was stored with.
 
 Each function takes a pandas Series and works on its different values only, so that a long column with few values costs
 little.
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
+from pairlens.exceptions import InputError
 
 __all__ = [
     "MISSING_WORDS",
@@ -75,7 +76,7 @@ MONTHS = {name: i + 1 for i, name in enumerate(NAMES_OF_MONTHS)}
 
 
 def is_missing(column: Any) -> NDArray[np.bool_]:
-    """Which cells of a Series are missing: null values, and words such as "NA" or "?"."""
+    """Return which cells of a Series are missing: null values, and words such as "NA" or "?"."""
     missing = column.isna().to_numpy(dtype=bool)
     if is_text(column):
         codes, values = _distinct(column)
@@ -85,7 +86,7 @@ def is_missing(column: Any) -> NDArray[np.bool_]:
 
 
 def read_numbers(column: Any, decimal_comma: bool | None = None) -> NDArray[np.float64]:
-    """A column as float64; NaN where a cell is missing or is no number.
+    """Return a column as float64; NaN where a cell is missing or is not a number.
 
     Parameters
     ----------
@@ -98,7 +99,9 @@ def read_numbers(column: Any, decimal_comma: bool | None = None) -> NDArray[np.f
     pandas = require("pandas", extra="io", purpose="reading tables")
     types = pandas.api.types
     if types.is_complex_dtype(column):
-        raise ValueError(f"the column {column.name!r} holds complex numbers; give their real and imaginary parts")
+        raise InputError(
+            f"the column {column.name!r} holds complex numbers", remedy="Give their real and imaginary parts as columns"
+        )
     if types.is_bool_dtype(column) or types.is_numeric_dtype(column):
         return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
     if not is_text(column):
@@ -112,14 +115,14 @@ def read_numbers(column: Any, decimal_comma: bool | None = None) -> NDArray[np.f
 
 
 def has_decimal_comma(column: Any) -> bool:
-    """Whether some cell of a column of text can only be read with a decimal comma."""
+    """Return whether some cell of a column of text can only be read with a decimal comma."""
     if not is_text(column):
         return False
     return any(SURELY_COMMA.fullmatch(_bare_number(_text(value))) for value in _distinct(column)[1])
 
 
 def _bare_number(cell: str) -> str:
-    """The cell without currency, percent sign and spaces between digits; brackets for a minus as accountants write."""
+    """Return the cell without currency, percent sign and spaces between digits; brackets become a minus."""
     cell = cell.strip().strip(CURRENCY + "%").strip()
     if cell.startswith("(") and cell.endswith(")"):
         cell = "-" + cell[1:-1]
@@ -146,12 +149,12 @@ def _as_number(cell: str, decimal_comma: bool) -> float:
 
 @dataclass(frozen=True)
 class Dates:
-    """A column read as dates.
+    """Hold a column read as dates.
 
     Attributes
     ----------
     values : datetime64[s] array of shape (n_rows,)
-        NaT where a cell is missing or no date. Time zones are dropped: the clock on the wall counts.
+        NaT where a cell is missing or not a date. Time zones are dropped, local times kept.
     day_first : bool
         Whether 3/4/2020 was read as the third of April.
     has_time : bool
@@ -164,7 +167,7 @@ class Dates:
 
 
 def read_dates(column: Any, day_first: bool | None = None) -> Dates:
-    """A column as dates.
+    """Return a column as dates.
 
     Parameters
     ----------
@@ -199,7 +202,9 @@ def read_dates(column: Any, day_first: bool | None = None) -> Dates:
 
 
 def _dates_of(pandas: Any, parts: Any, day_first: bool) -> tuple[NDArray[np.datetime64], NDArray[np.bool_]]:
-    """Dates from the groups of a pattern, NaT where it did not match or there is no such day; and which have a time."""
+    """Return dates from the groups of a pattern, NaT where it did not match or the day does not exist; and which have a
+    time.
+    """
 
     def number(name: str) -> Any:
         return pandas.to_numeric(parts[name], errors="coerce")
@@ -223,7 +228,7 @@ def _dates_of(pandas: Any, parts: Any, day_first: bool) -> tuple[NDArray[np.date
 
 
 def read_words(column: Any) -> NDArray[np.object_]:
-    """A column as words without space around them; None where a cell is missing.
+    """Return a column as words without space around them; None where a cell is missing.
 
     Whole numbers read as float because cells are missing (``2.0``) are written without the point.
     """
@@ -236,7 +241,7 @@ def read_words(column: Any) -> NDArray[np.object_]:
 
 
 def is_text(column: Any) -> bool:
-    """Whether a column of a data frame may hold words: text, objects or categories."""
+    """Return whether a column of a data frame may hold words: text, objects or categories."""
     pandas = require("pandas", extra="io", purpose="reading tables")
     types = pandas.api.types
     return bool(
@@ -247,7 +252,7 @@ def is_text(column: Any) -> bool:
 
 
 def _distinct(column: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Codes, -1 where missing, and the different values of a column."""
+    """Return codes, -1 where missing, and the different values of a column."""
     pandas = require("pandas", extra="io", purpose="reading tables")
     try:
         codes, values = pandas.factorize(column)
@@ -258,14 +263,14 @@ def _distinct(column: Any) -> tuple[NDArray[np.int64], NDArray[Any]]:
 
 
 def holds_collections(column: Any) -> bool:
-    """Whether some cell of a column is a list, a dictionary or another collection, not one value."""
+    """Return whether some cell of a column is a list, a dictionary or another collection, not one value."""
     if column.dtype != object:
         return False
     return any(isinstance(cell, (list, dict, set, np.ndarray)) for cell in column)
 
 
 def as_frame(table: Any) -> Any:
-    """A table with named columns (pandas, polars, Arrow, a mapping of columns) as a pandas DataFrame."""
+    """Return a table with named columns (pandas, polars, Arrow, a mapping of columns) as a pandas DataFrame."""
     pandas = require("pandas", extra="io", purpose="reading tables")
     if isinstance(table, pandas.DataFrame):
         return table
@@ -288,7 +293,7 @@ def _text(value: Any) -> str:
 
 
 def distinct_names(names: list[Any]) -> list[str]:
-    """Names as text, where the second ``a`` becomes ``a.2`` and an empty one ``(unnamed)``."""
+    """Return names as text, where the second ``a`` becomes ``a.2`` and an empty one ``(unnamed)``."""
     found: list[str] = []
     taken = {str(name) for name in names}
     for name in names:
@@ -302,7 +307,7 @@ def distinct_names(names: list[Any]) -> list[str]:
 
 
 def are_plain_numbers(frame: Any) -> bool:
-    """Whether all cells of a data frame are finite numbers, so that nothing has to be encoded."""
+    """Return whether all cells of a data frame are finite numbers, so that nothing has to be encoded."""
     pandas = require("pandas", extra="io", purpose="reading tables")
     types = pandas.api.types
     for name in frame.columns:

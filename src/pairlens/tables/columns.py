@@ -1,4 +1,4 @@
-r"""Encodings of one column: fitted to a pandas Series, they turn others like it into a block of features.
+r"""Encode one column: fitted to a pandas Series, an encoding turns others like it into a block of features.
 
 A block is centred and has a total variance among the rows of fit that its weight and the number of its equally strong
 features decide. Encodings hold numbers, words and arrays only, so that model files can store them.
@@ -44,18 +44,18 @@ CYCLES = {"year": 365.2425 * DAY, "week": 7 * DAY, "day": DAY}
 
 
 class Encoding(Protocol):
-    """Turns a column into features, not yet centred and weighted."""
+    """Turn a column into features, not yet centred and weighted."""
 
     def names(self, name: str) -> list[str]:
-        """Names of the features of a column of this name."""
+        """Return the names of the features of a column of this name."""
 
     def raw(self, column: Any) -> Block:
-        """The features, of shape (n_rows, n_features)."""
+        """Return the features, of shape (n_rows, n_features)."""
 
 
 @dataclass(frozen=True)
 class ColumnBlock:
-    """A column with its encoding, centred and scaled to its weight.
+    """Hold a column with its encoding, centred and scaled to its weight.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class ColumnBlock:
         return self.encoding.names(self.name)
 
     def encode(self, column: Any, *, centred: bool = True) -> Block:
-        """The block of a column, of shape (n_rows, n_features)."""
+        """Return the block of a column, of shape (n_rows, n_features)."""
         raw = self.encoding.raw(column)
         return (raw - self.mean if centred else raw) * self.scale
 
@@ -138,7 +138,7 @@ def _holds_numbers(column: Any) -> bool:
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """A number in units of its standard deviation; missing cells get the median, and an indicator if they are common.
+    """Encode a number in units of its standard deviation; missing cells get the median, and an indicator if common.
 
     Attributes
     ----------
@@ -168,11 +168,11 @@ class NumberColumn:
         return cls(median, mean, deviation or 1.0, bool(missing.mean() >= MANY_MISSING), decimal_comma)
 
     def names(self, name: str) -> list[str]:
-        """The column's own name, and one for the indicator."""
+        """Return the column's own name, and one for the indicator."""
         return [name, f"{name}={ABSENT}"] if self.indicator else [name]
 
     def raw(self, column: Any) -> Block:
-        """The standardised number, and the indicator."""
+        """Return the standardised number, and the indicator."""
         values = _checked(read_numbers(column, self.decimal_comma), column)
         missing = np.isnan(values)
         values[missing] = self.median
@@ -196,7 +196,7 @@ def _checked(values: NDArray[np.float64], column: Any) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class CategoryColumn:
-    r"""Words: feature k is :math:`1[\text{word } k] / \sqrt{p_k}` for the share :math:`p_k` of the rows.
+    r"""Encode words: feature k is :math:`1[\text{word } k] / \sqrt{p_k}` for the share :math:`p_k` of the rows.
 
     These are the weights of factor analysis of mixed data: rows with different words are far apart if the words are
     rare. A word that was not seen in fit, and is not pooled, lies at the mean. Two words make one feature, at the same
@@ -240,12 +240,12 @@ class CategoryColumn:
         return [*self.words, *[OTHER] * self.pooled, *[ABSENT] * self.missing]
 
     def names(self, name: str) -> list[str]:
-        """``column=word``; for two words only that of the second."""
+        """Return ``column=word``; for two words only that of the second."""
         levels = self._levels
         return [f"{name}={level}" for level in (levels[1:] if len(levels) == 2 else levels)]
 
     def raw(self, column: Any) -> Block:
-        """The weighted indicators."""
+        """Return the weighted indicators."""
         import pandas
 
         cells = read_words(column)
@@ -268,7 +268,7 @@ class CategoryColumn:
 
 @dataclass(frozen=True)
 class DateColumn:
-    """A date: time as a number, and the parts that repeat (year, week, day) as points on circles.
+    """Encode a date: time as a number, and the parts that repeat (year, week, day) as points on circles.
 
     A circle is used where the dates of fit cover it: the year if they span at least one, the week if they fall on
     several weekdays and span at least one week, the day if they have times. Missing dates lie at the mean.
@@ -310,11 +310,11 @@ class DateColumn:
         return cls(dates.day_first, mean, deviation or 1.0, cycles, bare._features(seconds).mean(axis=0))
 
     def names(self, name: str) -> list[str]:
-        """The column's own name for time, and sine and cosine of each circle."""
+        """Return the column's own name for time, and sine and cosine of each circle."""
         return [name, *(f"{name}:{part} of {cycle}" for cycle in self.cycles for part in ("sine", "cosine"))]
 
     def raw(self, column: Any) -> Block:
-        """Time and the circles."""
+        """Return time and the circles."""
         values = read_dates(column, self.day_first).values
         missing = np.isnat(values)
         block = self._features(np.where(missing, 0, values.astype(np.int64)).astype(np.float64))
@@ -331,7 +331,7 @@ class DateColumn:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A text by its leading directions in TF-IDF space (latent semantic analysis): characters if short, else words.
+    """Encode a text by its leading directions in TF-IDF space: of characters if it is short, else of words.
 
     Counts are damped to 1 + log(count), and the coordinates of every text have length 1, so that distances do not
     depend on how long a text is.
@@ -373,7 +373,7 @@ class TextColumn:
         return cls(role.value, tuple(vectorizer.get_feature_names_out().tolist()), vectorizer.idf_, directions)
 
     def names(self, name: str) -> list[str]:
-        """``column~0``, ``column~1``, ..."""
+        """Return ``column~0``, ``column~1``, ..."""
         return [f"{name}~{j}" for j in range(len(self.directions))]
 
     def raw(self, column: Any) -> Block:

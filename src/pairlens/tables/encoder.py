@@ -1,4 +1,4 @@
-"""TableEncoder: a table of mixed columns as numbers, in which no column drowns the others."""
+"""Encode tables of mixed columns as numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CHUNK_CELLS = 1 << 22
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    r"""Encode a table of mixed columns as numbers, so that no column drowns the others.
+    r"""Encode a table of mixed columns as numbers, so that no column dominates the others.
 
     Each column is read as what it is: a number, a yes/no, a category, a date, a short or a long text. Columns with one
     value and columns that name the rows are left out. What was decided stands in `columns_`.
@@ -199,7 +199,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_.append(ColumnSummary(name, role.value, counted, width, int(is_missing(column).sum()), note))
 
     def _choices(self, names: list[str]) -> tuple[dict[str, Role], dict[str, float]]:
-        """The parameters `roles` and `weights`, checked."""
+        """Return the parameters `roles` and `weights`, checked."""
         for parameter, given in (("roles", self.roles), ("weights", self.weights)):
             for name in given or {}:
                 if name not in names:
@@ -259,7 +259,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return result
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Names of the features: ``column``, ``column=word``, ``column:sine of year``, ``column~0``.
+        """Return the names of the features: ``column``, ``column=word``, ``column:sine of year``, ``column~0``.
 
         Parameters
         ----------
@@ -283,7 +283,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._blocks if all(isinstance(block.encoding, NumberColumn) for block in self._blocks) else None
 
     def _frame(self, X: Any, *, fitting: bool) -> tuple[Any, bool]:
-        """X as a pandas DataFrame with different names, and whether the names are its own."""
+        """Return X as a pandas DataFrame with different names, and whether the names are its own."""
         pandas = require("pandas", extra="io", purpose="TableEncoder")
         X = collected(X, "TableEncoder")
         named = hasattr(X, "columns") or (isinstance(X, Mapping) and not sparse.issparse(X))

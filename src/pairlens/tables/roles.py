@@ -1,4 +1,4 @@
-"""What a column is: a number, a category, a date, a text, or nothing to learn from."""
+"""Decide what a column is: a number, a category, a date, a text, or nothing to learn from."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CODE = re.compile(r"(?=.*\d)[\w.:/#-]+")
 
 
 class Role(StrEnum):
-    """What a column is read as."""
+    """Name what a column is read as."""
 
     number = "number"
     boolean = "yes/no"
@@ -57,13 +57,13 @@ class Role(StrEnum):
 
     @property
     def is_used(self) -> bool:
-        """Whether columns of this role become features."""
+        """Return whether columns of this role become features."""
         return self not in (Role.identifier, Role.constant, Role.dropped)
 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What was done with a column.
+    """Hold what was done with a column.
 
     Attributes
     ----------
@@ -89,13 +89,13 @@ class ColumnSummary:
 
 
 def role_of(column: Any, name: str | None) -> tuple[Role, str]:
-    """The role of a column and what decided it.
+    """Return the role of a column and what decided it.
 
     Parameters
     ----------
     column : pandas Series
     name : str or None
-        Its name; None for a column of an array, which is no identifier whatever it holds.
+        Its name; None for a column of an array, which is never an identifier.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def role_of(column: Any, name: str | None) -> tuple[Role, str]:
 def _role_of_numbers(
     numbers: NDArray[np.float64], name: str | None, some_missing: bool, readable: float
 ) -> tuple[Role, str]:
-    note = "" if readable == 1 else "cells that are no number count as missing"
+    note = "" if readable == 1 else "cells that are not numbers count as missing"
     values = np.unique(numbers)
     if len(values) == 1:
         return Role.constant, "one value"
@@ -166,7 +166,7 @@ def _role_of_words(words: NDArray[np.object_], name: str | None, some_missing: b
 
 
 def _frequent_share(words: NDArray[np.object_]) -> float:
-    """Share of the rows with one of the most frequent words, as many as a category has room for."""
+    """Return the share of the rows with one of the most frequent words, as many as a category has room for."""
     counts = np.array(sorted(Counter(words.tolist()).values(), reverse=True))
     return float(counts[:MAX_CATEGORIES].sum() / len(words))
 

@@ -8,13 +8,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from pairlens import Constraints  # noqa: E402
-from pairlens.engines.local.collapse import Collapsed  # noqa: E402
-from pairlens.engines.local.collapse import first_identical as first_identical_rows  # noqa: E402
-from pairlens.engines.local.projected import LocalProjectedRows  # noqa: E402
-from pairlens.engines.torch import collapse as torch_collapse  # noqa: E402
-from pairlens.engines.torch.collapse import TorchCollapsed, first_identical  # noqa: E402
-from pairlens.engines.torch.projected import TorchProjectedRows, coordinates  # noqa: E402
-from pairlens.kernels.nullspace import delta_to_gamma, must_link_null_space  # noqa: E402
+from pairlens.engines import projected as module  # noqa: E402
+from pairlens.engines import projected_rows, rows_in_memory  # noqa: E402
+from pairlens.engines.projected import Groups, first_identical  # noqa: E402
+from pairlens.engines.torch import TensorRows  # noqa: E402
+from pairlens.exceptions import ArgumentError  # noqa: E402
+from pairlens.kernels import delta_to_gamma, must_link_null_space  # noqa: E402
 
 DEVICES = ["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"]
 MUST = [(0, 100), (100, 250), (3, 4), (50, 60), (60, 70), (70, 80), (80, 90), (90, 95), (95, 99)]
@@ -24,13 +23,13 @@ def both(X, must, delta, device="cpu"):
     """The rows for both passes, with the same F."""
     chunklets, gamma = Constraints(must, n_samples=len(X)).chunklets(), delta_to_gamma(delta)
     F = must_link_null_space(X, chunklets, gamma=gamma).coordinates(X)
-    tensors = TorchProjectedRows.of(torch.from_numpy(X).to(device), torch.from_numpy(F).to(device), gamma, chunklets)
-    return LocalProjectedRows.of(X, F, gamma, chunklets), tensors
+    tensors = (TensorRows(torch.from_numpy(part).to(device)) for part in (X, F))
+    return projected_rows(X, F, gamma, chunklets), projected_rows(*tensors, gamma, chunklets)
 
 
 def assert_same(found, expected) -> None:
-    np.testing.assert_array_equal(found.farthest.cpu().numpy(), expected.farthest)
-    np.testing.assert_array_equal(found.nearest.cpu().numpy(), expected.nearest)
+    np.testing.assert_array_equal(found.farthest, expected.farthest)
+    np.testing.assert_array_equal(found.nearest, expected.nearest)
     assert found.largest_projected == pytest.approx(expected.largest_projected, rel=1e-9)
     assert found.largest_input == pytest.approx(expected.largest_input, rel=1e-12)
 
@@ -76,8 +75,9 @@ def test_k_up_to_all_other_rows(k):
 def test_bounds_of_k():
     _, rows = both(np.arange(5.0)[:, None], [(0, 1)], 1.0)
     for k in (0, 5):
-        with pytest.raises(ValueError, match=f"k={k} must lie between 1 and 4"):
+        with pytest.raises(ArgumentError, match="must lie between 1 and 4") as caught:
             rows.neighbors(k)
+        assert (caught.value.argument, caught.value.value) == ("k", k)
 
 
 def test_everything_in_one_group():
@@ -89,7 +89,7 @@ def test_everything_in_one_group():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_groups_larger_than_k_and_portions(seed, monkeypatch):
-    monkeypatch.setattr(torch_collapse, "PORTION", 17)
+    monkeypatch.setattr(module, "PORTION", 17)
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 6, (120, 2)).astype(float) if seed % 2 else rng.standard_normal((120, 2))
     first = rng.integers(120, size=60)
@@ -102,8 +102,8 @@ def test_groups_larger_than_k_and_portions(seed, monkeypatch):
 def test_coordinates_of_the_null_space(device):
     X = np.random.default_rng(0).standard_normal((200, 4)) + 100
     space = must_link_null_space(X, Constraints([(0, 1), (2, 3), (3, 4)], n_samples=200).chunklets(), gamma=0.3)
-    F = coordinates(torch.from_numpy(X).to(device), space)
-    np.testing.assert_allclose(F.cpu().numpy(), space.coordinates(X), atol=1e-12)
+    F = rows_in_memory(space.coordinates(TensorRows(torch.from_numpy(X).to(device))))
+    np.testing.assert_allclose(F, space.coordinates(X), atol=1e-12)
 
 
 def test_no_must_links():
@@ -116,16 +116,16 @@ def test_no_must_links():
 class TestGroups:
     def test_identical_rows(self):
         X = np.array([[1.0, 2], [0, 0], [1, 2], [-0.0, 0], [1, 2.0000001]])
-        np.testing.assert_array_equal(first_identical(torch.from_numpy(X)), [0, 1, 0, 1, 4])
+        np.testing.assert_array_equal(first_identical(TensorRows(torch.from_numpy(X))), [0, 1, 0, 1, 4])
         X = np.random.default_rng(0).integers(0, 3, (500, 4)).astype(np.float32)
-        np.testing.assert_array_equal(first_identical(torch.from_numpy(X)), first_identical_rows(X))
+        np.testing.assert_array_equal(first_identical(TensorRows(torch.from_numpy(X))), first_identical(X))
 
     @pytest.mark.parametrize("seed", range(5))
     def test_same_as_numpy(self, seed):
         rng = np.random.default_rng(seed)
         X = rng.integers(0, 5, (60, 2)).astype(float)
         codes = np.where(rng.random(60) < 0.3, rng.integers(0, 6, 60), -1)
-        ours, theirs = TorchCollapsed.of(torch.from_numpy(X), codes), Collapsed.of(X, codes)
+        ours, theirs = Groups.of(TensorRows(torch.from_numpy(X)), codes), Groups.of(X, codes)
         for name in ("group", "first", "members", "start", "sizes", "representative"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
 
@@ -134,5 +134,5 @@ def test_distances_of_pairs():
     X = np.random.default_rng(0).standard_normal((80, 3))
     arrays, tensors = both(X, [(0, 1), (1, 2), (5, 6)], 1.3)
     rows, cols = np.divmod(np.arange(6400), 80)
-    ours = tensors.squared_distances(torch.from_numpy(rows), torch.from_numpy(cols))
+    ours = tensors.squared_distances(rows, cols)
     np.testing.assert_allclose(ours, arrays.squared_distances(rows, cols), atol=1e-14)

@@ -4,7 +4,7 @@ import { Grid, contains } from "../../../src/pairlens/studio/page/grid.js";
 
 function random(seed) {
   let state = seed;
-  return () => ((state = (state * 1664525 + 1013904223) >>> 0) / 2 ** 32);
+  return () => (state = (state * 1664525 + 1013904223) >>> 0) / 2 ** 32;
 }
 
 function points(n, seed) {
@@ -48,5 +48,13 @@ test("no point, one point, and all points at one place", () => {
   assert.equal(new Grid(Float32Array.of(1, 1)).nearest(1, 1, 0.1), 0);
   const same = new Grid(new Float32Array(200).fill(0.5));
   assert.ok(same.nearest(0.5, 0.5, 0.01) >= 0);
-  assert.equal(same.inside([[0, 0], [1, 0], [1, 1], [0, 1]]).length, 100);
+  assert.equal(
+    same.inside([
+      [0, 0],
+      [1, 0],
+      [1, 1],
+      [0, 1],
+    ]).length,
+    100,
+  );
 });

@@ -11,16 +11,30 @@ const EYES = {
   tritan: [1.255528, -0.076749, -0.178779, -0.078411, 0.930809, 0.147602, 0.004733, 0.691367, 0.3039],
 };
 const times = (m, v) => [0, 1, 2].map((k) => m[3 * k] * v[0] + m[3 * k + 1] * v[1] + m[3 * k + 2] * v[2]);
-const linear = (colour) => colour.map((part) => (part <= 10 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+const linear = (colour) =>
+  colour.map((part) => (part <= 10 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4));
 const luminance = (colour) => times([0.2126, 0.7152, 0.0722, 0, 0, 0, 0, 0, 0], linear(colour))[0];
-const contrast = (a, b) => (Math.max(luminance(a), luminance(b)) + 0.05) / (Math.min(luminance(a), luminance(b)) + 0.05);
+const contrast = (a, b) =>
+  (Math.max(luminance(a), luminance(b)) + 0.05) / (Math.min(luminance(a), luminance(b)) + 0.05);
 
 /** Distance in Oklab, times 100, as these eyes see it. */
 function distance(a, b, eyes) {
   const lab = (colour) => {
     const seen = times(eyes, linear(colour)).map((part) => Math.min(1, Math.max(0, part)));
-    const cones = times([0.4122214708, 0.5363325363, 0.0514459929, 0.2119034982, 0.6806995451, 0.1073969566, 0.0883024619, 0.2817188376, 0.6299787005], seen);
-    return times([0.2104542553, 0.793617785, -0.0040720468, 1.9779984951, -2.428592205, 0.4505937099, 0.0259040371, 0.7827717662, -0.808675766], cones.map(Math.cbrt));
+    const cones = times(
+      [
+        0.4122214708, 0.5363325363, 0.0514459929, 0.2119034982, 0.6806995451, 0.1073969566, 0.0883024619, 0.2817188376,
+        0.6299787005,
+      ],
+      seen,
+    );
+    return times(
+      [
+        0.2104542553, 0.793617785, -0.0040720468, 1.9779984951, -2.428592205, 0.4505937099, 0.0259040371, 0.7827717662,
+        -0.808675766,
+      ],
+      cones.map(Math.cbrt),
+    );
   };
   const [x, y] = [lab(a), lab(b)];
   return 100 * Math.hypot(...x.map((part, k) => part - y[k]));
@@ -32,7 +46,8 @@ test("26 groups are told apart by shape, or by colour with any eyes, on light an
       for (let i = 1; i <= 26; i++)
         for (let j = i + 1; j <= 26; j++) {
           const [a, b] = [markOf(i), markOf(j)];
-          if (a.shape === b.shape) assert.ok(distance(a[paper], b[paper], eyes) > 9, `groups ${i} and ${j} on ${paper} paper`);
+          if (a.shape === b.shape)
+            assert.ok(distance(a[paper], b[paper], eyes) > 9, `groups ${i} and ${j} on ${paper} paper`);
         }
 });
 
@@ -45,10 +60,12 @@ test("70 groups have 70 marks", () => {
 test("every colour stands out from its paper, and colours differ", () => {
   for (const paper of ["light", "dark"]) {
     for (const colour of PALETTE[paper]) assert.ok(contrast(colour, PAPERS[paper]) >= 3, `${colour} on ${paper} paper`);
-    for (const [k, a] of PALETTE[paper].entries()) for (const b of PALETTE[paper].slice(k + 1)) assert.ok(distance(a, b, EYES.all) > 9);
+    for (const [k, a] of PALETTE[paper].entries())
+      for (const b of PALETTE[paper].slice(k + 1)) assert.ok(distance(a, b, EYES.all) > 9);
   }
 });
 
 test("every shape fits its square and is about as large as the others", () => {
-  for (const outline of SHAPES) for (const [number] of outline.matchAll(/-?[\d.]+/g)) assert.ok(Math.abs(Number(number)) <= 1.1, outline);
+  for (const outline of SHAPES)
+    for (const [number] of outline.matchAll(/-?[\d.]+/g)) assert.ok(Math.abs(Number(number)) <= 1.1, outline);
 });

@@ -6,7 +6,9 @@ function keep() {
   const kept = new Map();
   return {
     kept,
-    get length() { return kept.size; },
+    get length() {
+      return kept.size;
+    },
     key: (n) => [...kept.keys()][n] ?? null,
     getItem: (key) => kept.get(key) ?? null,
     setItem: (key, value) => kept.set(key, value),
@@ -40,9 +42,21 @@ test("parcels go out in order, and are kept until the server has them", async ()
     sent.push([route, body.id]);
     return {};
   });
-  await Promise.all([outbox.put("answer", { id: "a" }), outbox.put("undo", { id: "b" }), outbox.put("answer", { id: "c" })]);
-  assert.deepEqual(sent, [["answer", "a"], ["undo", "b"], ["answer", "c"]]);
-  assert.deepEqual(told.delivered, [["a", 2], ["b", 1], ["c", 0]]);
+  await Promise.all([
+    outbox.put("answer", { id: "a" }),
+    outbox.put("undo", { id: "b" }),
+    outbox.put("answer", { id: "c" }),
+  ]);
+  assert.deepEqual(sent, [
+    ["answer", "a"],
+    ["undo", "b"],
+    ["answer", "c"],
+  ]);
+  assert.deepEqual(told.delivered, [
+    ["a", 2],
+    ["b", 1],
+    ["c", 0],
+  ]);
   assert.equal(outbox.length, 0);
   assert.equal(outbox.keep.kept.size, 0);
 });
@@ -75,13 +89,21 @@ test("while the server is gone nothing is lost, and pauses grow", async () => {
 });
 
 test("what a visit left behind is sent by the next one", async () => {
-  const first = box(async () => { throw gone; });
+  const first = box(async () => {
+    throw gone;
+  });
   await first.outbox.put("answer", { id: "a" });
   await first.outbox.put("answer", { id: "b" });
   first.outbox.keep.setItem("other/1", "{}");
   first.outbox.keep.setItem("test/0", "no JSON");
   const sent = [];
-  const { outbox } = box(async (route, body) => { sent.push(body.id); return {}; }, { keep: first.outbox.keep });
+  const { outbox } = box(
+    async (route, body) => {
+      sent.push(body.id);
+      return {};
+    },
+    { keep: first.outbox.keep },
+  );
   await outbox.flush();
   assert.deepEqual(sent, ["a", "b"]);
   assert.deepEqual([...first.outbox.keep.kept.keys()], ["other/1"]);
@@ -89,20 +111,35 @@ test("what a visit left behind is sent by the next one", async () => {
 
 test("what is kept stays in order when the clock is set back", async (context) => {
   context.mock.timers.enable({ apis: ["Date"], now: 2_000_000_000_000 });
-  const first = box(async () => { throw gone; });
+  const first = box(async () => {
+    throw gone;
+  });
   await first.outbox.put("answer", { id: "a" });
   context.mock.timers.setTime(1_000_000_000_000);
-  const second = box(async () => { throw gone; }, { keep: first.outbox.keep });
+  const second = box(
+    async () => {
+      throw gone;
+    },
+    { keep: first.outbox.keep },
+  );
   await second.outbox.put("undo", { id: "b" });
   await first.outbox.put("answer", { id: "c" });
   const sent = [];
-  await box(async (route, body) => { sent.push(body.id); return {}; }, { keep: first.outbox.keep }).outbox.flush();
+  await box(
+    async (route, body) => {
+      sent.push(body.id);
+      return {};
+    },
+    { keep: first.outbox.keep },
+  ).outbox.flush();
   assert.deepEqual(sent, ["a", "b", "c"]);
 });
 
 test("what the server refuses for good is dropped and told; a closed door is waited at", async () => {
   let error = wrong;
-  const { outbox, told } = box(async () => { throw error; });
+  const { outbox, told } = box(async () => {
+    throw error;
+  });
   await outbox.put("answer", { id: "a" });
   assert.deepEqual(told.refused, ["a"]);
   assert.equal(outbox.length, 0);

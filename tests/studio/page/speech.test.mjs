@@ -5,7 +5,17 @@ import { questionWords, rowWords } from "../../../src/pairlens/studio/page/speec
 
 test("a row in words", () => {
   assert.equal(rowWords({ row: 0, id: "x" }), "x.");
-  assert.equal(rowWords({ row: 0, id: "x", cells: [["year", "1990"], ["maker", ""]] }), "x: year 1990, maker empty.");
+  assert.equal(
+    rowWords({
+      row: 0,
+      id: "x",
+      cells: [
+        ["year", "1990"],
+        ["maker", ""],
+      ],
+    }),
+    "x: year 1990, maker empty.",
+  );
   assert.equal(rowWords({ row: 0, id: "x", pixels: [8, 8, ""] }), "x: a picture.");
   assert.equal(rowWords({ row: 0, id: "x", picture: false, line: [1, 2] }), "x: no picture, a line of 2 numbers.");
   assert.equal(rowWords({ row: 0, id: "x", texts: [["story", "It ends.", 0]] }), "x: story It ends.");
@@ -29,8 +39,14 @@ test("the map in words: which rows lie near which group", () => {
   // Two rows of the first group on the left, one of the second on the right, one of the third far away.
   const places = Float32Array.from([0, 0, 0, 2, 10, 0, 90, 0, 1, 1, 2, 0, 9, 0, 70, 0]);
   const found = regions(places, [group(1, [0, 1]), group(2, [2]), group(3, [3, 99])]);
-  assert.deepEqual(found.map(({ near }) => near), [2, 1, 1]);
-  assert.deepEqual(found.map(({ nearest }) => nearest.number), [2, 1, 2]);
+  assert.deepEqual(
+    found.map(({ near }) => near),
+    [2, 1, 1],
+  );
+  assert.deepEqual(
+    found.map(({ nearest }) => nearest.number),
+    [2, 1, 2],
+  );
   assert.deepEqual(regions(places, []), []);
   assert.equal(regions(places, [group(1, [0])])[0].nearest, null);
   assert.equal(regions(places, [group(1, [0])])[0].near, 7);

@@ -15,7 +15,10 @@ test("columns in which rows differ", () => {
 test("a line stays within its axes", () => {
   const points = linePoints([0, 10, -100, 5], { low: 0, high: 10, words: "" });
   const heights = points.map((point) => Number(point.split(",")[1]));
-  assert.deepEqual(points.map((point) => point.split(",")[0]), ["0.0", "100.0", "200.0", "300.0"]);
+  assert.deepEqual(
+    points.map((point) => point.split(",")[0]),
+    ["0.0", "100.0", "200.0", "300.0"],
+  );
   assert.equal(heights[0], 90);
   assert.equal(heights[1], 0);
   assert.ok(heights[2] <= 96);

@@ -3,18 +3,20 @@
 Importing this package does not import torch; using it does.
 """
 
-from pairlens.engines.torch.device import product_precision, torch, working_bytes
-from pairlens.engines.torch.neighbors import TorchRows, row_step, torch_neighbors
-from pairlens.engines.torch.operations import DEVICE_FEATURES, device_eigen
 from pairlens.engines.torch.projected import TorchProjectedRows
-from pairlens.engines.torch.rows import TensorGraph, TensorRows
-from pairlens.engines.torch.selection import chunks
-from pairlens.engines.torch.walks import TensorNearGraph
+from pairlens.engines.torch.rows import (
+    TensorRows,
+    chunks,
+    device_eigen,
+    product_precision,
+    row_step,
+    torch,
+    triton_kernels,
+    working_bytes,
+)
+from pairlens.engines.torch.search import TorchRows, torch_neighbors
 
 __all__ = [
-    "DEVICE_FEATURES",
-    "TensorGraph",
-    "TensorNearGraph",
     "TensorRows",
     "TorchProjectedRows",
     "TorchRows",
@@ -24,5 +26,6 @@ __all__ = [
     "row_step",
     "torch",
     "torch_neighbors",
+    "triton_kernels",
     "working_bytes",
 ]

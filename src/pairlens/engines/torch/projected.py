@@ -1,6 +1,6 @@
 r"""The k nearest rows in the projected kernel distance and the k farthest in the input, on torch tensors.
 
-:mod:`pairlens.engines.local.projected` for the CPU or a GPU: the same distances, ties and groups, the same result.
+:mod:`pairlens.engines.projected` for the CPU or a GPU: the same distances, ties and groups, the same result.
 """
 
 from __future__ import annotations
@@ -9,185 +9,144 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pairlens.engines import interface
-from pairlens.engines.local.neighbors import QUANTUM as INPUT_QUANTUM
-from pairlens.engines.local.projected import LARGEST_CANDIDATES, TIE, ProjectedUnits, check_k
-from pairlens.engines.torch.collapse import TorchCollapsed
-from pairlens.engines.torch.device import product_precision, single_products, triton_kernels, working_bytes
-from pairlens.engines.torch.neighbors import (
+import numpy as np
+
+from pairlens.engines import projected
+from pairlens.engines.projected import LARGEST_CANDIDATES, TIE, Groups, ProjectedRows
+from pairlens.engines.rows import Float64, Index, IntArray
+from pairlens.engines.search import QUANTUM as INPUT_QUANTUM
+from pairlens.engines.selection import Selected
+from pairlens.engines.torch.rows import (
+    TensorRows,
+    chunks,
+    product_precision,
+    row_step,
+    single_products,
+    triton_kernels,
+    working_bytes,
+)
+from pairlens.engines.torch.search import (
+    GROUP,
     SINGLE_ERROR,
     EuclidScreen,
+    Side,
+    Strip,
     TiledStrip,
     TorchRows,
     error_unit,
-    row_step,
+    padded,
+    self_join,
     strip_rows,
 )
-from pairlens.engines.torch.rows import TensorRows
-from pairlens.engines.torch.selection import GROUP, Side, Strip, chunks, padded, self_join
-from pairlens.engines.types import Float64, IntArray, ProjectedNeighbors, Span
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 else:
-    from pairlens.engines.torch.device import torch
+    from pairlens.engines.torch.rows import torch
 
 # Rows in which the largest projected distance is looked for in float64, those with the largest screened ones.
 LARGEST_ROWS = 64
 
 
-@interface.projected_rows.register(TensorRows)
-def projected_rows(X: TensorRows, span: Span, chunklets: IntArray) -> TorchProjectedRows:
-    assert span.gamma is not None
-    return TorchProjectedRows.of(X.tensor, coordinates(X.tensor, span), span.gamma, chunklets)
+@projected.first_identical.register(TensorRows)
+def first_identical(rows: TensorRows) -> Index:
+    X: Tensor = rows.tensor
+    n, f = X.shape
+    weight = torch.from_numpy(np.random.default_rng(0).standard_normal(f)).to(X.device)
+    mark = torch.empty(n, dtype=torch.float64, device=X.device)
+    for part in chunks(n, 1 << 17):
+        # Adding zero makes one zero of both; a sum, unlike a product with a vector, treats all rows in the same way.
+        mark[part] = ((X[part].double() + 0.0) * weight).sum(dim=1)
+    value, order = mark.sort(stable=True)
+    is_first = torch.ones_like(order, dtype=torch.bool)
+    is_first[1:] = value[1:] != value[:-1]
+    start = torch.arange(n, device=X.device)[is_first]
+    candidate = torch.empty_like(order)
+    candidate[order] = order[start[is_first.cumsum(0) - 1]]
+    repeated = (candidate != torch.arange(n, device=X.device)).nonzero()[:, 0]
+    for part in chunks(len(repeated), 1 << 17):
+        some = repeated[part]
+        differs = some[(X[some] != X[candidate[some]]).any(dim=1)]
+        candidate[differs] = differs
+    return np.asarray(candidate.cpu().numpy())
 
 
-def coordinates(X: Tensor, span: Span) -> Tensor:
-    """Coordinates F of all rows in float64, on their device.
-
-    The kernel is exp(-gamma d²), less 1, which the contrasts of the null space do not feel.
-    """
-    assert span.gamma is not None
-    result = torch.empty((X.shape[0], span.rank), dtype=torch.float64, device=X.device)
-    if span.rank == 0:
-        return result
-    points = torch.as_tensor(span.points, dtype=torch.float64, device=X.device)
-    shift = torch.as_tensor(span.shift, dtype=torch.float64, device=X.device)
-    combination = torch.as_tensor(span.combination, dtype=torch.float64, device=X.device)
-    own = points.square().sum(dim=1)
-    for part in chunks(X.shape[0], row_step(X, max(X.shape[1], len(points)))):
-        rows = X[part].double() - shift
-        squared = torch.addmm(own, rows, points.T, alpha=-2).add_(rows.square().sum(dim=1)[:, None])
-        result[part] = squared.clamp_(min=0).mul_(-span.gamma).expm1_() @ combination
-    return result
+@projected.projected_rows.register(TensorRows)
+def projected_rows(X: TensorRows, F: TensorRows, gamma: float, chunklets: IntArray) -> TorchProjectedRows:
+    return TorchProjectedRows(X, F.tensor, gamma, Groups.of(X, chunklets), TorchRows.of(X.tensor))
 
 
 @dataclass(frozen=True)
-class TorchProjectedRows(ProjectedUnits):
-    """Rows with their input distance and their projected kernel distance.
-
-    Attributes
-    ----------
-    X : tensor of shape (n, n_features)
-    F : float64 tensor of shape (n, rank)
-        Coordinates in the span of must-link differences.
-    gamma : float
-        Of the kernel exp(-gamma d²).
-    groups : TorchCollapsed
-        Rows at projected distance zero from one another: must-linked or identical.
-    """
-
-    X: Tensor
-    F: Tensor
-    gamma: float
-    groups: TorchCollapsed
-    rows: TorchRows
-
-    @classmethod
-    def of(cls, X: Tensor, F: Tensor, gamma: float, chunklets: IntArray) -> TorchProjectedRows:
-        """See the attributes; `chunklets` is the group of must-linked rows of each row, -1 for none."""
-        return cls(X, F, gamma, TorchCollapsed.of(X, chunklets), TorchRows.of(X))
-
-    @property
-    def n(self) -> int:
-        return int(self.X.shape[0])
+class TorchProjectedRows(ProjectedRows):
+    """Project rows in a tensor, on its device."""
 
     @property
     def remaining(self) -> Float64:
-        """The projected kernel of each row with itself."""
-        remaining: Float64 = (1 - self.F.square().sum(dim=1)).cpu().numpy()
-        return remaining
+        return np.asarray((1 - self.F.square().sum(dim=1)).cpu().numpy())
 
     @cached_property
-    def tie(self) -> float:
-        """Share of the squared input distance in the key."""
-        return TIE * self.unit / self.diameter
+    def device(self) -> torch.device:
+        return self.F.device
 
-    def squared_distances(self, rows: Tensor, cols: Tensor) -> Tensor:
-        """Squared projected distances of pairs of rows; 0 inside a group."""
-        return 2 * self._halved(rows, cols)[0]
+    @cached_property
+    def representative(self) -> Tensor:
+        """For each row the one that represents its group."""
+        return torch.from_numpy(self.groups.representative).to(self.device)
+
+    def squared_distances(self, rows: Index, cols: Index) -> Float64:
+        halved, _ = self.halved(
+            *(torch.from_numpy(np.ascontiguousarray(part)).to(self.device) for part in (rows, cols))
+        )
+        return np.asarray(2 * halved.cpu().numpy())
 
     def key(self, rows: Tensor, cols: Tensor) -> Tensor:
-        """What near rows are ordered by: halved squared projected distances with a little of the input distance."""
-        halved, squared = self._halved(rows, cols)
+        """Return what near rows are ordered by: halved squared projected distances and a little of the input one."""
+        halved, squared = self.halved(rows, cols)
         return halved + self.tie * squared
 
-    def _halved(self, rows: Tensor, cols: Tensor) -> tuple[Tensor, Tensor]:
-        rows, cols = self.groups.representative[rows], self.groups.representative[cols]
+    def halved(self, rows: Tensor, cols: Tensor) -> tuple[Tensor, Tensor]:
+        """Return halved squared projected distances of pairs, and squared input distances in units of the rows."""
+        rows, cols = self.representative[rows], self.representative[cols]
         squared = self.rows.squared_distances(rows, cols)
         halved = -torch.expm1(-self.rate * squared)
-        for part in chunks(len(rows), row_step(self.X, self.F.shape[1])):
+        for part in chunks(len(rows), row_step(self.F, self.F.shape[1])):
             halved[part] -= (self.F[rows[part]] - self.F[cols[part]]).square_().sum(dim=1) / 2
         return torch.where(rows == cols, 0.0, halved.clamp_(min=0.0)), squared
 
-    def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
-        """See :meth:`pairlens.engines.types.ProjectedRows.neighbors`; the result is on the device.
-
-        `block_bytes` is by default 256 MiB on a CPU, 4 GiB on a GPU. On precision see
-        :func:`pairlens.engines.torch.neighbors.torch_neighbors`.
-        """
-        check_k(k, self.n)
-        n_bytes = block_bytes or working_bytes(self.X.device)
-        n_listed = min(k, self.groups.n_groups - 1)
-        with product_precision(self.X.device):
-            kernels = triton_kernels(self.X)
+    def _search(self, k: int, n_listed: int, block_bytes: int | None) -> tuple[Selected | None, Selected, float]:
+        n_bytes = block_bytes or working_bytes(self.device)
+        with product_precision(self.device):
+            kernels = triton_kernels(self.X.tensor)
             fused = kernels is not None and kernels.fits(self.rows)
             screen: ProjectedScreen = kernels.TritonProjectedScreen(self) if fused else ProjectedScreen(self)
             sides = {"far": Side(k, -1, INPUT_QUANTUM, self.rows.squared_distances)}
             if n_listed:
                 sides["near"] = Side(n_listed, +1, self.quantum, self.key, screen.stands)
-            found = self_join(screen, sides, block=strip_rows(screen, k, n_bytes), fine_bytes=n_bytes)
+            joined = self_join(screen, sides, block=strip_rows(screen, k, n_bytes), fine_bytes=n_bytes)
             largest = screen.largest() if n_listed else 0.0
-        listed = torch.empty((self.groups.n_groups, 0), dtype=torch.int64, device=self.X.device)
-        key = listed.double()
-        if n_listed:
-            index, near = found["near"]
-            listed = self.groups.group[index[self.groups.first]]
-            key = (near[self.groups.first] / self.quantum).round()
-        return ProjectedNeighbors(
-            nearest=self.groups.expand(self.rows, listed, key, k),
-            farthest=found["far"][0],
-            largest_projected=(2 * largest) ** 0.5,
-            largest_input=self.rows.scale * float(found["far"][1].max()) ** 0.5,
-        )
+        found = {name: (index.cpu().numpy(), keys.cpu().numpy()) for name, (index, keys) in joined.items()}
+        return found.get("near"), found["far"], largest
 
 
-@dataclass(frozen=True)
-class ProjectedErrors:
-    """Bounds on what a screen may be wrong by: for a pair the sum of those of its rows.
+def projected_errors(rows: TorchProjectedRows, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return bounds on what products in a dtype may be wrong by: for a pair the sum of those of its rows.
 
-    Attributes
-    ----------
-    projected : float64 tensor of shape (n,)
-        Of halved squared projected distances.
-    euclid : float64 tensor of shape (n,)
-        Of squared input distances, in units of the rows.
+    The first is of halved squared projected distances, the second of squared input distances in units of the rows.
     """
-
-    projected: Tensor
-    euclid: Tensor
-
-    @classmethod
-    def of(cls, rows: TorchProjectedRows, dtype: torch.dtype) -> ProjectedErrors:
-        """For products in a dtype."""
-        euclid = 2 * error_unit(rows.rows, dtype) * rows.rows.square
-        rank = max(1, rows.F.shape[1])
-        unit = (rank + 32) * torch.finfo(dtype).eps / 2
-        if dtype == torch.float32 and single_products(rows.X.device):
-            unit += SINGLE_ERROR / rank**0.5
-        return cls.combined(rows, euclid, unit, TIE * rows.unit if dtype == torch.float32 else 0.0)
-
-    @classmethod
-    def combined(cls, rows: TorchProjectedRows, euclid: Tensor, unit: float, more: float) -> ProjectedErrors:
-        """From the bound on squared input distances and the share u of ``(2 + |F_x| + |F_y|)**2`` for the products."""
-        length = rows.F.square().sum(dim=1).sqrt_()
-        # (r + s)² is at most 2 r² + 2 s².
-        return cls(rows.rate * euclid + 4 * unit * (1 + length).square_() + more, euclid)
+    euclid = 2 * error_unit(rows.rows, dtype) * rows.rows.square
+    rank = max(1, rows.F.shape[1])
+    unit = (rank + 32) * torch.finfo(dtype).eps / 2
+    if dtype == torch.float32 and single_products(rows.device):
+        unit += SINGLE_ERROR / rank**0.5
+    # The products are wrong by a share of (2 + |F_x| + |F_y|)², and (r + s)² is at most 2 r² + 2 s².
+    length = rows.F.square().sum(dim=1).sqrt_()
+    of_products = 4 * unit * (1 + length).square_()
+    return rows.rate * euclid + of_products + (TIE * rows.unit if dtype == torch.float32 else 0.0), euclid
 
 
 class ProjectedScreen:
-    """Halved squared projected distances and squared input distances of strips of rows, by matrix products.
+    """Screen halved squared projected distances and squared input distances of strips of rows, by matrix products.
 
     Rows for which another one stands are not there as columns in the former. `top` is the largest halved squared
     projected distance seen in each row.
@@ -196,8 +155,8 @@ class ProjectedScreen:
     stores_keys = True
 
     def __init__(self, rows: TorchProjectedRows) -> None:
-        self.rows, self.n, self.device = rows, rows.n, rows.X.device
-        self.stands = rows.groups.representative == torch.arange(rows.n, device=self.device)
+        self.rows, self.n, self.device = rows, rows.n, rows.device
+        self.stands = rows.representative == torch.arange(rows.n, device=self.device)
         self.level = (1 - rows.F.square().sum(dim=1)) / 2
         self.top = torch.full((rows.n,), -torch.inf, dtype=torch.float64, device=self.device)
         self.euclid = EuclidScreen(rows.rows)
@@ -209,12 +168,12 @@ class ProjectedScreen:
 
     @cached_property
     def gain(self) -> dict[str, Tensor]:
-        """See :class:`~pairlens.engines.torch.neighbors.TiledStrip`."""
-        errors = ProjectedErrors.of(self.rows, self.euclid.dtype)
-        near = torch.where(self.stands, -errors.projected, torch.inf)
+        """See :class:`~pairlens.engines.torch.search.TiledStrip`."""
+        projected, euclid = projected_errors(self.rows, self.euclid.dtype)
+        near = torch.where(self.stands, -projected, torch.inf)
         return {
             name: padded(gain.to(self.euclid.dtype), GROUP, torch.inf)
-            for name, gain in (("near", near), ("far", -errors.euclid))
+            for name, gain in (("near", near), ("far", -euclid))
         }
 
     def strip(self, rows: slice) -> Strip:
@@ -242,16 +201,16 @@ class ProjectedScreen:
 
     @cached_property
     def _fine_error(self) -> Tensor:
-        return ProjectedErrors.of(self.rows, torch.float64).projected
+        return projected_errors(self.rows, torch.float64)[0]
 
     def largest(self) -> float:
-        """The largest halved squared projected distance, looked for in the rows with the largest screened ones."""
+        """Return the largest halved squared projected distance, from the rows with the largest screened ones."""
         rows = self.top.topk(min(LARGEST_ROWS, self.n)).indices
         best = 0.0
         for part in chunks(len(rows), max(1, working_bytes(self.device) // (64 * self.n))):
             keys = self.fine("near", rows[part])[0]
             keys[keys.isinf()] = -torch.inf
             place = keys.flatten().topk(min(LARGEST_CANDIDATES, keys.numel())).indices
-            halved, _ = self.rows._halved(rows[part][place // self.n], place % self.n)
+            halved, _ = self.rows.halved(rows[part][place // self.n], place % self.n)
             best = max(best, float(halved.max()))
         return best

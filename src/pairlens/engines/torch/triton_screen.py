@@ -22,11 +22,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pairlens.engines.local.projected import TIE
-from pairlens.engines.torch.device import single_products
-from pairlens.engines.torch.neighbors import SINGLE_ERROR, EuclidScreen, TorchRows, row_step
+from pairlens.engines.projected import TIE
 from pairlens.engines.torch.projected import ProjectedScreen, TorchProjectedRows
-from pairlens.engines.torch.selection import GROUP, HIDDEN, Selected, Strip, chunks
+from pairlens.engines.torch.rows import chunks, row_step, single_products
+from pairlens.engines.torch.search import GROUP, HIDDEN, SINGLE_ERROR, EuclidScreen, Selected, Strip, TorchRows
 
 try:
     import triton
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 else:
-    from pairlens.engines.torch.device import torch
+    from pairlens.engines.torch.rows import torch
 
 LARGEST_TABLE = 1 << 15
 """Width up to which a row of a table is held in registers."""
@@ -61,7 +60,7 @@ LOG2_E = 1.4426950408889634
 
 @dataclass(frozen=True)
 class Tiling:
-    """Shape of the work: rows, columns and depth of a tile, tiles of a program, warps and stages of the pipeline."""
+    """Shape the work: rows, columns and depth of a tile, tiles of a program, warps and stages of the pipeline."""
 
     rows: int = 128
     cols: int = 256
@@ -124,7 +123,7 @@ def _bounds(
     SPAN: tl.constexpr,
     GROUP_: tl.constexpr,
 ):
-    """Bounds of the groups of columns for a strip of rows; see :class:`_Strip`."""
+    """Compute bounds of the groups of columns for a strip of rows; see :class:`_Strip`."""
     local = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     line = (first + local).to(tl.int64)
     PER_TILE: tl.constexpr = COLS // GROUP_
@@ -174,7 +173,7 @@ def _inside(
     GROUP_: tl.constexpr,
     DEPTH: tl.constexpr,
 ):
-    """Bounds of the pairs of a row with the columns of one group, from differences."""
+    """Compute bounds of the pairs of a row with the columns of one group, from differences."""
     place = tl.program_id(0).to(tl.int64)
     row = tl.load(rows + place)
     slot = place * n_chosen + tl.program_id(1)
@@ -203,7 +202,7 @@ def _inside(
 
 @jit
 def _smallest(table, values, places, width, count, BLOCK: tl.constexpr):
-    """The smallest values of a row of a table, one after another."""
+    """Take the smallest values of a row of a table, one after another."""
     row = tl.program_id(0).to(tl.int64)
     at = tl.arange(0, BLOCK)
     held = tl.load(table + row * width + at, mask=at < width, other=float("inf"))
@@ -215,13 +214,13 @@ def _smallest(table, values, places, width, count, BLOCK: tl.constexpr):
 
 
 def can_select(table: Tensor, count: int) -> bool:
-    """Whether :func:`smallest` takes the table, and is the faster way."""
+    """Return whether :func:`smallest` takes the table, and is the faster way."""
     fits_registers = table.dtype == torch.float32 and table.shape[1] <= LARGEST_TABLE and table.is_contiguous()
     return fits_registers and count <= LARGEST_COUNT
 
 
 def smallest(table: Tensor, count: int) -> Selected:
-    """The smallest values of each row of a table, ascending, and their places."""
+    """Return the smallest values of each row of a table, ascending, and their places."""
     n, width = table.shape
     values = torch.empty((n, count), dtype=torch.float32, device=table.device)
     places = torch.empty((n, count), dtype=torch.int64, device=table.device)
@@ -233,7 +232,7 @@ def smallest(table: Tensor, count: int) -> Selected:
 
 @dataclass(frozen=True)
 class Halves:
-    """A matrix as sums of half-precision parts, ``parts / factor``, with zeros up to whole tiles."""
+    """Hold a matrix as sums of half-precision parts, ``parts / factor``, with zeros up to whole tiles."""
 
     parts: Tensor
     width: int
@@ -250,7 +249,7 @@ class Halves:
         n_rows: int,
         depth: int,
     ) -> Halves:
-        """From ``values(slice)``, float64 or float32 rows of which no entry is larger than `largest`."""
+        """Split ``values(slice)``, float64 or float32 rows of which no entry is larger than `largest`."""
         n, f = shape
         depth = min(depth, max(16, triton.next_power_of_2(f)))
         width = -(-f // depth) * depth
@@ -267,7 +266,7 @@ class Halves:
 
 
 def _half_errors(length: Tensor, f: int, largest: float, extra: int, single: bool) -> Tensor:
-    """Bounds on twice the error of products of halves: for a pair the sum of these; `length` is that of a row.
+    """Return bounds on twice the error of products of halves: for a pair the sum of these; `length` is that of a row.
 
     Tensor cores cut off where float32 rounds, hence twice its unit. The last term is for entries whose lower part is
     among the smallest half-precision numbers.
@@ -279,7 +278,7 @@ def _half_errors(length: Tensor, f: int, largest: float, extra: int, single: boo
 
 
 class _Strip:
-    """Bounds of the groups of columns for some rows."""
+    """Hold bounds of the groups of columns for some rows."""
 
     def __init__(self, kernels: _Kernels, rows: slice, tables: dict[str, Tensor]) -> None:
         self.kernels, self.rows, self.tables = kernels, rows, tables
@@ -292,7 +291,7 @@ class _Strip:
 
 
 class _Kernels:
-    """The rows prepared for the kernels, and their launches.
+    """Hold the rows prepared for the kernels, and their launches.
 
     What a bound gains or loses by column is added inside a kernel, before the best of a group is taken; what it does by
     row, afterwards.
@@ -355,7 +354,7 @@ class _Kernels:
         return result
 
     def bounds(self, part: slice) -> tuple[dict[str, Tensor], Tensor | None]:
-        """Tables of bounds of the groups, and in the projected case the largest key of each row."""
+        """Return tables of bounds of the groups, and in the projected case the largest key of each row."""
         names = ("near", "far")
         n_rows = part.stop - part.start
         tiling, device = self.tiling, self.rows.X.device
@@ -443,7 +442,7 @@ def _largest_entry(rows: TorchRows) -> float:
 
 
 class TritonEuclidScreen(EuclidScreen):
-    """Squared distances; rows that need it are compared in float64 as by the parent."""
+    """Screen squared distances; rows that need it are compared in float64 as by the parent."""
 
     stores_keys = False
 
@@ -457,7 +456,7 @@ class TritonEuclidScreen(EuclidScreen):
 
 
 class TritonProjectedScreen(ProjectedScreen):
-    """Projected and input distances; rows that need it are compared in float64 as by the parent."""
+    """Screen projected and input distances; rows that need it are compared in float64 as by the parent."""
 
     stores_keys = False
 
@@ -474,5 +473,33 @@ class TritonProjectedScreen(ProjectedScreen):
 
 
 def fits(rows: TorchRows) -> bool:
-    """Whether half-precision parts serve these rows."""
+    """Return whether half-precision parts serve these rows."""
     return rows.fits_float32 and float(rows.square.max()) <= FARTHEST**2
+
+
+@jit
+def _attraction(start, column, weight, x, y, out, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    first, last = tl.load(start + row), tl.load(start + row + 1)
+    own_x, own_y = tl.load(x + row), tl.load(y + row)
+    sum_x = tl.zeros([BLOCK], dtype=tl.float32)
+    sum_y = tl.zeros([BLOCK], dtype=tl.float32)
+    for begin in range(first, last, BLOCK):
+        at = begin + tl.arange(0, BLOCK)
+        there = at < last
+        other = tl.load(column + at, mask=there, other=0)
+        apart_x = own_x - tl.load(x + other, mask=there, other=0.0)
+        apart_y = own_y - tl.load(y + other, mask=there, other=0.0)
+        force = tl.load(weight + at, mask=there, other=0.0) / (1 + apart_x * apart_x + apart_y * apart_y)
+        sum_x += force * apart_x
+        sum_y += force * apart_y
+    tl.store(out + 2 * row, tl.sum(sum_x, axis=0))
+    tl.store(out + 2 * row + 1, tl.sum(sum_y, axis=0))
+
+
+def attraction(start: Tensor, column: Tensor, weight: Tensor, places: Tensor) -> Tensor:
+    """Return the attracting forces on rows of a map in two dimensions, whose affinities are compressed rows."""
+    x, y = places.T.to(torch.float32).contiguous()
+    out = torch.empty(places.shape, dtype=torch.float32, device=places.device)
+    _attraction[(len(places),)](start, column, weight, x, y, out, BLOCK=128, num_warps=1)
+    return out.to(places.dtype)

@@ -14,7 +14,7 @@ follow from others weigh little where every pair is counted, but here evidence i
 formed: the mean over all pairs of rows is that of sums of columns, and :math:`s_{ij}` is found for the pairs that are
 asked for. Pairs that labels imply stay implied: :math:`A` is then summed over the rows of each label.
 
-**Probability.** Distances in the spaces and evidence are calibrated by held-out pairs, in three folds over the pairs;
+**Probability.** Distances in the spaces and evidence are calibrated by held-out pairs, in five folds over the pairs;
 over the *rows* if there are more than two pairs for each constrained row, for then pairs imply one another. A fold over
 rows trains on the pairs that touch none of its rows and holds out all others, so a pair may be held out twice. Spaces
 and evidence are learned again for each fold (:class:`~pairlens.learning.stack.Stack`). The layout measures training
@@ -35,12 +35,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import EXACT_SPREAD, Float64, IntArray, row_blocks, spread_over
+from pairlens.engines import Float64, FloatArray, IntArray, NearGraph, row_blocks, spread_over
 from pairlens.graphs.nearest import nearest_rows
 from pairlens.judging.probability import PairModel, base_rate, fit_moderated_model, fit_pair_model
 from pairlens.judging.suspicion import share_of_mistakes, suspicion_of
@@ -49,6 +50,9 @@ from pairlens.supervision import Constraints
 
 WALK_ON = 0.9
 SMOOTHING = 0.1
+WALK_ACCURACY = 1e-5
+"""Relative accuracy of A. Entries of rows that are far apart are about 1 / n, and an error of 1e-3 of that remains."""
+CACHED_BYTES = 1 << 20
 MOST_ROWS = 2000
 """Rows in listed pairs, each a column of A, up to which all pairs count; of more rows, 1,000 pairs are drawn."""
 OF_NEW_ROWS = [0, 1, 2, 4]
@@ -62,11 +66,11 @@ ACCURACY = 1e-13
 
 @dataclass(frozen=True)
 class Evidence:
-    """What is known about the rows, carried to all of them.
+    """Evidence about the rows, carried to all of them.
 
     Attributes
     ----------
-    reach : array of shape (n_rows, n_constrained + n_labels)
+    reach : float32 array of shape (n_rows, n_constrained + n_labels)
         A: the columns of the rows in pairs, then their sums over the rows of each label.
     must, cannot : CSR matrices of shape (n_constrained + n_labels,) * 2
         What the columns say of each other.
@@ -74,63 +78,98 @@ class Evidence:
         Mean of all evidence, times 0.1.
     """
 
-    reach: Float64
+    reach: FloatArray
     must: sparse.csr_matrix
     cannot: sparse.csr_matrix
     level: float
 
-    def __call__(self, left: Float64, right: Float64) -> Float64:
-        """Return s of pairs of rows, given by their rows of A."""
-        result = np.zeros(len(left))
+    def __call__(self, left: FloatArray, right: FloatArray, pairs: IntArray | None = None) -> Float64:
+        """Return s of pairs of rows, given by their rows of A.
+
+        Parameters
+        ----------
+        left, right : arrays of shape (n_left, n_columns) and (n_right, n_columns)
+        pairs : int array of shape (n_pairs, 2), optional
+            Which of them belong to each pair; row by row unless given.
+        """
+        count = len(left) if pairs is None else len(pairs)
+        result = np.zeros(count)
         if self.level == 0:
             return result
-        for block in row_blocks(len(left), 32 * max(1, self.reach.shape[1])):
-            near, far = left[block], right[block]
-            for_it = np.einsum("ij,ij->i", near @ self.must, far)
-            against = np.einsum("ij,ij->i", near @ self.cannot, far)
+        friends, strangers = left @ self.must, left @ self.cannot
+        for block in row_blocks(count, 16 * max(1, self.reach.shape[1]), CACHED_BYTES):
+            near, far = (block, block) if pairs is None else pairs[block].T
+            for_it = np.einsum("ij,ij->i", friends[near], right[far])
+            against = np.einsum("ij,ij->i", strangers[near], right[far])
             result[block] = (for_it - against) / (for_it + against + self.level)
         return result
 
     def of_pairs(self, pairs: IntArray) -> Float64:
         """Return s of pairs of training rows, given by their numbers."""
-        result = np.empty(len(pairs))
-        for block in row_blocks(len(pairs), 64 * max(1, self.reach.shape[1])):
-            result[block] = self(self.reach[pairs[block, 0]], self.reach[pairs[block, 1]])
-        return result
+        rows, place = np.unique(pairs, return_inverse=True)
+        reach = self.reach[rows]
+        return self(reach, reach, place.reshape(pairs.shape))
 
 
-def evidence_of(walk: sparse.csr_matrix, known: Constraints, *, accuracy: float = EXACT_SPREAD) -> Evidence:
-    """Carry pairs along a random walk.
+def evidence_of(graph: Any, known: Constraints, rows: IntArray | None = None) -> Evidence:
+    r"""Carry pairs along the random walk over a graph, in float32.
+
+    The walk is reversible: with the degrees d of the graph, :math:`d_i A_{ij} = d_j A_{ji}`. So the rows of A that are
+    asked for follow from their own columns, of which there may be fewer than rows in pairs.
 
     Parameters
     ----------
-    walk : CSR matrix of shape (n_rows, n_rows)
-        Rows sum to 1.
+    graph : NearGraph
+        Of rows in memory or on a device.
     known : Constraints
-    accuracy : float
-        Relative accuracy to which the walk is followed.
+    rows : int array, optional
+        The rows of A that are kept, in ascending order; all by default.
     """
-    n = walk.shape[0]
+    n = graph.walk.shape[0]
     explicit = known.explicit
     if len(explicit.rows) > MOST_ROWS:
         explicit = explicit.sample(MOST_ROWS // 2, random_state=0)
-    rows = explicit.rows
-    start = sparse.csc_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(n, len(rows)))
+    paired = explicit.rows
     labels = np.full(n, -1) if known.labels is None else known.labels
     labelled = np.flatnonzero(labels >= 0)
     n_labels = int(labels.max(initial=-1)) + 1
     groups = sparse.csc_matrix((np.ones(len(labelled)), (labelled, labels[labelled])), shape=(n, n_labels))
-    reach = spread_over(walk, sparse.hstack([start, groups]).toarray(), WALK_ON, accuracy=accuracy)
+    starts = sparse.hstack([_columns_of(paired, n), groups], format="csc", dtype=np.float32)
+    on_device = not sparse.issparse(graph.walk)
+    if on_device or rows is None or len(rows) >= starts.shape[1]:
+        reach = graph.spread_columns(starts.toarray(), WALK_ON, WALK_ACCURACY) if on_device else _spread(graph, starts)
+        total = reach.sum(axis=0, dtype=np.float64)
+        reach = reach if rows is None else reach[rows]
+    else:
+        degree = np.asarray(graph.symmetric_weights().sum(axis=1)).ravel()
+        back = _spread(graph, _columns_of(rows, n)) * degree[:, None].astype(np.float32)
+        reach = np.ascontiguousarray((starts.T @ back).T) / degree[rows, None].astype(np.float32)
+        total = starts.T @ (degree * spread_over(graph.walk, 1 / degree, WALK_ON))
     # A labelled row is in its label's group, and counts as its own friend there.
-    alone = sparse.diags((labels[rows] < 0).astype(np.float64), shape=(len(rows), len(rows)))
-    must = _between(rows, explicit.must_link, explicit.must_link_weight) + alone
-    cannot = _between(rows, explicit.cannot_link, explicit.cannot_link_weight)
+    alone = sparse.diags((labels[paired] < 0).astype(np.float64), shape=(len(paired), len(paired)))
+    must = _between(paired, explicit.must_link, explicit.must_link_weight) + alone
+    cannot = _between(paired, explicit.cannot_link, explicit.cannot_link_weight)
     same = sparse.identity(n_labels)
     other = sparse.csr_matrix(np.ones((n_labels, n_labels)) - np.eye(n_labels))
     for_it = sparse.block_diag([must, same], format="csr")
     against = sparse.block_diag([cannot, other], format="csr")
-    total = reach.sum(axis=0)
-    return Evidence(reach, for_it, against, SMOOTHING * float(total @ (for_it + against) @ total) / n**2)
+    level = SMOOTHING * float(total @ (for_it + against) @ total) / n**2
+    return Evidence(reach, for_it.astype(np.float32), against.astype(np.float32), level)
+
+
+def _columns_of(rows: IntArray, n: int) -> sparse.csc_matrix:
+    """Return columns of the identity."""
+    ones = np.ones(len(rows), dtype=np.float32)
+    return sparse.csc_matrix((ones, (rows, np.arange(len(rows)))), shape=(n, len(rows)))
+
+
+def _spread(graph: NearGraph, starts: sparse.csc_matrix) -> FloatArray:
+    """Return A times columns, of which as many are taken at a time as the cache of a core holds."""
+    walk = graph.walk.astype(np.float32)
+    result = np.empty(starts.shape, dtype=np.float32)
+    for block in row_blocks(starts.shape[1], 4 * starts.shape[0], CACHED_BYTES):
+        result[:, block] = spread_over(walk, starts[:, block].toarray(), WALK_ON, accuracy=WALK_ACCURACY)
+    return result
 
 
 def _between(rows: IntArray, pairs: IntArray, weight: Float64) -> sparse.csr_matrix:
@@ -176,7 +215,7 @@ class HeldOutPairs:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What held-out pairs say.
+    """The judgement of held-out pairs.
 
     Attributes
     ----------

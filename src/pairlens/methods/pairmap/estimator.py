@@ -14,22 +14,24 @@ from scipy import sparse
 from pairlens._optional import require
 from pairlens._sklearn import Interval, StrOptions, as_generator, check_is_fitted
 from pairlens.engines import (
-    ROUGH_SPREAD,
+    EngineRows,
     Float64,
     IntArray,
     Placement,
     Rows,
     checked_rows,
     engine_rows,
+    is_tensor,
     map_rows,
     rows_in_memory,
 )
 from pairlens.graphs.nearest import SEARCHES, near_graph, nearest_rows
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.judging.probability import FEWEST_OF_A_KIND, checked_rate
+from pairlens.judging.suspicion import STANDS_OUT
 from pairlens.judging.views import check_paired
 from pairlens.learning.spaces import LANDMARKS, PreparedRows, RawSpace, TaughtSpaces, chosen_landmarks
-from pairlens.learning.stack import SPACES, Stack, pair_lengths, side_by_side
+from pairlens.learning.stack import SPACES, Stack, listed_lengths, pair_lengths, side_by_side
 from pairlens.methods.base import PairTransformer, checked_standardiser, warn_without_pairs
 from pairlens.methods.pairmap.attraction import (
     Evidence,
@@ -90,6 +92,11 @@ class MapSpaces:
         return side_by_side(self(X), self.shares)
 
 
+def _array(values: Any) -> NDArray[Any]:
+    """Return an array, or a tensor as one."""
+    return np.asarray(values.cpu().numpy() if is_tensor(values) else values)
+
+
 class PairMap(PairTransformer):
     r"""A neighbour map in two dimensions whose notion of "same" is that of the answers.
 
@@ -125,9 +132,10 @@ class PairMap(PairTransformer):
     n_landmarks : int, default=10000
         Number of rows that are laid out where there are more: those in pairs, and others drawn evenly. The rest are
         placed among them, and then all move a little. Fewer are faster; groups stay as they are, and where they are
-        small and many, some rows get another nearest neighbour (docs/maps.md).
+        small and many, some rows get another nearest neighbour (docs/maps.md). Of a tensor, spaces and probabilities
+        are learned from the landmarks, and all rows are laid out.
     n_jobs : int or None, default=1
-        Threads of the layout. With one, the map is the same every time.
+        Threads of the layout; -1 for all cores. The map does not depend on them.
     verbose : int, default=0
         Whether to report progress, to standard error.
     random_state : int, RandomState, Generator or None, default=None
@@ -136,7 +144,8 @@ class PairMap(PairTransformer):
     Attributes
     ----------
     embedding_ : array of shape (n_samples, n_components)
-        The map; of a large dask array that of the landmarks, and :meth:`transform` places all rows.
+        The map, on the device of a tensor; of a large dask array that of the landmarks, and :meth:`transform` places
+        all rows.
     space_weights_ : dict of dict
         For each space ("rows", "linear", "kernel", "diffusion") its `weight`, the share of the metric's variance that
         it brings in, and the `auc` with which distance in it tells held-out pairs apart. One minus the weight of the
@@ -156,9 +165,10 @@ class PairMap(PairTransformer):
 
     Notes
     -----
-    Needs openTSNE for :meth:`fit` (``pip install 'pairlens[map]'``), and nothing for :meth:`transform`. A new row takes
-    a place among its 15 nearest training rows; one that coincides with a training row takes its place, and of several
-    that are equal the first one's.
+    Needs openTSNE for :meth:`fit` (``pip install 'pairlens[map]'``) unless the rows are a tensor, which is laid out by
+    torch where it is, and nothing for :meth:`transform`. Files and pickles hold arrays in place of tensors. A new row
+    takes a place among its 15 nearest training rows; one that coincides with a training row takes its place, and of
+    several that are equal the first one's.
 
     The layout depends on the last digits: another processor may draw another map of the same groups.
 
@@ -192,7 +202,9 @@ class PairMap(PairTransformer):
     }
 
     _fewest_rows = 3
-    _rows_may_be: ClassVar = Placement.MEMORY
+    _rows_may_be: ClassVar = Placement.DEVICE
+    _rows: Any
+    _map: Any
 
     def __init__(
         self,
@@ -225,20 +237,24 @@ class PairMap(PairTransformer):
         """Accept any rows: a map has one or two dimensions, however few features there are."""
 
     def _learn(self, rows: Rows, known: Constraints) -> None:
-        require("openTSNE", extra="map", purpose="PairMap")
         rows, known, self._sample = self._within_reach(rows, known)
+        if isinstance(rows, EngineRows):
+            self._learn_on_device(rows, known)
+            return
+        require("openTSNE", extra="map", purpose="PairMap")
         same_rows = self._same_rows(rows)
         former = self._former(rows, same_rows)
         rng = as_generator(self.random_state)
         warn_without_pairs(self, known)
         landmarks = self._landmarks = chosen_landmarks(rows.shape[0], known.rows, rng, self.n_landmarks)
         if landmarks is None:
-            self._map = self._draw(*self._understand(rows, known, same_rows, rng), former, rng)
+            seen, found = self._understand(rows, known, same_rows, rng)
+            self._map = self._draw(self._rows, self._attraction(seen, found, rng), former, rng)
         else:
-            near, affinities = self._understand(
-                rows[landmarks], known[landmarks], same_rows, rng, stand_for=rows.shape[0]
-            )
-            drawn = self._draw(near, affinities, None if former is None else former[landmarks], rng)
+            learned = rows[landmarks], known[landmarks]
+            seen, found = self._understand(*learned, same_rows, rng, stand_for=rows.shape[0])
+            affinities = self._attraction(seen, found, rng)
+            drawn = self._draw(self._rows, affinities, None if former is None else former[landmarks], rng)
             self._report("placing all rows")
             V = self._spaces.metric(rows)
             self._map = with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs, search=self.neighbors)
@@ -256,7 +272,9 @@ class PairMap(PairTransformer):
         if same_rows:
             start = self.init._map
         else:
-            start = self.init.transform(rows) if isinstance(self.init, PairTransformer) else self.init
+            given: Any = getattr(rows, "tensor", rows)
+            start = self.init.transform(given) if isinstance(self.init, PairTransformer) else self.init
+            start = _array(start)
         start, wanted = np.asarray(start, dtype=np.float64), (rows.shape[0], self.n_components)
         if start.shape != wanted:
             raise ValueError(
@@ -284,16 +302,16 @@ class PairMap(PairTransformer):
 
     def _understand(
         self, rows: Rows, known: Constraints, same_rows: bool, rng: np.random.Generator, *, stand_for: int = 0
-    ) -> tuple[Float64, sparse.csr_matrix]:
+    ) -> tuple[tuple[Rows, ...], tuple[IntArray, Float64] | None]:
         """Learn the spaces and the probability that two rows belong together.
 
-        Return the rows in the local metric, and the affinities between them.
+        Return the rows in the spaces, and of rows in memory the nearest in the local metric with their distances.
         """
         self._report("learning spaces")
         X = rows.astype(np.float64)
         standardiser = checked_standardiser(self, X)
         raw = RawSpace.of(X, standardiser)
-        plain = raw(X)
+        plain: Rows = raw(X)
         former = self.init._spaces.taught if same_rows else None
         prepared = PreparedRows.of(
             X,
@@ -304,7 +322,7 @@ class PairMap(PairTransformer):
             features=None if former is None else former.kernel,
         )
         stack = None if prepared is None else Stack.of(prepared, plain, known, rng)
-        seen: tuple[Float64, ...] = (plain,)
+        seen: tuple[Rows, ...] = (plain,)
         if stack is None:
             self._spaces = MapSpaces(raw, None, np.ones(1))
             self.space_weights_ = {name: {"weight": float(name == "rows"), "auc": float("nan")} for name in SPACES}
@@ -312,42 +330,110 @@ class PairMap(PairTransformer):
             self._spaces = MapSpaces(raw, stack.spaces, stack.shares)
             self.space_weights_ = stack.described()
             seen = plain, *stack.seen.spaces
-        shares = self._spaces.shares
-        self._rows = side_by_side(seen, shares)
-        # One search serves the evidence and the affinities.
-        n, perplexity = rows.shape[0], float(self.perplexity)
-        k = min(n - 1, max(attracted(n, perplexity)[0], N_NEIGHBORS))
-        found = nearest_rows(self._rows, k, search=self.neighbors)
-        self._evidence = self._carried(self._rows, known, found)
+        self._rows = self._metric(seen)
+        found = None
+        if not isinstance(rows, EngineRows):
+            # One search serves the evidence and the affinities.
+            n, perplexity = rows.shape[0], float(self.perplexity)
+            k = min(n - 1, max(attracted(n, perplexity)[0], N_NEIGHBORS))
+            found = nearest_rows(self._rows, k, search=self.neighbors)
+        self._evidence = self._carried(self._rows, known, found=found)
         self._report("judging held-out pairs")
         folds = () if stack is None else stack.folds
         distances = []
         for fold in folds:
-            evidence = self._carried(side_by_side((plain, *fold.seen.spaces), shares), fold.train)
-            distances.append(with_evidence(fold.lengths(plain), evidence.of_pairs(fold.pairs)))
+            ends, places = np.unique(fold.pairs, return_inverse=True)
+            evidence = self._carried(self._metric((plain, *fold.seen.spaces)), fold.train, rows=ends)
+            told = evidence.of_pairs(places.reshape(-1, 2))
+            distances.append(with_evidence(fold.lengths(plain), told))
         self._judgement: Judgement | None = judged(known, folds, distances)
         self._prior = (known.n_must_link + 1) / (known.n_pairs + 2)
         self.auc_ = self.auc_error_ = float("nan")
-        far = None
         if self._judgement is not None:
             same, together = self._judgement.together()
             self.auc_ = auc(-together[same], -together[~same])
             self.auc_error_ = auc_standard_error(self.auc_, int(same.sum()), int((~same).sum()))
-            partners = random_partners(rows.shape[0], rng)
-            left, right = partners.T
-            lengths = pair_lengths((space[left] for space in seen), (space[right] for space in seen))
-            random = with_evidence(lengths, self._evidence.of_pairs(partners))
-            self._judgement = self._judgement.of_random_pairs(random)
-            far = long_range(partners, self._judgement.model.cautious(random), self._judgement.share, rows.shape[0])
-        self.long_range_ = 0.0 if far is None else far.share
-        return self._rows, joined(tsne_affinities(self._rows, perplexity, found=found), far)
+        return seen, found
 
-    def _carried(self, V: Float64, pairs: Constraints, found: tuple[IntArray, Float64] | None = None) -> Evidence:
+    def _attraction(
+        self, seen: tuple[Float64, ...], found: tuple[IntArray, Float64] | None, rng: np.random.Generator
+    ) -> sparse.csr_matrix:
+        """Return the affinities of rows in the spaces."""
+        far, n = None, len(self._rows)
+        if self._judgement is not None:
+            partners = random_partners(n, rng)
+            random = with_evidence(listed_lengths(seen, partners), self._evidence.of_pairs(partners))
+            self._judgement = self._judgement.of_random_pairs(random)
+            far = long_range(partners, self._judgement.model.cautious(random), self._judgement.share, n)
+        self.long_range_ = 0.0 if far is None else far.share
+        return joined(tsne_affinities(self._rows, float(self.perplexity), found=found), far)
+
+    def _learn_on_device(self, rows: Any, known: Constraints) -> None:
+        """Learn from landmarks, and lay out all rows where they are."""
+        from pairlens.methods.pairmap import device
+
+        former = self._former(rows, False)
+        rng = as_generator(self.random_state)
+        warn_without_pairs(self, known)
+        n = rows.shape[0]
+        landmarks = chosen_landmarks(n, known.rows, rng, self.n_landmarks)
+        self._landmarks = np.arange(n) if landmarks is None else landmarks
+        self._understand(
+            rows if landmarks is None else rows[landmarks],
+            known if landmarks is None else known[landmarks],
+            False,
+            rng,
+            stand_for=0 if landmarks is None else n,
+        )
+        seed = int(rng.integers(2**31))
+        seen = device.seen_in(self._spaces, rows)
+        V = device.side_by_side(seen, self._spaces.shares)
+        far, strength = None, 0.0
+        if self._judgement is not None:
+            self._report("joining rows that belong together")
+            told = device.Told.of(self._evidence, V[rows.place(self._landmarks)], V)
+            pairs = device.random_partners(n, seed, V.device)
+            some = [end[:: max(1, len(end) // device.RATE_SAMPLE)] for end in pairs]
+            sample = device.pair_distances(seen, told, *some).cpu().numpy()
+            self._judgement = self._judgement.of_random_pairs(sample)
+            far, strength = device.long_range(seen, told, pairs, self._judgement.model, self._judgement.share)
+            del told, pairs
+        self.long_range_ = strength / (1 + strength)
+        self._report("finding neighbours")
+        attraction = device.affinities(V, float(self.perplexity), far, strength)
+        if former is None:
+            start = device.principal_start(V, self.n_components, seed)
+            phases = phases_of(self.early_exaggeration_iter, self.max_iter)
+        else:
+            start = device.parted(rows.like(former).tensor, float(former.std()) or 1.0, seed)
+            phases = [(round(WARM_SHARE * self.max_iter), 1.0, MOMENTUM)]
+        self.n_iter_ = sum(count for count, _, _ in phases)
+        progress = self._progress if self.verbose else None
+        self._rows, self._map = V, device.lay_out(attraction, start, phases, progress=progress)
+        if former is not None:
+            self._map = rows.like(align(_array(self._map), former)).tensor
+        self._scale = device.local_scale(self._map)
+        self.embedding_ = self._map.to(rows.tensor.dtype)
+
+    def _metric(self, seen: tuple[Rows, ...]) -> Rows:
+        """Return rows in the local metric, from their places in the spaces."""
+        if not isinstance(seen[0], EngineRows):
+            return side_by_side(seen, self._spaces.shares)
+        from pairlens.methods.pairmap import device
+
+        return device.TensorRows(device.side_by_side([space.tensor for space in seen], self._spaces.shares))
+
+    def _carried(
+        self,
+        V: Rows,
+        pairs: Constraints,
+        *,
+        found: tuple[IntArray, Float64] | None = None,
+        rows: IntArray | None = None,
+    ) -> Evidence:
         """Carry pairs to all rows along the graph of a metric."""
         graph = near_graph(V, N_NEIGHBORS, search=self.neighbors, found=found)
-        # Landmarks stand for others, which is rougher than any digit of the walk.
-        accuracy = graph.accuracy if self._landmarks is None else ROUGH_SPREAD
-        return evidence_of(graph.walk, pairs, accuracy=accuracy)
+        return evidence_of(graph, pairs, rows)
 
     def _draw(
         self, V: Float64, affinities: sparse.csr_matrix, former: Float64 | None, rng: np.random.Generator
@@ -404,10 +490,16 @@ class PairMap(PairTransformer):
         check_is_fitted(self)
         return map_rows(self._read(X, fitting=False), self._placed, self._n_features_out)
 
-    def _placed(self, rows: Rows) -> Float64:
+    def _placed(self, rows: Rows) -> Any:
+        if isinstance(rows, EngineRows) and is_tensor(self._map):
+            from pairlens.methods.pairmap import device
+
+            metric = device.side_by_side(device.seen_in(self._spaces, rows), self._spaces.shares)
+            known, drawn = (part.to(metric.device) for part in (self._rows, self._map))
+            return device.place(*device.nearest_known(known, metric), drawn, self._scale)
         metric = self._spaces.metric(rows_in_memory(rows))
-        found, weights = nearest_known(metric, self._rows, search=self.neighbors)
-        return place(found, weights, self._map, self._scale)
+        found, weights = nearest_known(metric, _array(self._rows), search=self.neighbors)
+        return place(found, weights, _array(self._map), self._scale)
 
     def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
         """Return the probability that rows belong together, pair by pair.
@@ -416,7 +508,7 @@ class PairMap(PairTransformer):
         ----------
         A, B : array-like or CSR matrices of shape (n_pairs, n_features)
             The rows of the pairs, those of :meth:`fit` or new ones. What answers say about a new row is what they say
-            about its nearest training rows.
+            about its nearest training rows. Tensors give a tensor if the map was fitted to one.
         base_rate : float in (0, 1), optional
             Share of pairs that belong together among those to be judged; by default that of must-links among the
             answers. The map itself takes random pairs at a base rate estimated from the rows.
@@ -427,10 +519,22 @@ class PairMap(PairTransformer):
             With too few pairs to hold any out it is (must-links + 1) / (pairs + 2) for all.
         """
         check_is_fitted(self)
-        left, right = (checked_rows(self, rows, fitting=False) for rows in (A, B))
+        on_device = is_tensor(A) and is_tensor(B) and is_tensor(self._map)
+        left, right = (checked_rows(self, rows, fitting=False, in_memory=not on_device) for rows in (A, B))
         check_paired(left, right)
         if self._judgement is None:
-            return np.full(left.shape[0], self._prior)
+            return left.place(np.full(left.shape[0], self._prior)) if on_device else np.full(left.shape[0], self._prior)
+        if on_device:
+            from pairlens.methods.pairmap import device
+
+            known = self._rows[left.place(self._landmarks)].to(left.tensor.device)
+            seen = [device.seen_in(self._spaces, rows) for rows in (left, right)]
+            told = [
+                device.Told.of(self._evidence, known, device.side_by_side(each, self._spaces.shares)) for each in seen
+            ]
+            own = left.place(np.arange(left.shape[0]))
+            found = device.pair_distances(seen[0], told[0], own, own, seen[1], told[1]).cpu().numpy()
+            return left.place(self._judgement.pair_proba(found, None if base_rate is None else checked_rate(base_rate)))
         near, far = self._reached(left), self._reached(right)
         distances = with_evidence(pair_lengths(near[0], far[0]), self._evidence(near[1], far[1]))
         return self._judgement.pair_proba(distances, None if base_rate is None else checked_rate(base_rate))
@@ -452,15 +556,20 @@ class PairMap(PairTransformer):
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether :meth:`pair_proba` has learned from held-out pairs, of which there were enough."""
+        """Return whether :meth:`pair_proba` has learned from held-out pairs, of which there were enough."""
         return self._judgement is not None
 
     def _reached(self, rows: Rows) -> tuple[tuple[Float64, ...], Float64]:
         """Return rows in the spaces, and what answers say about them."""
         seen = self._spaces(rows)
-        known = self._rows if self._landmarks is None else self._rows[self._landmarks]
+        known = _array(self._rows) if self._landmarks is None else _array(self._rows)[self._landmarks]
         found, weights = nearest_known(side_by_side(seen, self._spaces.shares), known, search=self.neighbors)
         return seen, np.einsum("ij,ijk->ik", weights, self._evidence.reach[found])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the model with arrays in place of tensors, so that it can be read where the device is not."""
+        state = dict(super().__getstate__())
+        return {name: _array(value) if is_tensor(value) else value for name, value in state.items()}
 
     def suspicious_pairs(self) -> SuspiciousPairs:
         """Return the pairs of :meth:`fit`, those that look most like wrong answers first.
@@ -471,7 +580,8 @@ class PairMap(PairTransformer):
         Returns
         -------
         SuspiciousPairs
-            With the arrays ``pairs``, ``link`` (+1 or -1) and ``suspicion``, and ``to_frame()``.
+            With the arrays ``pairs``, ``link`` (+1 or -1), ``suspicion`` and ``together``, ``to_frame()``, and those
+            that stand out, ``standing_out``.
         """
         check_is_fitted(self)
         if self._judgement is None:
@@ -480,8 +590,6 @@ class PairMap(PairTransformer):
                 "fit: with fewer, none can be held out and judged by the others."
             )
         found, same, wrong = self._judgement.suspicion()
-        order = np.argsort(-wrong, kind="stable")
-        link = np.where(same, 1, -1)
         pairs = np.asarray(found, dtype=np.int64)
         if self._landmarks is not None:
             pairs = self._landmarks[pairs].astype(np.int64)
@@ -489,7 +597,7 @@ class PairMap(PairTransformer):
         if sample is not None:
             # Of a large dask array some rows are learned from: their numbers there are meant.
             pairs = sample[pairs]
-        return SuspiciousPairs(pairs[order], link[order], wrong[order])
+        return SuspiciousPairs.ranked(pairs, same.astype(bool), wrong, self._judgement.together()[1], STANDS_OUT)
 
     @property
     def mistakes_(self) -> float:

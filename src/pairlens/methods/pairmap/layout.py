@@ -22,7 +22,9 @@ Journal of Chemical Physics 103, 1995 (B-splines on a grid, and forces as their 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
@@ -111,17 +113,16 @@ def lay_out(
     phases : sequence of (number of iterations, exaggeration, momentum)
         The learning rate is the number of rows over the exaggeration.
     n_jobs : int or None
-        Threads. With one the result is the same every time.
+        Threads; the result does not depend on them.
     progress : callable, optional
         Is told how many iterations are done, every 50.
     """
     openTSNE = require("openTSNE", extra="map", purpose="PairMap")
     n = len(start)
+    jobs = 1 if n_jobs is None else n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
     matrix = sparse.csr_matrix(affinities, copy=True)
     given = openTSNE.affinity.PrecomputedAffinities(matrix, normalize=False)
-    map_ = openTSNE.TSNEEmbedding(
-        start.copy(), given, negative_gradient_method=_forces, n_jobs=1 if n_jobs is None else n_jobs
-    )
+    map_ = openTSNE.TSNEEmbedding(start.copy(), given, negative_gradient_method=_forces, n_jobs=jobs)
     done = 0
     for n_iter, exaggeration, momentum in phases:
         if n_iter == 0:
@@ -153,20 +154,32 @@ def _forces(
     from openTSNE import _tsne
 
     places = np.asarray(embedding)
-    away, total = repulsion(places, workers=n_jobs)
-    gradient = away / -total
-    # The one compiled sum over neighbours there is; it has no public name, and adds to the gradient.
-    sum_p, error = _tsne.estimate_positive_gradient_nn(
-        P.indices,
-        P.indptr,
-        P.data,
-        places,
-        places,
-        gradient,
-        dof,
-        num_threads=n_jobs,
-        should_eval_error=should_eval_error,
-    )
+    gradient = np.zeros_like(places)
+
+    def attract() -> tuple[float, float]:
+        # The one compiled sum over neighbours there is; it has no public name, and adds to the gradient.
+        found: tuple[float, float] = _tsne.estimate_positive_gradient_nn(
+            P.indices,
+            P.indptr,
+            P.data,
+            places,
+            places,
+            gradient,
+            dof,
+            num_threads=max(1, n_jobs // 2),
+            should_eval_error=should_eval_error,
+        )
+        return found
+
+    if n_jobs == 1:
+        (away, total), (sum_p, error) = repulsion(places), attract()
+    else:
+        # Both take about as long, and neither needs the other. What they give does not depend on the threads.
+        with ThreadPoolExecutor(1) as other:
+            attracting = other.submit(attract)
+            away, total = repulsion(places, workers=max(1, n_jobs // 2))
+            sum_p, error = attracting.result()
+    gradient -= away / total
     return (error + sum_p * np.log(total) if should_eval_error else 0.0), gradient
 
 
@@ -200,9 +213,14 @@ def repulsion(places: Float64, *, workers: int = 1) -> tuple[Float64, float]:
     """
     n, n_components = places.shape
     size = float(np.ptp(places, axis=0).max())
+    paired = n <= most_paired(size, n_components)
+    return _of_all_pairs(places) if paired else _on_grid(places, size, workers)
+
+
+def most_paired(size: float, n_components: int) -> float:
+    """Return the number of rows up to which all pairs are summed."""
     # Where rows are few and far between, sums are faster, and a grid would show each row its own shadow.
-    paired = max(FEWEST_ON_GRID, min(MOST_PAIRED, 2 * size / SPACING[2])) if n_components == 2 else FEWEST_ON_GRID
-    return _of_all_pairs(places) if n <= paired else _on_grid(places, size, workers)
+    return max(FEWEST_ON_GRID, min(MOST_PAIRED, 2 * size / SPACING[2])) if n_components == 2 else FEWEST_ON_GRID
 
 
 def _of_all_pairs(places: Float64) -> tuple[Float64, float]:
@@ -217,7 +235,7 @@ def _of_all_pairs(places: Float64) -> tuple[Float64, float]:
 
 def _on_grid(places: Float64, size: float, workers: int) -> tuple[Float64, float]:
     n, n_components = places.shape
-    h = _spacing(size, n_components)
+    h = grid_spacing(size, n_components)
     side = SIDE_STEP * -(-(int(size / h) + 4) // SIDE_STEP)
     precision = np.float64 if size < FINE else np.float32
     position = (places - places.min(axis=0)) / h
@@ -253,7 +271,7 @@ def _on_grid(places: Float64, size: float, workers: int) -> tuple[Float64, float
     return slope.astype(np.float64) * (-0.5 / h), total
 
 
-def _spacing(size: float, n_components: int) -> float:
+def grid_spacing(size: float, n_components: int) -> float:
     """Return the usual distance of nodes, halved or doubled as often as the bounds of their number ask for."""
     usual, most = SPACING[n_components], MOST_NODES[n_components]
     if size <= 0:

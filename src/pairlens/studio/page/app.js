@@ -3,19 +3,24 @@
 
 import { ApiError, get, getBinary, newId, post, speakOf } from "./api.js";
 import { byId, counted, h } from "./dom.js";
+import { keep, kept, storage } from "./kept.js";
 import { Keys } from "./keys.js";
-import { MapView, unpack } from "./map.js";
+import { MapView, unpack, unpackCertain } from "./map.js";
 import { Outbox } from "./outbox.js";
 import { Panels } from "./panels.js";
+import { certaintyWords } from "./progress.js";
 import { QuestionView } from "./question.js";
+import { RankingView } from "./ranking.js";
 import { pictureParts } from "./rowview.js";
 import { say } from "./speech.js";
 import { isNew, listen } from "./stream.js";
 import { Strip, inWords, whichRows } from "./strip.js";
+import { MapTools } from "./tools.js";
 
 /** @typedef {import("./question.js").Question} Question */
 /** @typedef {import("./strip.js").Past} Past */
-/** @typedef {{run: string, order: number, ready: boolean, trouble: string, answers: number, left_out: string, map: {version: number, answers: number, name: string, error: string, fitting: boolean, points: number}}} Status */
+/** @typedef {{sure: number, rows: number, questions: number, more: number | null}} Certainty */
+/** @typedef {{run: string, order: number, ready: boolean, trouble: string, answers: number, left_out: string, certainty: Certainty | null, map: {version: number, answers: number, name: string, error: string, fitting: boolean, points: number}}} Status */
 
 const KEYS = "pairlens.keys";
 const GROUPS_PAUSE = 1000;
@@ -39,18 +44,35 @@ export class Studio {
     this.groupsLast = -Infinity;
     this.shownOnce = false;
     this.keys = new Keys(kept(KEYS) ?? {});
-    const scale = state.table.line;
-    this.question = new QuestionView(byId("question"), { keys: this.keys, scale, answer: (answer) => this.answer(answer), undo: () => this.undo() });
+    /** Whether rows are ranked, and not grouped. */
+    this.ranking = state.question === "prefer";
+    const { line: scale, typical } = state.table;
+    this.question = new QuestionView(byId("question"), {
+      keys: this.keys,
+      scale,
+      typical,
+      answer: (answer) => this.answer(answer),
+      undo: () => this.undo(),
+    });
     this.map = new MapView(byId("map"), {
       describe: async (row) => {
         const [shown] = await get(`rows?rows=${row}`).catch(() => [null]);
         if (!shown) return null;
         return this.thumbnail(shown);
       },
-      selected: (rows) => this.panels.selection(rows),
-      rename: (group) => this.panels.rename(group),
+      selected: (rows) => this.panels.chooser.selection(rows),
+      rename: (group) => this.panels.chooser.group(group),
       tell: () => this.panels.map(),
+      pick: (row) => this.panels.chooser.place(row),
     });
+    this.map.root.insertBefore(
+      new MapTools(this.map, { columns: state.table.colours, groups: !this.ranking }).root,
+      this.map.root.children[1],
+    );
+    this.ranked = this.ranking
+      ? new RankingView({ thumbnail: (row) => this.thumbnail(row), point: (rows) => this.map.point(rows) })
+      : null;
+    this.ranked?.cover(this.map.root);
     this.strip = new Strip(byId("strip"), {
       change: (past, answer) => this.outbox.put("change", { id: newId(), target: past.id, answer }),
       retract: (past) => this.outbox.put("retract", { id: newId(), target: past.id }),
@@ -94,7 +116,10 @@ export class Studio {
   async next() {
     if (this.status.trouble) return this.question.instead("No questions", this.status.trouble);
     if (!this.status.ready) {
-      this.question.instead("One moment", "The studio is reading the rows. The first question comes as soon as it knows their neighbours.");
+      this.question.instead(
+        "One moment",
+        "The studio is reading the rows. The first question comes as soon as it knows their neighbours.",
+      );
       return;
     }
     if (this.asking) return;
@@ -140,18 +165,30 @@ export class Studio {
   display() {
     if (this.practice.length) return;
     if (this.hand.length) {
-      this.question.show(this.hand[0], this.status.answers || this.outbox.length || this.shownOnce ? undefined : this.welcome());
+      this.question.show(
+        this.hand[0],
+        this.status.answers || this.outbox.length || this.shownOnce ? undefined : this.welcome(),
+      );
       this.shownOnce = true;
       return;
     }
     if (this.outbox.length) {
-      this.question.instead("Waiting for the studio", `Your ${this.outbox.length === 1 ? "answer is" : "answers are"} kept in this browser. The page sends them when the studio is back; then questions go on.`);
+      this.question.instead(
+        "Waiting for the studio",
+        `Your ${this.outbox.length === 1 ? "answer is" : "answers are"} kept in this browser. The page sends them when the studio is back; then questions go on.`,
+      );
       return;
     }
     this.question.instead(
       "Nothing is left to ask",
       "Every row is placed, or set aside, or waits for somebody else’s answer. You can review the answers, or export the result.",
-      h("p", {}, h("button", { type: "button", class: "main", onclick: () => this.panels.open("review") }, "Review"), " ", h("button", { type: "button", class: "main", onclick: () => this.panels.open("export") }, "Export")),
+      h(
+        "p",
+        {},
+        h("button", { type: "button", class: "main", onclick: () => this.panels.open("review") }, "Review"),
+        " ",
+        h("button", { type: "button", class: "main", onclick: () => this.panels.open("export") }, "Export"),
+      ),
     );
   }
 
@@ -174,32 +211,77 @@ export class Studio {
     return h(
       "p",
       { class: "welcome" },
-      h("span", {}, "No answer yet: the map shows the rows as they are. Press a button, or its key. Undo takes an answer back."),
+      h(
+        "span",
+        {},
+        "No answer yet: the map shows the rows as they are. Press a button, or its key. Undo takes an answer back.",
+      ),
       h("button", { type: "button", class: "quiet outlined", onclick: () => this.practise() }, "Practise first"),
     );
   }
 
   /** A row in small, as on the map. @param {import("./rowview.js").Row} row */
   thumbnail(row) {
-    return h("div", { class: "thumbnail" }, h("h3", {}, row.id), pictureParts(row, { scale: this.state.table.line, compact: true }), this.question.cardCells(row));
+    return h(
+      "div",
+      { class: "thumbnail" },
+      h("h3", {}, row.id),
+      pictureParts(row, { scale: this.state.table.line, compact: true }),
+      this.question.cardCells(row),
+    );
+  }
+
+  /** Rows in small, as soon as they are here. @param {number[]} rows */
+  thumbnails(rows) {
+    const place = h("div", { class: "thumbnails" });
+    get(`rows?rows=${rows.join(",")}`)
+      .then((shown) =>
+        place.append(...shown.map((/** @type {import("./rowview.js").Row} */ row) => this.thumbnail(row))),
+      )
+      .catch(() => undefined);
+    return place;
   }
 
   /** Three questions about rows taken at random; nothing is stored. */
   async practise() {
     const any = () => Math.floor(Math.random() * this.state.table.rows);
-    const pairs = Array.from({ length: 3 }, () => [any(), any()]).map(([i, j]) => [i, i === j ? (i + 1) % this.state.table.rows : j]);
+    const pairs = Array.from({ length: 3 }, () => [any(), any()]).map(([i, j]) => [
+      i,
+      i === j ? (i + 1) % this.state.table.rows : j,
+    ]);
     const rows = await get(`rows?rows=${pairs.flat().join(",")}`);
     const kind = this.state.question === "prefer" ? "prefer" : "same";
     const answers = kind === "prefer" ? ["left", "right", "equal", "unsure"] : ["same", "different", "unsure"];
-    this.practice = pairs.map((_, k) => ({ id: `practice-${k + 1}`, kind, answers, rows: rows.slice(2 * k, 2 * k + 2), names: [], numbers: [], n_groups: 0, raw: {} }));
+    this.practice = pairs.map((_, k) => ({
+      id: `practice-${k + 1}`,
+      kind,
+      answers,
+      rows: rows.slice(2 * k, 2 * k + 2),
+      names: [],
+      numbers: [],
+      n_groups: 0,
+      raw: {},
+    }));
     this.showPractice();
   }
 
   showPractice() {
     const left = this.practice.length;
     this.offerUndo();
-    const stop = h("button", { type: "button", class: "quiet outlined", onclick: () => this.endPractice() }, "Stop practising");
-    this.question.show(this.practice[0], h("p", { class: "welcome" }, h("span", {}, `Practice, ${counted(left, "question")} left: nothing is stored.`), stop));
+    const stop = h(
+      "button",
+      { type: "button", class: "quiet outlined", onclick: () => this.endPractice() },
+      "Stop practising",
+    );
+    this.question.show(
+      this.practice[0],
+      h(
+        "p",
+        { class: "welcome" },
+        h("span", {}, `Practice, ${counted(left, "question")} left: nothing is stored.`),
+        stop,
+      ),
+    );
   }
 
   /** @param {Question} question */
@@ -218,7 +300,10 @@ export class Studio {
 
   /** There is a button for it as soon as there is something to undo. */
   offerUndo() {
-    this.question.undo?.toggleAttribute("hidden", this.practice.length > 0 || !(this.recent.length || this.outbox?.length));
+    this.question.undo?.toggleAttribute(
+      "hidden",
+      this.practice.length > 0 || !(this.recent.length || this.outbox?.length),
+    );
   }
 
   undo() {
@@ -266,11 +351,13 @@ export class Studio {
     banner(status.left_out ? sentence(status.left_out) : "", "left-out");
     byId("count").textContent = String(answers);
     byId("count-word").textContent = answers === 1 ? "answer" : "answers";
+    this.map.sure.textContent = certaintyWords(status.certainty);
     const behind = answers - map.answers;
     let words = map.points ? `${map.name}, ${counted(map.points, "row")}` : "The map is being made …";
     if (map.points && !map.answers && !answers) words += "; no answer yet";
     if (map.points && behind) words += `; ${counted(Math.abs(behind), "answer")} behind`;
-    if (map.error) words = `The map could not be made anew (${map.error}). ${map.points ? "This is the last one; all" : "All"} answers are safe.`;
+    if (map.error)
+      words = `The map could not be made anew (${map.error}). ${map.points ? "This is the last one; all" : "All"} answers are safe.`;
     if (map.error && this.map.words.textContent !== words) say(words);
     this.map.words.textContent = words;
     this.map.words.classList.toggle("trouble", Boolean(map.error));
@@ -295,8 +382,9 @@ export class Studio {
       this.groupsAt = 0;
       this.groupsLast = performance.now();
       // If it fails, the next event asks again.
-      const groups = await get("groups").catch(() => null);
-      if (groups) this.map.colour(groups);
+      if (this.ranked) return this.ranked.load();
+      const [groups, certain] = await Promise.all([get("groups"), getBinary("certain")]).catch(() => [null, null]);
+      if (groups) this.map.colour(groups, certain && unpackCertain(certain));
     }, pause);
   }
 
@@ -320,10 +408,15 @@ export class Studio {
 
   /** @param {ApiError} error */
   waiting(error) {
-    const kept = this.outbox.length ? ` ${counted(this.outbox.length, "answer")} not stored yet, but kept in this browser; the page sends ${this.outbox.length === 1 ? "it" : "them"} when the studio is back.` : "";
+    const kept = this.outbox.length
+      ? ` ${counted(this.outbox.length, "answer")} not stored yet, but kept in this browser; the page sends ${this.outbox.length === 1 ? "it" : "them"} when the studio is back.`
+      : "";
     if (error.status === 0 || error.strange) this.online = false;
     if (error.status === 401) banner(`The studio was started anew. Open the link that it printed last.${kept}`);
-    else if (error.status === 410) banner(`Another studio runs at this address now; this page is of ${this.state.table.source}. Open that one again to go on.${kept}`);
+    else if (error.status === 410)
+      banner(
+        `Another studio runs at this address now; this page is of ${this.state.table.source}. Open that one again to go on.${kept}`,
+      );
     else if (error.status === 0) banner(`The studio does not answer; perhaps it was stopped.${kept}`);
     else if (error.status !== 503) banner(`${sentence(error.message)}${kept}`);
     if (!this.hand.length && error.status !== 503) this.display();
@@ -334,7 +427,8 @@ export class Studio {
   /** @param {KeyboardEvent} event */
   key(event) {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (target.closest("input, textarea, select, dialog, .choices, [contenteditable]") || event.defaultPrevented) return;
+    if (target.closest("input, textarea, select, dialog, .choices, [contenteditable]") || event.defaultPrevented)
+      return;
     // Space and Enter on a button press that button, as everywhere.
     if (event.key === " " && target.closest("button, a, summary")) return;
     const meaning = this.keys.meaning(event, this.question.age);
@@ -375,30 +469,6 @@ function banner(text, place = "banner") {
   if (element.textContent === text) return;
   element.textContent = text;
   say(text);
-}
-
-function storage() {
-  try {
-    localStorage.setItem("pairlens.probe", "1");
-    localStorage.removeItem("pairlens.probe");
-    return localStorage;
-  } catch {
-    return null;
-  }
-}
-
-/** @param {string} key */
-function kept(key) {
-  try {
-    return JSON.parse(storage()?.getItem(key) ?? "null");
-  } catch {
-    return null;
-  }
-}
-
-/** @param {string} key @param {any} value */
-function keep(key, value) {
-  storage()?.setItem(key, JSON.stringify(value));
 }
 
 async function begin() {

@@ -26,7 +26,11 @@ export class Fingers {
   /** Middle of the fingers, and how far they are apart; 0 for one. @returns {[number, number, number]} */
   measure() {
     const [first, second = first] = [...this.down.values()];
-    return [(first[0] + second[0]) / 2, (first[1] + second[1]) / 2, Math.hypot(first[0] - second[0], first[1] - second[1])];
+    return [
+      (first[0] + second[0]) / 2,
+      (first[1] + second[1]) / 2,
+      Math.hypot(first[0] - second[0], first[1] - second[1]),
+    ];
   }
 
   /** @param {number} id @param {number} x @param {number} y */

@@ -42,7 +42,9 @@ export function keyLabel(key) {
     ArrowDown: "↓",
     Backspace: "⌫",
   });
-  return names[key] ?? (key.length === 1 ? key.toUpperCase() : key.replace(/\+(.)$/, (_, last) => `+${last.toUpperCase()}`));
+  return (
+    names[key] ?? (key.length === 1 ? key.toUpperCase() : key.replace(/\+(.)$/, (_, last) => `+${last.toUpperCase()}`))
+  );
 }
 
 /** What a key is called in `aria-keyshortcuts`. @param {string} key */
@@ -86,7 +88,9 @@ export class Keys {
       this.chosen[other] = this.chosen[other].filter((key) => key !== name);
     this.chosen[action] = [name];
     return Object.fromEntries(
-      Object.entries(this.chosen).filter(([a, names]) => names.join() !== DEFAULT_KEYS[/** @type {Action} */ (a)].join()),
+      Object.entries(this.chosen).filter(
+        ([a, names]) => names.join() !== DEFAULT_KEYS[/** @type {Action} */ (a)].join(),
+      ),
     );
   }
 

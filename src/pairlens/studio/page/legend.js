@@ -21,7 +21,7 @@ export class Legend {
     this.open = false;
     /** @type {Group[]} */
     this.groups = [];
-    this.hint = h("p", { class: "legend-hint", hidden: true }, "Press a group to name it.");
+    this.hint = h("p", { class: "legend-hint", hidden: true }, "Press a group to name, merge or split it.");
     this.list = h("div", { class: "legend", role: "group", "aria-label": "Groups" });
     this.more = h("button", { type: "button", class: "quiet outlined more", "aria-expanded": "false" });
     this.more.addEventListener("click", () => {
@@ -40,19 +40,41 @@ export class Legend {
     this.hint.hidden = groups.some((group) => group.name);
     const many = groups.length > FEW;
     this.list.replaceChildren();
-    append(this.list, (many && !this.open ? groups.slice(0, FEW) : groups).map((group) => this.item(group)));
+    append(
+      this.list,
+      (many && !this.open ? groups.slice(0, FEW) : groups).map((group) => this.item(group)),
+    );
     this.more.textContent = this.open ? "Show fewer" : `Show all ${groups.length} groups`;
     this.more.setAttribute("aria-expanded", String(this.open));
     if (many) this.list.append(this.more);
     // The list is made anew with every answer; whoever goes through it by keys stays where they are.
-    if (held !== undefined) /** @type {HTMLElement | null} */ (this.list.querySelector(`[data-group="${held}"]`))?.focus();
+    if (held !== undefined)
+      /** @type {HTMLElement | null} */ (this.list.querySelector(`[data-group="${held}"]`))?.focus();
     else if (focused === this.more) this.more.focus();
   }
 
   /** @param {Group} group */
   item(group) {
-    const size = h("small", {}, h("span", { class: "visually-hidden" }, ","), ` ${group.rows.length}`, h("span", { class: "visually-hidden" }, group.rows.length === 1 ? " row" : " rows"));
+    const size = h(
+      "small",
+      {},
+      h("span", { class: "visually-hidden" }, ","),
+      ` ${group.rows.length}`,
+      h("span", { class: "visually-hidden" }, group.rows.length === 1 ? " row" : " rows"),
+    );
     const words = h("span", { class: "group-name" }, groupName(group));
-    return h("button", { type: "button", class: "group", "data-group": group.number, title: "Name this group", onclick: () => this.rename(group) }, markPicture(group.shown), words, size);
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "group",
+        "data-group": group.number,
+        title: "Name, merge or split this group",
+        onclick: () => this.rename(group),
+      },
+      markPicture(group.shown),
+      words,
+      size,
+    );
   }
 }

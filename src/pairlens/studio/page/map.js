@@ -5,7 +5,8 @@ import { append, counted, h } from "./dom.js";
 import { Fingers } from "./gestures.js";
 import { Grid } from "./grid.js";
 import { Legend, groupName } from "./legend.js";
-import { markOf, markPicture } from "./marks.js";
+import { markPicture } from "./marks.js";
+import { paintPoints } from "./paint.js";
 import { GlScatter, makeScatter } from "./scatter.js";
 
 /** @typedef {import("./legend.js").Group} Group */
@@ -24,6 +25,12 @@ export function unpack(buffer) {
   return { ...head, places: new Float32Array(buffer, 4 + length, 2 * head.n) };
 }
 
+/** The group of every row and how sure it is. @param {ArrayBuffer} buffer */
+export function unpackCertain(buffer) {
+  const n = buffer.byteLength / 3;
+  return { numbers: new Uint16Array(buffer, 0, n), sure: new Uint8Array(buffer, 2 * n, n) };
+}
+
 export class MapView {
   /**
    * @param {HTMLElement} root
@@ -32,27 +39,73 @@ export class MapView {
    * @param {(rows: number[]) => void} options.selected
    * @param {(group: Group) => void} options.rename
    * @param {() => void} options.tell say what is on the map
+   * @param {(row: number) => void} options.pick a row was pressed
    */
-  constructor(root, { describe, selected, rename, tell }) {
+  constructor(root, { describe, selected, rename, tell, pick }) {
     this.root = root;
     this.describe = describe;
     this.selected = selected;
-    this.canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "points", tabindex: "0", role: "img", "aria-label": "Map of all rows; arrow keys move it, plus and minus zoom. The button In words says what is on it." }));
+    this.pick = pick;
+    /** @type {import("./paint.js").Certain | null} */
+    this.certain = null;
+    /** @type {import("./paint.js").Column | null} */
+    this.column = null;
+    /** @type {((row: number) => boolean) | null} rows that are not faint */
+    this.wanted = null;
+    this.canvas = /** @type {HTMLCanvasElement} */ (
+      h("canvas", {
+        class: "points",
+        tabindex: "0",
+        role: "img",
+        "aria-label":
+          "Map of all rows; arrow keys move it, plus and minus zoom. The button In words says what is on it.",
+      })
+    );
     this.marks = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "marks", "aria-hidden": "true" }));
     this.tip = h("div", { class: "tip", hidden: true, role: "status" });
     this.words = h("p", { class: "map-words" }, "The map is being made …");
     this.note = h("p", { class: "map-note" });
+    this.sure = h("p", { class: "map-sure", "data-testid": "certainty" });
     this.legend = new Legend(rename);
-    this.lasso = h("button", { type: "button", class: "quiet", "aria-pressed": "false", title: "Draw round rows" }, "Select");
+    this.lasso = h(
+      "button",
+      { type: "button", class: "quiet", "aria-pressed": "false", title: "Draw round rows" },
+      "Select",
+    );
     const whole = h("button", { type: "button", class: "quiet", title: "Show all rows" }, "Whole map");
-    const nearer = h("button", { type: "button", class: "quiet", title: "Zoom in", "aria-label": "Zoom in", onclick: () => this.zoom(STEP) }, "+");
-    const farther = h("button", { type: "button", class: "quiet", title: "Zoom out", "aria-label": "Zoom out", onclick: () => this.zoom(1 / STEP) }, "−");
-    const words = h("button", { type: "button", class: "quiet", title: "What is on the map, in words", onclick: tell }, "In words");
+    const nearer = h(
+      "button",
+      { type: "button", class: "quiet", title: "Zoom in", "aria-label": "Zoom in", onclick: () => this.zoom(STEP) },
+      "+",
+    );
+    const farther = h(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        title: "Zoom out",
+        "aria-label": "Zoom out",
+        onclick: () => this.zoom(1 / STEP),
+      },
+      "−",
+    );
+    const words = h(
+      "button",
+      { type: "button", class: "quiet", title: "What is on the map, in words", onclick: tell },
+      "In words",
+    );
     root.replaceChildren();
     append(root, [
-      h("div", { class: "map-head" }, h("h2", {}, "Map"), this.words, h("div", { class: "map-tools" }, farther, nearer, this.lasso, whole, words)),
+      h(
+        "div",
+        { class: "map-head" },
+        h("h2", {}, "Map"),
+        this.words,
+        h("div", { class: "map-tools" }, farther, nearer, this.lasso, whole, words),
+      ),
       h("div", { class: "map-frame" }, this.canvas, this.marks, this.tip),
       this.note,
+      this.sure,
       this.legend.root,
     ]);
     this.scatter = makeScatter(this.canvas);
@@ -117,9 +170,10 @@ export class MapView {
     return t * t * (3 - 2 * t);
   }
 
-  /** @param {Group[]} groups */
-  colour(groups) {
+  /** @param {Group[]} groups @param {import("./paint.js").Certain | null} [certain] */
+  colour(groups, certain = this.certain) {
     this.groups = groups;
+    this.certain = certain;
     this.paint();
     this.legend.show(groups);
   }
@@ -127,28 +181,15 @@ export class MapView {
   /** Colours, sizes and shapes of all points. */
   paint() {
     const n = this.to.length / 2;
-    const colours = new Uint8Array(4 * n);
-    const sizes = new Float32Array(n);
-    const shapes = new Uint8Array(n);
-    const small = n > 50000 ? 1 : n > 5000 ? 2 : n > 1000 ? 3.5 : 5;
-    const grey = this.dark.matches ? [150, 160, 175, n > 50000 ? 90 : 130] : [110, 120, 135, n > 50000 ? 80 : 120];
-    for (let k = 0; k < n; k++) colours.set(grey, 4 * k);
-    sizes.fill(small);
-    this.groupOf = new Map(this.groups.flatMap((group) => group.rows.filter((row) => row < n).map((row) => [row, group])));
-    for (const group of this.groups) {
-      const { shape, light, dark } = markOf(group.shown);
-      group.rows.forEach((row, m) => {
-        if (row >= n) return;
-        colours.set([...(this.dark.matches ? dark : light), 255 * (0.55 + 0.45 * group.confidence[m])], 4 * row);
-        sizes[row] = Math.max(10, small + 6);
-        shapes[row] = shape + 1;
-      });
-    }
-    // Marks lie above the points that have none.
-    const order = new Uint32Array(n);
-    for (let k = 0, first = 0, last = n; k < n; k++) order[shapes[k] ? --last : first++] = k;
-    const [r, g, b] = (getComputedStyle(this.root).backgroundColor.match(/[\d.]+/g) ?? []).map((part) => Number(part) / 255);
-    this.scatter.load({ from: this.from, to: this.to, colours, sizes, shapes, order, paper: [r, g, b] });
+    this.groupOf = new Map(
+      this.groups.flatMap((group) => group.rows.filter((row) => row < n).map((row) => [row, group])),
+    );
+    const { groups, certain, column, wanted } = this;
+    const painted = paintPoints({ n, groups, certain, column, wanted, dark: this.dark.matches });
+    const [r, g, b] = (getComputedStyle(this.root).backgroundColor.match(/[\d.]+/g) ?? []).map(
+      (part) => Number(part) / 255,
+    );
+    this.scatter.load({ from: this.from, to: this.to, ...painted, paper: [r, g, b] });
     this.note.textContent = this.scatter.sampled
       ? `This browser has no WebGL: the map shows a sample of ${this.scatter.sampled.toLocaleString("en")} of ${counted(n, "row")}.`
       : "";
@@ -282,7 +323,10 @@ export class MapView {
 
   /** @param {number} x @param {number} y @returns {[number, number]} */
   screen(x, y) {
-    return [this.canvas.clientWidth / 2 + (x - this.camera.x) * this.camera.zoom, this.canvas.clientHeight / 2 - (y - this.camera.y) * this.camera.zoom];
+    return [
+      this.canvas.clientWidth / 2 + (x - this.camera.x) * this.camera.zoom,
+      this.canvas.clientHeight / 2 - (y - this.camera.y) * this.camera.zoom,
+    ];
   }
 
   /** @param {{clientX: number, clientY: number}} event @returns {[number, number]} */
@@ -312,12 +356,18 @@ export class MapView {
   listen() {
     const canvas = this.canvas;
     const fingers = new Fingers();
-    canvas.addEventListener("wheel", (event) => {
-      event.preventDefault();
-      this.zoom(Math.exp(-event.deltaY / (event.deltaMode ? 25 : 400)), this.world(event));
-    }, { passive: false });
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        event.preventDefault();
+        this.zoom(Math.exp(-event.deltaY / (event.deltaMode ? 25 : 400)), this.world(event));
+      },
+      { passive: false },
+    );
     // Two fingers are for the map, also where one scrolls the page.
-    canvas.addEventListener("touchstart", (event) => event.touches.length > 1 && event.preventDefault(), { passive: false });
+    canvas.addEventListener("touchstart", (event) => event.touches.length > 1 && event.preventDefault(), {
+      passive: false,
+    });
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button) return;
       fingers.press(event.pointerId, event.clientX, event.clientY);
@@ -350,13 +400,16 @@ export class MapView {
       else if (path.length) {
         this.select(false);
         this.selected(this.grid.inside(path));
-      } else if (fingers.tapped) this.hover(event);
+      } else if (fingers.tapped) this.press(event);
       this.redraw();
     };
     canvas.addEventListener("pointerup", end);
     canvas.addEventListener("pointercancel", end);
     // A finger leaves as soon as it is lifted; what it pointed at stays until the next tap.
-    canvas.addEventListener("pointerleave", (event) => !fingers.count && event.pointerType !== "touch" && this.hideTip());
+    canvas.addEventListener(
+      "pointerleave",
+      (event) => !fingers.count && event.pointerType !== "touch" && this.hideTip(),
+    );
     canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -381,6 +434,13 @@ export class MapView {
     this.redraw();
   }
 
+  /** A click shows the row and asks where it belongs; of a finger, the second one. @param {PointerEvent} event */
+  press(event) {
+    const before = this.hovered;
+    this.hover(event);
+    if (this.hovered >= 0 && (event.pointerType !== "touch" || before === this.hovered)) this.pick(this.hovered);
+  }
+
   /** @param {PointerEvent} event */
   async hover(event) {
     const [x, y] = this.world(event);
@@ -393,7 +453,17 @@ export class MapView {
     if (this.hovered !== row || !content) return;
     const group = this.groupOf.get(row);
     this.tip.replaceChildren(content);
+    const likely = group ? null : this.groups.find((each) => each.shown === this.certain?.numbers[row]);
     if (group) this.tip.append(h("p", { class: "group-of" }, markPicture(group.shown), groupName(group)));
+    else if (likely)
+      this.tip.append(
+        h(
+          "p",
+          { class: "group-of" },
+          markPicture(likely.shown),
+          `${groupName(likely)}, ${Math.round((this.certain?.sure[row] ?? 0) / 2.55)} % sure`,
+        ),
+      );
     this.tip.hidden = false;
     const [left, top] = this.screen(this.to[2 * row], this.to[2 * row + 1]);
     const width = this.canvas.clientWidth;

@@ -20,7 +20,8 @@ export function regions(places, groups) {
   const centres = shown.map((group) => {
     const rows = group.rows.filter((row) => row < n);
     for (const row of rows) placed[row] = 1;
-    const mean = (/** @type {number} */ axis) => rows.reduce((sum, row) => sum + places[2 * row + axis], 0) / rows.length;
+    const mean = (/** @type {number} */ axis) =>
+      rows.reduce((sum, row) => sum + places[2 * row + axis], 0) / rows.length;
     return [mean(0), mean(1)];
   });
   const nearestTo = (/** @type {number} */ x, /** @type {number} */ y, /** @type {number} */ except = -1) => {
@@ -32,19 +33,45 @@ export function regions(places, groups) {
     return best;
   };
   const near = shown.map(() => 0);
-  if (shown.length) for (let row = 0; row < n; row++) if (!placed[row]) near[nearestTo(places[2 * row], places[2 * row + 1])] += 1;
-  return shown.map((group, k) => ({ group, near: near[k], nearest: shown[nearestTo(centres[k][0], centres[k][1], k)] ?? null }));
+  if (shown.length)
+    for (let row = 0; row < n; row++) if (!placed[row]) near[nearestTo(places[2 * row], places[2 * row + 1])] += 1;
+  return shown.map((group, k) => ({
+    group,
+    near: near[k],
+    nearest: shown[nearestTo(centres[k][0], centres[k][1], k)] ?? null,
+  }));
 }
 
 /** @param {Float32Array} places @param {Group[]} groups @returns {HTMLElement[]} */
 export function mapWords(places, groups) {
   const found = regions(places, groups);
   const placed = found.reduce((sum, { group }) => sum + group.rows.length, 0);
-  const lead = h("p", {}, `${counted(places.length / 2, "row")}, ${placed.toLocaleString("en")} of them in ${counted(found.length, "group")}. Rows that lie near each other are alike, as far as the answers tell.`);
-  if (!found.length) return [lead, h("p", { class: "lead" }, "Answers make groups. Then it says here how many rows lie near each.")];
-  const head = ["Group", "Its rows", "Other rows nearest to it", "Nearest group"].map((words) => h("th", { scope: "col" }, words));
-  const body = found.map(({ group, near, nearest }) =>
-    h("tr", {}, h("th", { scope: "row" }, groupName(group)), h("td", {}, group.rows.length), h("td", {}, near), h("td", {}, nearest ? groupName(nearest) : "none")),
+  const lead = h(
+    "p",
+    {},
+    `${counted(places.length / 2, "row")}, ${placed.toLocaleString("en")} of them in ${counted(found.length, "group")}. Rows that lie near each other are alike, as far as the answers tell.`,
   );
-  return [lead, h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "The groups on the map" }, h("table", { class: "cells" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)))];
+  if (!found.length)
+    return [lead, h("p", { class: "lead" }, "Answers make groups. Then it says here how many rows lie near each.")];
+  const head = ["Group", "Its rows", "Other rows nearest to it", "Nearest group"].map((words) =>
+    h("th", { scope: "col" }, words),
+  );
+  const body = found.map(({ group, near, nearest }) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, groupName(group)),
+      h("td", {}, group.rows.length),
+      h("td", {}, near),
+      h("td", {}, nearest ? groupName(nearest) : "none"),
+    ),
+  );
+  return [
+    lead,
+    h(
+      "div",
+      { class: "table-frame", tabindex: "0", role: "region", "aria-label": "The groups on the map" },
+      h("table", { class: "cells" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)),
+    ),
+  ];
 }

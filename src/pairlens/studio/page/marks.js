@@ -59,7 +59,11 @@ export function markOf(number) {
 /** A mark for the legend and the cards. @param {number} number */
 export function markPicture(number) {
   const { shape, light, dark } = markOf(number);
-  const picture = svg("svg", { viewBox: "-1.1 -1.1 2.2 2.2", class: "mark", "aria-hidden": "true", "data-shape": shape }, svg("path", { d: SHAPES[shape] }));
+  const picture = svg(
+    "svg",
+    { viewBox: "-1.1 -1.1 2.2 2.2", class: "mark", "aria-hidden": "true", "data-shape": shape },
+    svg("path", { d: SHAPES[shape] }),
+  );
   picture.style.color = `light-dark(rgb(${light.join(" ")}), rgb(${dark.join(" ")}))`;
   return picture;
 }

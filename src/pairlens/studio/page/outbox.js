@@ -63,7 +63,8 @@ export class Outbox {
   nextNumber() {
     for (let n = 0; n < (this.keep?.length ?? 0); n++) {
       const key = this.keep?.key(n);
-      if (key?.startsWith(this.prefix)) this.number = Math.max(this.number, Number.parseInt(key.slice(this.prefix.length), 10) || 0);
+      if (key?.startsWith(this.prefix))
+        this.number = Math.max(this.number, Number.parseInt(key.slice(this.prefix.length), 10) || 0);
     }
     return ++this.number;
   }

@@ -1,10 +1,10 @@
 // @ts-check
-/** Dialogs: help and keys, names of groups, what was drawn round, files, people. */
+/** Dialogs: help and keys, files, people. */
 
 import { ApiError, get, newId, post } from "./api.js";
 import { apart, byId, counted, h } from "./dom.js";
 import { DEFAULT_KEYS, keyLabel, keyName, shortcut } from "./keys.js";
-import { groupName } from "./legend.js";
+import { Chooser } from "./choose.js";
 import { mapWords } from "./mapwords.js";
 import { progressContent } from "./progress.js";
 import { Review } from "./review.js";
@@ -38,8 +38,17 @@ const MENU = [
   ["help", "Help"],
 ];
 
+/** Of answers which row is better, those that differ. @type {Record<string, string>} */
+const RANKED = {
+  "answers.csv":
+    "The answers as preferences, one pair in each line, the better row first; pairlens fit --pairs reads it",
+  "model.pairlens": "A model that ranks new rows; pairlens transform reads it",
+  "report.html": "A report on the ranking: the view, held-out preferences, features",
+};
+
 /** @type {[string, string][]} */
 const FILES = [
+  ["ranking.csv", "All rows in order, the best first, with the ranks that each may have"],
   ["answers.csv", "The answers as must-links and cannot-links, one pair in each line; pairlens fit --pairs reads it"],
   ["answers.jsonl", "The same as JSON lines, ids letter for letter"],
   ["groups.csv", "The group of every row, with its name and how sure it is"],
@@ -55,10 +64,13 @@ export class Panels {
   /** @param {Studio} studio */
   constructor(studio) {
     this.studio = studio;
+    this.chooser = new Chooser(studio, this);
   }
 
   menu() {
-    return MENU.map(([name, words]) => h("button", { type: "button", class: "quiet", "data-panel": name, onclick: () => this.open(name) }, words));
+    return MENU.map(([name, words]) =>
+      h("button", { type: "button", class: "quiet", "data-panel": name, onclick: () => this.open(name) }, words),
+    );
   }
 
   /** @param {string} name */
@@ -84,7 +96,15 @@ export class Panels {
     const close = h("button", { type: "button", class: "quiet close", "aria-label": "Close" }, "✕");
     const body = h("div", { class: "dialog-body" }, ...content);
     const heading = h("h2", { id: "dialog-title", tabindex: "-1" }, title);
-    const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "dialog-title", tabindex: "-1" }, h("div", { class: "dialog-head" }, heading, close), body, h("div", { class: "visually-hidden said", "aria-live": "polite" })));
+    const dialog = /** @type {HTMLDialogElement} */ (
+      h(
+        "dialog",
+        { "aria-labelledby": "dialog-title", tabindex: "-1" },
+        h("div", { class: "dialog-head" }, heading, close),
+        body,
+        h("div", { class: "visually-hidden said", "aria-live": "polite" }),
+      )
+    );
     close.addEventListener("click", () => dialog.close());
     dialog.addEventListener("close", () => dialog.remove());
     byId("dialogs").replaceChildren(dialog);
@@ -94,7 +114,8 @@ export class Panels {
     dialog.focus();
     // Orca reads the title, or lets letters through to a field, only if the focus comes there after the page has gone.
     setTimeout(() => {
-      if (document.activeElement === dialog) /** @type {HTMLElement} */ (body.querySelector("[data-first]") ?? heading).focus();
+      if (document.activeElement === dialog)
+        /** @type {HTMLElement} */ (body.querySelector("[data-first]") ?? heading).focus();
     }, SETTLE);
     return dialog;
   }
@@ -103,32 +124,87 @@ export class Panels {
   help(changed) {
     const keys = this.studio.keys;
     const rows = /** @type {Action[]} */ (Object.keys(DEFAULT_KEYS)).map((action) => {
-      const shown = h("span", {}, keys.chosen[action].map((key) => h("kbd", {}, keyLabel(key))));
-      const change = h("button", { type: "button", class: "quiet", "data-key-of": action, "data-first": action === changed, "aria-label": `Change the key for: ${ACTIONS[action]}` }, "change");
+      const shown = h(
+        "span",
+        {},
+        keys.chosen[action].map((key) => h("kbd", {}, keyLabel(key))),
+      );
+      const change = h(
+        "button",
+        {
+          type: "button",
+          class: "quiet",
+          "data-key-of": action,
+          "data-first": action === changed,
+          "aria-label": `Change the key for: ${ACTIONS[action]}`,
+        },
+        "change",
+      );
       change.addEventListener("click", () => this.takeKey(dialog, change, action));
       return h("tr", {}, h("th", { scope: "row" }, ACTIONS[action]), h("td", {}, shown), h("td", {}, change));
     });
-    rows.push(h("tr", {}, h("th", { scope: "row" }, "Groups of a placement screen"), h("td", {}, h("kbd", {}, "1"), "–", h("kbd", {}, "8")), h("td", {})));
+    rows.push(
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, "Groups of a placement screen"),
+        h("td", {}, h("kbd", {}, "1"), "–", h("kbd", {}, "8")),
+        h("td", {}),
+      ),
+    );
     const dialog = this.dialog(
       "Keys and help",
-      h("p", {}, "Say whether two rows belong together. “Can’t tell” is an answer too: the pair is not asked again. The map learns in the background and never keeps a question waiting. Every answer is stored at once, and can be changed below the question."),
-      h("p", {}, h("button", { type: "button", class: "quiet outlined", onclick: () => { dialog.close(); this.studio.practise(); } }, "Practise with three questions that do not count")),
+      h(
+        "p",
+        {},
+        `${this.studio.ranking ? "Say which of two rows is better" : "Say whether two rows belong together, or where a row belongs"}. “Can’t tell” is an answer too: the pair is not asked again. The map learns in the background and never keeps a question waiting. Every answer is stored at once, and can be changed below the question or in the review.`,
+      ),
+      h(
+        "p",
+        {},
+        h(
+          "button",
+          {
+            type: "button",
+            class: "quiet outlined",
+            onclick: () => {
+              dialog.close();
+              this.studio.practise();
+            },
+          },
+          "Practise with three questions that do not count",
+        ),
+      ),
       h("table", { class: "keys" }, h("tbody", {}, rows)),
-      h("p", { class: "lead" }, "With a screen reader: go to the answers by Tab and press Enter or Space, or the key of an answer. Each answer and the next question are read out. Above the answers, read on in browse mode."),
+      h(
+        "p",
+        { class: "lead" },
+        "With a screen reader: go to the answers by Tab and press Enter or Space, or the key of an answer. Each answer and the next question are read out. Above the answers, read on in browse mode.",
+      ),
       this.columns(),
     );
   }
 
   /** What the map learns from, and what not, and how much each column counts. */
   columns() {
-    const { columns, scale } = /** @type {{ columns: [string, string, boolean][], scale: string }} */ (this.studio.state.table);
-    const items = columns.map(([name, words, used]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, used ? words : `not learned from: ${words}`)));
+    const { columns, scale } = /** @type {{ columns: [string, string, boolean][], scale: string }} */ (
+      this.studio.state.table
+    );
+    const items = columns.map(([name, words, used]) =>
+      h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, used ? words : `not learned from: ${words}`)),
+    );
     return h(
       "details",
       { class: "columns" },
       h("summary", {}, "What the map learns from"),
       h("p", { class: "lead", "data-scale": true }, scale),
-      columns.length ? h("p", { class: "lead" }, "Start the studio with --drop COLUMN to leave a column out, as one that holds the answer.") : null,
+      columns.length
+        ? h(
+            "p",
+            { class: "lead" },
+            "Start the studio with --drop COLUMN to leave a column out, as one that holds the answer.",
+          )
+        : null,
       columns.length ? h("table", { class: "keys" }, h("tbody", {}, items)) : null,
     );
   }
@@ -136,7 +212,12 @@ export class Panels {
   /** @param {HTMLDialogElement} dialog @param {HTMLElement} button @param {Action} action */
   takeKey(dialog, button, action) {
     // Readers let keys through to a field.
-    const field = h("input", { type: "text", placeholder: "press a key …", "aria-label": `Press the new key for: ${ACTIONS[action]}`, autocomplete: "off" });
+    const field = h("input", {
+      type: "text",
+      placeholder: "press a key …",
+      "aria-label": `Press the new key for: ${ACTIONS[action]}`,
+      autocomplete: "off",
+    });
     button.replaceWith(field);
     field.focus();
     say(`Press the new key for: ${ACTIONS[action]}.`);
@@ -162,83 +243,99 @@ export class Panels {
     try {
       body.replaceChildren(...(await make()).filter((part) => part !== null).map((part) => part ?? ""));
     } catch (error) {
-      body.replaceChildren(h("p", { class: "lead" }, `This is not there now: ${/** @type {ApiError} */ (error).message}.`));
+      body.replaceChildren(
+        h("p", { class: "lead" }, `This is not there now: ${/** @type {ApiError} */ (error).message}.`),
+      );
     }
     return dialog;
   }
 
   progress() {
-    return this.filled("Progress", async () => progressContent(await get("progress"), this.studio.status.answers, this.studio.finished));
+    return this.filled("Progress", async () => progressContent(await get("progress"), this.studio));
   }
 
   files() {
     const early = (/** @type {string} */ name) => !this.studio.status.answers && /^(model|report)/.test(name);
-    const list = FILES.map(([name, words]) => h("li", {}, early(name) ? h("span", {}, name) : h("a", { href: `/api/export/${name}`, download: name }, name), h("span", {}, early(name) ? `${words}. There is none before the first answer` : words)));
-    return this.dialog("Export", h("p", { class: "lead" }, "At any time, as often as you like. The model and the report are fitted first, which takes some seconds."), h("ul", { class: "files" }, list));
+    const { ranking } = this.studio;
+    const there = FILES.filter(([name]) => name !== (ranking ? "groups.csv" : "ranking.csv"));
+    const list = there
+      .map(([name, usual]) => [name, ranking ? (RANKED[name] ?? usual) : usual])
+      .map(([name, words]) =>
+        h(
+          "li",
+          {},
+          early(name) ? h("span", {}, name) : h("a", { href: `/api/export/${name}`, download: name }, name),
+          h("span", {}, early(name) ? `${words}. There is none before the first answer` : words),
+        ),
+      );
+    return this.dialog(
+      "Export",
+      h(
+        "p",
+        { class: "lead" },
+        "At any time, as often as you like. The model and the report are fitted first, which takes some seconds.",
+      ),
+      h("ul", { class: "files" }, list),
+    );
   }
 
   people() {
     return this.filled("People", async () => {
       const { people, agreement, consistency } = await get("progress");
-      const rows = Object.entries(people).map(([name, count]) => h("li", {}, h("strong", {}, apart(name)), ` ${counted(Number(count), "answer")}${name === this.studio.state.annotator ? " (you)" : ""}`));
-      const input = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "person", maxlength: "80", autocomplete: "off" }));
+      const rows = Object.entries(people).map(([name, count]) =>
+        h(
+          "li",
+          {},
+          h("strong", {}, apart(name)),
+          ` ${counted(Number(count), "answer")}${name === this.studio.state.annotator ? " (you)" : ""}`,
+        ),
+      );
+      const input = /** @type {HTMLInputElement} */ (
+        h("input", { type: "text", id: "person", maxlength: "80", autocomplete: "off" })
+      );
       const result = h("p", { class: "new-link", role: "status" });
-      const form = h("form", {}, h("label", { for: "person" }, "Invite somebody: their name"), input, h("button", { type: "submit", class: "main" }, "Make a link"), result);
+      const form = h(
+        "form",
+        {},
+        h("label", { for: "person" }, "Invite somebody: their name"),
+        input,
+        h("button", { type: "submit", class: "main" }, "Make a link"),
+        result,
+      );
       form.addEventListener("submit", async (event) => {
         event.preventDefault();
         if (!input.value.trim()) return;
         try {
           const { name, url } = await post("link", { id: newId(), name: input.value });
-          result.replaceChildren(`Link for ${apart(name)}; it works once: `, h("code", {}, url));
+          result.replaceChildren(`Link for ${apart(name)}: `, h("code", {}, url));
         } catch (error) {
           result.textContent = /** @type {ApiError} */ (error).message;
         }
       });
       return [
         rows.length ? h("ul", { class: "people" }, rows) : h("p", { class: "lead" }, "Nobody has answered yet."),
-        agreement.n ? h("p", {}, `Of ${counted(agreement.n, "comparison")} that two people answered, ${percent(agreement.share)} agree${agreement.kappa === null ? "" : ` (kappa ${agreement.kappa.toFixed(2)})`}.`) : h("p", { class: "lead" }, "One question in ten goes to a second person; their agreement is shown here."),
-        consistency.n ? h("p", {}, `Of ${counted(consistency.n, "comparison")} that came back with sides swapped, ${percent(consistency.share)} were answered as before.`) : null,
+        agreement.n
+          ? h(
+              "p",
+              {},
+              `Of ${counted(agreement.n, "comparison")} that two people answered, ${percent(agreement.share)} agree${agreement.kappa === null ? "" : ` (kappa ${agreement.kappa.toFixed(2)})`}.`,
+            )
+          : h("p", { class: "lead" }, "One question in ten goes to a second person; their agreement is shown here."),
+        consistency.n
+          ? h(
+              "p",
+              {},
+              `Of ${counted(consistency.n, "comparison")} that came back with sides swapped, ${percent(consistency.share)} were answered as before.`,
+            )
+          : null,
         form,
       ];
     });
   }
 
-  /** @param {import("./map.js").Group} group */
-  rename(group) {
-    const input = /** @type {HTMLInputElement} */ (h("input", { type: "text", maxlength: "80", id: "group-name", value: group.name, autocomplete: "off", "data-first": true }));
-    const form = h("form", {}, h("label", { for: "group-name" }, `Name of group ${group.shown} (${counted(group.rows.length, "row")})`), input, h("button", { type: "submit", class: "main" }, "Save"));
-    const dialog = this.dialog("Name a group", form);
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.studio.outbox.put("name", { id: newId(), group: group.number, name: input.value });
-      dialog.close();
-    });
-    input.addEventListener("focus", () => input.select());
-  }
-
   map() {
     const { to, groups } = this.studio.map;
     return this.dialog("The map in words", ...mapWords(to, groups));
-  }
-
-  /** What was drawn round on the map. @param {number[]} rows */
-  async selection(rows) {
-    if (!rows.length) return this.toast("No row lies in there.");
-    const of = new Map(this.studio.map.groups.flatMap((group) => group.rows.map((row) => [row, groupName(group)])));
-    /** @type {Map<string, number>} */
-    const tally = new Map();
-    for (const row of rows) tally.set(of.get(row) ?? "without a group", (tally.get(of.get(row) ?? "without a group") ?? 0) + 1);
-    const address = URL.createObjectURL(new Blob([`row\n${rows.join("\n")}\n`], { type: "text/csv" }));
-    const dialog = await this.filled(`${counted(rows.length, "row")} selected`, async () => {
-      const some = await get(`rows?rows=${rows.slice(0, 24).join(",")}`);
-      return [
-        h("ul", { class: "tally-list" }, [...tally].sort((a, b) => b[1] - a[1]).map(([name, count]) => h("li", {}, `${apart(name)}: ${count}`))),
-        h("p", {}, h("a", { href: address, download: "selected-rows.csv" }, "Save the row numbers")),
-        h("div", { class: "gallery" }, some.map((/** @type {import("./rowview.js").Row} */ row) => this.studio.thumbnail(row))),
-        rows.length > 24 ? h("p", { class: "lead" }, `… and ${counted(rows.length - 24, "more row")}.`) : null,
-      ];
-    });
-    dialog.addEventListener("close", () => URL.revokeObjectURL(address));
   }
 
   /** A short note that goes by itself. @param {string} text */

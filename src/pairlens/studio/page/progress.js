@@ -2,9 +2,15 @@
 /** How far the answers have come: the learning curve of audited questions, and a hint when to stop. */
 
 import { counted, h, svg } from "./dom.js";
+import { groupName } from "./legend.js";
+import { orderWords } from "./ranking.js";
 
 /** @typedef {{answers: number, auc: number, low: number, high: number, pca: number | null, pca_low: number | null, pca_high: number | null, n: number}} Point */
 
+/** @typedef {import("./app.js").Studio} Studio */
+
+/** Width of an interval from which on it tells nothing. */
+const WIDEST = 0.35;
 const WIDE = 560;
 const HIGH = 220;
 const LEFT = 36;
@@ -28,10 +34,19 @@ export function scales(curve) {
 /** @param {Point[]} curve */
 export function curvePicture(curve) {
   const { x, y, least } = scales(curve);
-  const line = (/** @type {(point: Point) => number} */ value) => curve.map((point) => `${x(point.answers).toFixed(1)},${y(value(point)).toFixed(1)}`).join(" ");
-  const band = `${line((point) => point.low)} ${[...curve].reverse().map((point) => `${x(point.answers).toFixed(1)},${y(point.high).toFixed(1)}`).join(" ")}`;
+  const line = (/** @type {(point: Point) => number} */ value) =>
+    curve.map((point) => `${x(point.answers).toFixed(1)},${y(value(point)).toFixed(1)}`).join(" ");
+  const band = `${line((point) => point.low)} ${[...curve]
+    .reverse()
+    .map((point) => `${x(point.answers).toFixed(1)},${y(point.high).toFixed(1)}`)
+    .join(" ")}`;
   const ticks = [0.5, 0.6, 0.7, 0.8, 0.9, 1].filter((value) => value >= least);
-  const text = (/** @type {number} */ left, /** @type {number} */ top, /** @type {string} */ words, /** @type {string} */ anchor = "end") => {
+  const text = (
+    /** @type {number} */ left,
+    /** @type {number} */ top,
+    /** @type {string} */ words,
+    /** @type {string} */ anchor = "end",
+  ) => {
     const element = svg("text", { x: left, y: top, "text-anchor": anchor });
     element.textContent = words;
     return element;
@@ -39,8 +54,16 @@ export function curvePicture(curve) {
   const last = curve[curve.length - 1];
   return svg(
     "svg",
-    { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "curve", role: "img", "aria-label": `Learning curve: after ${last.answers} answers ${last.auc.toFixed(2)}, interval ${last.low.toFixed(2)} to ${last.high.toFixed(2)}` },
-    ...ticks.flatMap((value) => [svg("line", { x1: LEFT, x2: WIDE - 12, y1: y(value), y2: y(value), class: "tick" }), text(LEFT - 6, y(value) + 4, value.toFixed(1))]),
+    {
+      viewBox: `0 0 ${WIDE} ${HIGH}`,
+      class: "curve",
+      role: "img",
+      "aria-label": `Learning curve: after ${last.answers} answers ${last.auc.toFixed(2)}, interval ${last.low.toFixed(2)} to ${last.high.toFixed(2)}`,
+    },
+    ...ticks.flatMap((value) => [
+      svg("line", { x1: LEFT, x2: WIDE - 12, y1: y(value), y2: y(value), class: "tick" }),
+      text(LEFT - 6, y(value) + 4, value.toFixed(1)),
+    ]),
     svg("polygon", { points: band, class: "band" }),
     ...(last.pca === null ? [] : [svg("polyline", { points: line((point) => point.pca ?? 0.5), class: "pca" })]),
     svg("polyline", { points: line((point) => point.auc), class: "own" }),
@@ -49,28 +72,133 @@ export function curvePicture(curve) {
   );
 }
 
+/** How many rows are sure of their group. @param {import("./app.js").Certainty | null} certainty */
+export function certaintyWords(certainty) {
+  if (!certainty) return "";
+  const { sure, rows, questions, more } = certainty;
+  const words = `${sure.toLocaleString("en")} of ${counted(rows, "row")} ${sure === 1 ? "is" : "are"} sure of their group`;
+  if (sure === rows || !more) return `${words}.`;
+  return `${words}; at this pace, ${questions} questions would settle about ${more.toLocaleString("en")} more.`;
+}
+
+/**
+ * What the curve tells by now, and whether it tells anything: not before its interval is narrow and beyond chance.
+ * @param {Point[]} curve
+ * @param {string} what it is about, such as "how often …"
+ * @returns {{early: boolean, words: string}}
+ */
+export function curveVerdict(curve, what) {
+  const last = curve.at(-1);
+  if (!last)
+    return {
+      early: true,
+      words: `Too early to tell ${what}: fewer than ten questions were drawn at random, or all of them had the same answer.`,
+    };
+  const interval = `between ${last.low.toFixed(2)} and ${last.high.toFixed(2)} (95 %), from ${counted(last.n, "question")} drawn at random`;
+  if (last.high - last.low > WIDEST || last.low <= 0.5)
+    return { early: true, words: `Too early to tell ${what}: ${interval}.` };
+  return {
+    early: false,
+    words: `${what.charAt(0).toUpperCase()}${what.slice(1)}: ${last.auc.toFixed(2)} (0.5 is chance), ${interval}.`,
+  };
+}
+
+/** The rows whose group is least sure, each of which can be placed. @param {any[]} rows @param {Studio} studio */
+function leastSure(rows, studio) {
+  if (!rows?.length) return null;
+  const items = rows.map((row) => {
+    const place = h("button", { type: "button", class: "quiet outlined", "data-least-sure": row.row }, "Place it");
+    place.addEventListener("click", () => {
+      /** @type {HTMLDialogElement} */ (place.closest("dialog")).close();
+      studio.panels.chooser.place(row.row);
+    });
+    return h(
+      "div",
+      { class: "least" },
+      studio.thumbnail(row),
+      h("small", {}, `${groupName(row.group)}? ${Math.round(100 * row.probability)} %`),
+      place,
+    );
+  });
+  return h("section", {}, h("h3", {}, "The least sure"), h("div", { class: "gallery" }, items));
+}
+
 /**
  * @param {any} progress
- * @param {number} answers
- * @param {boolean} finished whether nothing is left to ask
+ * @param {Studio} studio
  * @returns {(Node | string | null)[]}
  */
-export function progressContent(progress, answers, finished) {
+export function progressContent(progress, studio) {
   const { curve, hint, error_rate: wrong, placed, counts, consistency } = progress;
-  const words = /** @type {Record<string, string>} */ ({ same: "same", different: "different", unsure: "can’t tell", placed: "placed", none: "none of these", left: "left", right: "right", equal: "equal" });
+  const { answers } = studio.status;
+  const words = /** @type {Record<string, string>} */ ({
+    same: "same",
+    different: "different",
+    unsure: "can’t tell",
+    placed: "placed",
+    none: "none of these",
+    left: "left",
+    right: "right",
+    equal: "equal",
+  });
   const list = Object.entries(counts).map(([name, count]) => `${count} ${words[name] ?? name}`);
-  const last = curve.at(-1);
+  const verdict = curveVerdict(
+    curve,
+    studio.ranking
+      ? "how often the order of two rows is foreseen"
+      : "how well distance in the view tells “same” from “different”",
+  );
+  const dashed = studio.ranking ? "" : " The dashed line is PCA’s, which knows no answers.";
   return [
-    h("p", {}, `${counted(answers, "answer")}${list.length ? `: ${list.join(", ")}` : ""}.`, placed ? ` ${counted(placed, "row")} have a group.` : ""),
-    curve.length > 1
-      ? h("figure", { class: "curve-block" }, curvePicture(curve), h("figcaption", {}, last.pca === null
-          ? "How often the order of two rows was foreseen, with its interval of 95 %."
-          : "How well distance on the view tells “same” from “different” (0.5 is chance), with its interval of 95 %; the dashed line is PCA’s, which knows no answers.",
-          " Only questions drawn at random count here, each judged before it was learned from."))
-      : h("p", { class: "lead" }, "About one question in seven is drawn at random. After ten of them, as soon as the answers to them differ, a learning curve appears here, judged on these alone."),
-    consistency.n ? h("p", {}, `Of ${counted(consistency.n, "comparison")} that came back with sides swapped, you answered ${Math.round(100 * consistency.share)} % as before: nothing learned from you can be better than that.`) : null,
-    wrong === undefined || !answers ? null : h("p", {}, `Estimated share of answers that do not fit the groups: ${(100 * wrong).toFixed(0)} %.`),
-    finished ? h("section", { class: "hint stop" }, h("h3", {}, "Nothing is left to ask")) : null,
-    hint && !finished ? h("section", { class: `hint${hint.stop ? " stop" : ""}` }, h("h3", {}, hint.stop ? "You could stop here" : "Going on still pays"), h("ul", {}, hint.reasons.map((/** @type {string} */ reason) => h("li", {}, reason))), hint.cost ? h("p", {}, hint.cost) : null) : null,
+    h(
+      "p",
+      {},
+      `${counted(answers, "answer")}${list.length ? `: ${list.join(", ")}` : ""}.`,
+      placed ? ` ${counted(placed, "row")} have a group by answers.` : "",
+    ),
+    progress.certainty ? h("p", { class: "certainty" }, certaintyWords(progress.certainty)) : null,
+    studio.ranking ? h("p", { class: "certainty" }, orderWords(progress.share_sure, answers)) : null,
+    h("p", { class: verdict.early ? "lead" : "", "data-testid": "verdict" }, verdict.words),
+    !verdict.early && curve.length > 1
+      ? h(
+          "figure",
+          { class: "curve-block" },
+          curvePicture(curve),
+          h(
+            "figcaption",
+            {},
+            `The band is the interval of 95 %.${dashed} Only questions drawn at random count here, about one in seven, each judged before it was learned from.`,
+          ),
+        )
+      : h(
+          "p",
+          { class: "lead" },
+          "About one question in seven is drawn at random, and judged before it is learned from. The learning curve is over these alone.",
+        ),
+    consistency.n
+      ? h(
+          "p",
+          {},
+          `Of ${counted(consistency.n, "comparison")} that came back with sides swapped, you answered ${Math.round(100 * consistency.share)} % as before: nothing learned from you can be better than that.`,
+        )
+      : null,
+    wrong === undefined || !answers
+      ? null
+      : h("p", {}, `Estimated share of answers that do not fit the groups: ${(100 * wrong).toFixed(0)} %.`),
+    studio.finished ? h("section", { class: "hint stop" }, h("h3", {}, "Nothing is left to ask")) : null,
+    hint && !studio.finished
+      ? h(
+          "section",
+          { class: `hint${hint.stop ? " stop" : ""}` },
+          h("h3", {}, hint.stop ? "You could stop here" : "Going on still pays"),
+          h(
+            "ul",
+            {},
+            hint.reasons.map((/** @type {string} */ reason) => h("li", {}, reason)),
+          ),
+          hint.cost && !progress.certainty ? h("p", {}, hint.cost) : null,
+        )
+      : null,
+    leastSure(progress.least_sure, studio),
   ];
 }

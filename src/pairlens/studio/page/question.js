@@ -3,6 +3,7 @@
 
 import { h } from "./dom.js";
 import { PAUSE, shortcut } from "./keys.js";
+import { fromKeyWord, keyWords } from "./keywords.js";
 import { markPicture } from "./marks.js";
 import { comparison, numbersTable, pictureParts, scrollTogether } from "./rowview.js";
 import { questionWords, say } from "./speech.js";
@@ -40,19 +41,24 @@ const TITLES = {
   prefer: "Which one is better?",
 };
 
+/** Letters of a text on a card; as many of them are shown as fit. */
+const EXCERPT = 400;
+
 export class QuestionView {
   /**
    * @param {HTMLElement} root
    * @param {object} options
    * @param {Keys} options.keys
    * @param {LineScale} [options.scale]
+   * @param {import("./rowview.js").Typical} [options.typical]
    * @param {(answer: string) => void} options.answer
    * @param {() => void} [options.undo] without it, nothing can be undone here
    */
-  constructor(root, { keys, scale, answer, undo }) {
+  constructor(root, { keys, scale, typical, answer, undo }) {
     this.root = root;
     this.keys = keys;
     this.scale = scale;
+    this.typical = typical;
     this.answer = answer;
     /** @type {Question | null} */
     this.question = null;
@@ -64,7 +70,14 @@ export class QuestionView {
     this.said = "";
     /** @type {string | null} the answer whose button has the focus; empty if something else here has it */
     this.held = null;
-    this.undo = undo ? h("button", { type: "button", class: "quiet outlined", "data-undo": true, hidden: true, onclick: undo }, "Undo ", this.hint("undo")) : null;
+    this.undo = undo
+      ? h(
+          "button",
+          { type: "button", class: "quiet outlined", "data-undo": true, hidden: true, onclick: undo },
+          "Undo ",
+          this.hint("undo"),
+        )
+      : null;
   }
 
   /** Milliseconds for which the question has been there. */
@@ -98,13 +111,17 @@ export class QuestionView {
     const active = document.activeElement;
     // Words that stood in for a question between two of them have passed it on.
     if (active === this.root && !this.question) return;
-    this.held = this.root.contains(active) ? (/** @type {HTMLElement | null} */ (active?.closest("[data-answer]"))?.dataset.answer ?? "") : null;
+    this.held = this.root.contains(active)
+      ? (/** @type {HTMLElement | null} */ (active?.closest("[data-answer]"))?.dataset.answer ?? "")
+      : null;
   }
 
   /** Give the focus to where it was: who answers by a button goes on there, where readers let keys through. */
   release() {
     if (this.held === null) return;
-    const again = this.held && (this.root.querySelector(`[data-answer="${this.held}"]`) ?? this.root.querySelector(".answers [data-answer]"));
+    const again =
+      this.held &&
+      (this.root.querySelector(`[data-answer="${this.held}"]`) ?? this.root.querySelector(".answers [data-answer]"));
     /** @type {HTMLElement} */ (again || this.root).focus({ preventScroll: true });
   }
 
@@ -114,10 +131,14 @@ export class QuestionView {
     this.question = null;
     delete this.root.dataset.question;
     delete this.root.dataset.kind;
-    this.root.replaceChildren(this.head(title), ...words.map((word) => (typeof word === "string" ? h("p", { class: "lead" }, word) : word)));
+    this.root.replaceChildren(
+      this.head(title),
+      ...words.map((word) => (typeof word === "string" ? h("p", { class: "lead" }, word) : word)),
+    );
     this.release();
     // The page tries again and again to send what waits; that it waits is said once.
-    if (/\w/.test(title) && this.said !== title) say([title, ...words.filter((word) => typeof word === "string")].join(". "));
+    if (/\w/.test(title) && this.said !== title)
+      say([title, ...words.filter((word) => typeof word === "string")].join(". "));
     this.said = title;
   }
 
@@ -145,7 +166,11 @@ export class QuestionView {
     );
     const seen = question.rows.some((row) => row.pixels || row.line || row.picture !== undefined);
     const bare = !seen && question.rows.every((row) => !row.texts?.length);
-    const shown = [h("div", { class: `pair${bare ? " bare" : ""}` }, sides), comparison(question.rows), numbersTable(question.rows)];
+    const shown = [
+      h("div", { class: `pair${bare ? " bare" : ""}` }, sides),
+      comparison(question.rows, this.typical),
+      numbersTable(question.rows),
+    ];
     // What is seen at a glance comes first: pictures, then cells, then texts.
     return seen ? shown : shown.reverse();
   }
@@ -154,7 +179,12 @@ export class QuestionView {
   answers({ kind, answers }) {
     const names = answers.filter((name) => !/^\d+$/.test(name));
     const made = JSON.stringify([kind, names, this.keys.chosen]);
-    if (this.made !== made) this.bar = h("div", { class: `answers ${kind}`, role: "toolbar", "aria-label": "Answer" }, names.map((name) => this.button(name, WORDS[name] ?? name)));
+    if (this.made !== made)
+      this.bar = h(
+        "div",
+        { class: `answers ${kind}`, role: "toolbar", "aria-label": "Answer" },
+        names.map((name) => this.button(name, WORDS[name] ?? name)),
+      );
     this.made = made;
     return this.bar;
   }
@@ -162,6 +192,7 @@ export class QuestionView {
   /** @param {Question} question */
   placement(question) {
     const [subject, ...groups] = question.rows;
+    const [own, ...words] = keyWords(question.rows.map((row) => (row.texts ?? []).map(([, text]) => text).join(" ")));
     const cards = groups.map((row, k) => {
       const slot = String(k + 1);
       const name = question.names[k] || (question.numbers[k] ? `Group ${question.numbers[k]}` : "With this one");
@@ -170,7 +201,14 @@ export class QuestionView {
         { class: "card", "data-row": row.row, "aria-label": `${name}, for example ${row.id}` },
         // The key is drawn as one, away from the name: a group's number is another one.
         h("kbd", { "aria-hidden": "true" }, slot),
-        h("div", { class: "card-body" }, pictureParts(row, { scale: this.scale, compact: true }), this.cardCells(row), h("p", { class: "row-id" }, row.id)),
+        h(
+          "div",
+          { class: "card-body" },
+          this.cardTexts(row, words[k]),
+          pictureParts({ ...row, texts: [] }, { scale: this.scale, compact: true }),
+          this.cardCells(row),
+          h("p", { class: "row-id" }, row.id),
+        ),
         this.groupButton(slot, name, question.numbers[k], row.id),
       );
     });
@@ -178,21 +216,53 @@ export class QuestionView {
       "article",
       { class: "row subject", "data-row": subject.row, "aria-label": `This one: ${subject.id}` },
       h("h3", {}, subject.id),
+      subject.texts?.length && own.length ? h("p", { class: "key-words" }, own.join(" · ")) : null,
       pictureParts(subject, { scale: this.scale }),
       comparison([subject]),
       numbersTable([subject]),
     );
     const others = question.n_groups - groups.length;
     return [
-      others > 0 ? h("p", { class: "lead shown-groups" }, `${groups.length} of ${question.n_groups} groups. The others were ruled out, or may follow if none of these fits.`) : null,
-      h("div", { class: `placement${subject.texts?.length ? " wordy" : subject.cells?.length || subject.line ? " cellular" : ""}` }, one, h("div", { class: "cards" }, cards)),
+      others > 0
+        ? h(
+            "p",
+            { class: "lead shown-groups" },
+            `${groups.length} of ${question.n_groups} groups. The others were ruled out, or may follow if none of these fits.`,
+          )
+        : null,
+      h(
+        "div",
+        {
+          class: `placement${subject.texts?.length ? " wordy" : subject.cells?.length || subject.line ? " cellular" : ""}`,
+        },
+        one,
+        h("div", { class: "cards" }, cards),
+      ),
     ];
+  }
+
+  /** The texts of a card: what tells it from the others comes first. @param {Row} row @param {string[]} words */
+  cardTexts(row, words) {
+    if (!row.texts?.length) return null;
+    const texts = row.texts.map(([, text]) => h("p", { class: "excerpt" }, fromKeyWord(text, words).slice(0, EXCERPT)));
+    return [words.length ? h("p", { class: "key-words" }, words.join(" · ")) : null, ...texts].filter(
+      (part) => part !== null,
+    );
   }
 
   /** @param {Row} row */
   cardCells(row) {
     if (!row.cells?.length) return null;
-    return h("dl", { class: "mini" }, row.cells.slice(0, 6).flatMap(([name, value]) => [h("dt", {}, name), value === "" ? h("dd", { class: "empty" }, "empty") : h("dd", {}, value)]));
+    return h(
+      "dl",
+      { class: "mini" },
+      row.cells
+        .slice(0, 6)
+        .flatMap(([name, value]) => [
+          h("dt", {}, name),
+          value === "" ? h("dd", { class: "empty" }, "empty") : h("dd", {}, value),
+        ]),
+    );
   }
 
   /** The answer of a card. @param {string} slot @param {string} name @param {number} number @param {string} id */
@@ -207,8 +277,15 @@ export class QuestionView {
   /** @param {string} answer @param {string} words */
   button(answer, words) {
     const label = this.keys.label(/** @type {any} */ (answer));
-    const keys = label ? this.keys.chosen[/** @type {import("./keys.js").Action} */ (answer)].map(shortcut).join(" ") : null;
-    const button = h("button", { type: "button", "data-answer": answer, "aria-keyshortcuts": keys, class: "answer" }, h("span", {}, words), label ? h("kbd", { "aria-hidden": "true" }, label) : null);
+    const keys = label
+      ? this.keys.chosen[/** @type {import("./keys.js").Action} */ (answer)].map(shortcut).join(" ")
+      : null;
+    const button = h(
+      "button",
+      { type: "button", "data-answer": answer, "aria-keyshortcuts": keys, class: "answer" },
+      h("span", {}, words),
+      label ? h("kbd", { "aria-hidden": "true" }, label) : null,
+    );
     button.addEventListener("click", (event) => {
       // The second click of a double click is not an answer to the next question, nor is Enter pressed twice.
       if (event.detail > 1 || (!event.detail && this.age < PAUSE)) return;

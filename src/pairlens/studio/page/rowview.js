@@ -15,6 +15,7 @@ import { append, h, svg } from "./dom.js";
  * @property {[string, string][]} [numbers] cells that are folded, because they are many
  */
 /** @typedef {{low: number, high: number, words: string}} LineScale */
+/** @typedef {Record<string, number | boolean>} Typical difference of two numbers of a column that is large, or whether most words are the same */
 
 const FOLD = 600;
 const WIDE = 300;
@@ -35,6 +36,24 @@ export function differing(rows) {
 }
 
 /**
+ * Columns in which rows differ more than is usual: numbers more than nine of ten pairs of rows, words where most rows
+ * have the same.
+ * @param {Row[]} rows
+ * @param {Typical} [typical]
+ */
+export function unusual(rows, typical = {}) {
+  const far = (/** @type {string} */ name, /** @type {number} */ usual) => {
+    const values = rows.map((row) => Number(row.cells?.find(([each]) => each === name)?.[1] || Number.NaN));
+    return Math.max(...values) - Math.min(...values) > usual;
+  };
+  return new Set(
+    [...differing(rows)].filter((name) =>
+      typeof typical[name] === "number" ? far(name, /** @type {number} */ (typical[name])) : typical[name] !== false,
+    ),
+  );
+}
+
+/**
  * @param {Row} row
  * @param {object} options
  * @param {LineScale} [options.scale]
@@ -52,7 +71,9 @@ export function pictureParts(row, { scale, compact = false } = {}) {
 
 /** @param {[number, number, string]} pixels @param {string} id */
 function pixelPicture([height, width, data], id) {
-  const canvas = /** @type {HTMLCanvasElement} */ (h("canvas", { class: `pixels${width <= 16 ? " tiny" : ""}`, role: "img", "aria-label": `picture of ${id}` }));
+  const canvas = /** @type {HTMLCanvasElement} */ (
+    h("canvas", { class: `pixels${width <= 16 ? " tiny" : ""}`, role: "img", "aria-label": `picture of ${id}` })
+  );
   canvas.width = width;
   canvas.height = height;
   const ink = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
@@ -85,7 +106,16 @@ function filePicture(row) {
 /** @param {string} name @param {string} text @param {number} cut @param {boolean} compact */
 function textBlock(name, text, cut, compact) {
   const long = text.length > (compact ? FOLD / 3 : FOLD);
-  const body = h("div", { class: `text${long ? " folded" : ""}`, tabindex: long ? "0" : null, role: long ? "group" : null, "aria-label": long ? name : null }, text);
+  const body = h(
+    "div",
+    {
+      class: `text${long ? " folded" : ""}`,
+      tabindex: long ? "0" : null,
+      role: long ? "group" : null,
+      "aria-label": long ? name : null,
+    },
+    text,
+  );
   if (cut) append(body, [h("span", { class: "cut" }, ` … ${cut.toLocaleString("en")} more characters are not shown.`)]);
   const block = h("div", { class: "text-block" }, h("h4", {}, name), body);
   if (long) {
@@ -117,35 +147,62 @@ export function linePoints(line, { low, high }) {
 function sparkline(line, scale, id) {
   const picture = svg(
     "svg",
-    { viewBox: `-4 -8 ${WIDE + 8} ${HIGH + 16}`, class: "line", role: "img", "aria-label": `${scale.words} of ${id}`, preserveAspectRatio: "none" },
-    svg("line", { x1: 0, x2: WIDE, y1: HIGH * (1 - (0 - scale.low) / (scale.high - scale.low)), y2: HIGH * (1 - (0 - scale.low) / (scale.high - scale.low)), class: "axis" }),
+    {
+      viewBox: `-4 -8 ${WIDE + 8} ${HIGH + 16}`,
+      class: "line",
+      role: "img",
+      "aria-label": `${scale.words} of ${id}`,
+      preserveAspectRatio: "none",
+    },
+    svg("line", {
+      x1: 0,
+      x2: WIDE,
+      y1: HIGH * (1 - (0 - scale.low) / (scale.high - scale.low)),
+      y2: HIGH * (1 - (0 - scale.low) / (scale.high - scale.low)),
+      class: "axis",
+    }),
     svg("polyline", { points: linePoints(line, scale).join(" ") }),
   );
   return h("figure", { class: "line-block" }, picture, h("figcaption", {}, scale.words));
 }
 
 /**
- * Two rows as an aligned table, the cells that differ marked for the eye and for the ear.
+ * Two rows as an aligned table, the cells that differ unusually marked for the eye and for the ear.
  * @param {Row[]} rows
+ * @param {Typical} [typical]
  * @param {boolean} [marked]
  * @returns {HTMLElement | null}
  */
-export function comparison(rows, marked = true) {
+export function comparison(rows, typical, marked = true) {
   if (!rows[0]?.cells?.length) return null;
-  const different = marked ? differing(rows) : new Set();
+  const different = marked ? unusual(rows, typical) : new Set();
   const body = rows[0].cells.map(([name], column) =>
     h(
       "tr",
       { class: different.has(name) ? "differs" : null },
-      h("th", { scope: "row" }, name, different.has(name) ? h("span", { class: "visually-hidden" }, " (differs)") : null),
+      h(
+        "th",
+        { scope: "row" },
+        name,
+        different.has(name) ? h("span", { class: "visually-hidden" }, " (differs much)") : null,
+      ),
       rows.map((row) => {
         const value = row.cells?.[column]?.[1] ?? "";
         return h("td", {}, value === "" ? h("span", { class: "empty" }, "empty") : value);
       }),
     ),
   );
-  const head = h("tr", {}, h("td", {}), rows.map((row) => h("th", { scope: "col" }, row.id)));
-  return h("div", { class: "table-frame", tabindex: "0", role: "region", "aria-label": "The rows side by side" }, h("table", { class: "cells" }, h("thead", {}, head), h("tbody", {}, body)));
+  const head = h(
+    "tr",
+    {},
+    h("td", {}),
+    rows.map((row) => h("th", { scope: "col" }, row.id)),
+  );
+  return h(
+    "div",
+    { class: "table-frame", tabindex: "0", role: "region", "aria-label": "The rows side by side" },
+    h("table", { class: "cells" }, h("thead", {}, head), h("tbody", {}, body)),
+  );
 }
 
 let unfolded = false;
@@ -158,8 +215,14 @@ let unfolded = false;
 export function numbersTable(rows) {
   if (!rows[0]?.numbers?.length) return null;
   // Measured numbers nearly always differ: a mark on every cell would say nothing.
-  const table = comparison(rows.map((row) => ({ ...row, cells: row.numbers })), false);
-  const block = /** @type {HTMLDetailsElement} */ (h("details", { class: "numbers", open: unfolded }, h("summary", {}, "The numbers"), table));
+  const table = comparison(
+    rows.map((row) => ({ ...row, cells: row.numbers })),
+    {},
+    false,
+  );
+  const block = /** @type {HTMLDetailsElement} */ (
+    h("details", { class: "numbers", open: unfolded }, h("summary", {}, "The numbers"), table)
+  );
   block.addEventListener("toggle", () => (unfolded = block.open));
   return block;
 }
@@ -173,7 +236,8 @@ export function scrollTogether(root) {
       if (leader && leader !== text) return;
       leader = text;
       const share = text.scrollTop / Math.max(1, text.scrollHeight - text.clientHeight);
-      for (const other of texts) if (other !== text) other.scrollTop = share * (other.scrollHeight - other.clientHeight);
+      for (const other of texts)
+        if (other !== text) other.scrollTop = share * (other.scrollHeight - other.clientHeight);
       requestAnimationFrame(() => requestAnimationFrame(() => (leader = null)));
     });
   }

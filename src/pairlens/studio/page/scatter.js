@@ -97,18 +97,23 @@ export class GlScatter {
   setUp() {
     const gl = this.gl;
     const program = /** @type {WebGLProgram} */ (gl.createProgram());
-    for (const [kind, text] of /** @type {[number, string][]} */ ([[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]])) {
+    for (const [kind, text] of /** @type {[number, string][]} */ ([
+      [gl.VERTEX_SHADER, VERTEX],
+      [gl.FRAGMENT_SHADER, FRAGMENT],
+    ])) {
       const shader = /** @type {WebGLShader} */ (gl.createShader(kind));
       gl.shaderSource(shader, text);
       gl.compileShader(shader);
       gl.attachShader(program, shader);
     }
     gl.linkProgram(program);
-    if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program) ?? "no program");
+    if (!gl.getProgramParameter(program, gl.LINK_STATUS))
+      throw new Error(gl.getProgramInfoLog(program) ?? "no program");
     this.program = program;
     /** @type {Record<string, WebGLBuffer>} */
     this.buffers = {};
-    for (const name of ["before", "place", "colour", "size", "shape", "order"]) this.buffers[name] = /** @type {WebGLBuffer} */ (gl.createBuffer());
+    for (const name of ["before", "place", "colour", "size", "shape", "order"])
+      this.buffers[name] = /** @type {WebGLBuffer} */ (gl.createBuffer());
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     gl.clearColor(0, 0, 0, 0);
@@ -123,7 +128,13 @@ export class GlScatter {
   load(scene) {
     const gl = this.gl;
     this.scene = scene;
-    const fill = (/** @type {string} */ name, /** @type {ArrayBufferView} */ values, /** @type {number} */ width, /** @type {number} */ type, normal = false) => {
+    const fill = (
+      /** @type {string} */ name,
+      /** @type {ArrayBufferView} */ values,
+      /** @type {number} */ width,
+      /** @type {number} */ type,
+      normal = false,
+    ) => {
       const place = gl.getAttribLocation(/** @type {WebGLProgram} */ (this.program), name);
       gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[name]);
       gl.bufferData(gl.ARRAY_BUFFER, values, gl.DYNAMIC_DRAW);
@@ -147,7 +158,8 @@ export class GlScatter {
     gl.clear(gl.COLOR_BUFFER_BIT);
     if (!this.program || !this.scene?.order.length) return;
     gl.useProgram(this.program);
-    const uniform = (/** @type {string} */ name) => gl.getUniformLocation(/** @type {WebGLProgram} */ (this.program), name);
+    const uniform = (/** @type {string} */ name) =>
+      gl.getUniformLocation(/** @type {WebGLProgram} */ (this.program), name);
     gl.uniform2f(uniform("middle"), camera.x, camera.y);
     gl.uniform2f(uniform("zoom"), (2 * camera.zoom * ratio) / canvas.width, (2 * camera.zoom * ratio) / canvas.height);
     gl.uniform1f(uniform("share"), share);

@@ -22,7 +22,9 @@ export function isNew(status, than) {
 export function listen({ study, heard, connected }) {
   const name = `pairlens/${study}`;
   const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel(name) : null;
-  if (channel) channel.onmessage = (event) => (event.data.topic === "connected" ? connected(event.data.content) : heard(event.data.topic, event.data.content));
+  if (channel)
+    channel.onmessage = (event) =>
+      event.data.topic === "connected" ? connected(event.data.content) : heard(event.data.topic, event.data.content);
   const tell = (/** @type {string} */ topic, /** @type {any} */ content) => channel?.postMessage({ topic, content });
   const read = () => {
     const source = new EventSource(`/api/events?study=${study}`);

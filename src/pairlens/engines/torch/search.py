@@ -1,0 +1,570 @@
+"""The exact k nearest rows of every row on torch tensors, of the CPU or of a GPU, and the random walk over near rows.
+
+The selection is the counterpart of :mod:`pairlens.engines.selection` for a device with thousands of threads, to which
+lists that are updated pair by pair are of no use. Like there, pairs are *screened* by a cheap key with a bound on its
+error, single pairs are *refined* in float64, keys that round to the same multiple of a quantum are equal, and among
+equals the smaller row index wins.
+
+How the k best of a row are found
+---------------------------------
+1. The columns are taken in groups of consecutive ones, and the screen gives for each group a bound that no key in it
+   beats. It never needs to store the keys themselves.
+2. The k best rows lie in the k groups with the best bounds, if bounds are exact. So the groups with the best bounds,
+   a few more than k, are looked into, and the pairs with the best bounds there, again a few more than k, are refined.
+3. If the k-th refined key is better than every bound that was left aside, nothing was missed. This is a proof, not a
+   guess: the result does not depend on the precision of the screen.
+4. Rows without this proof (ties, near-duplicates) look into more groups. Those that still have none are compared with
+   all others in float64, where every pair is settled by its rounding interval or refined.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+from pairlens.engines import search
+from pairlens.engines.rows import Float64, FloatArray, IntArray
+from pairlens.engines.search import NEGLIGIBLE, QUANTUM, NearGraph, Neighbors, check_count, spread_over
+from pairlens.engines.torch.rows import (
+    TensorRows,
+    chunks,
+    product_precision,
+    row_step,
+    single_products,
+    triton_kernels,
+    working_bytes,
+)
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    from pairlens.engines.torch.rows import torch
+
+Selected: TypeAlias = "tuple[Tensor, Tensor]"
+
+GROUP = 64
+"""Columns of a group: twice as many halve the table of bounds and double the pairs that are looked at in it."""
+
+HIDDEN = 1e20
+"""Bounds from here on belong to columns that are not there."""
+
+# Groups looked into beyond the k best and the row's own: at first, and where that proves nothing.
+SPARE_GROUPS = (1, 24)
+# Pairs refined beyond the k best.
+SPARE_PAIRS = 8
+# With more than this part of a strip left without a proof, the rest goes to float64 at once.
+TOLERABLE_DOUBT = 0.25
+# Bytes for each pair of a row with all others in float64: keys, both ends of their intervals, masks, hits.
+FINE_BYTES = 64
+# Scales outside of this leave the range of float32 when squared.
+FLOAT32_SCALES = (1e-15, 1e15)
+# Of float32 products whose factors keep 11 binary digits, as a share of the norms: four standard deviations of a sum
+# of f independent errors are this over the square root of f.
+SINGLE_ERROR = 4 * 2.0**-11
+
+
+@dataclass(frozen=True)
+class Side:
+    """Ask one question: which k rows have the smallest key (sign +1), or the largest (sign -1).
+
+    Parameters
+    ----------
+    k : int
+        How many rows to select for each row.
+    sign : int
+        +1 or -1; the screen works with the key times this, of which the smallest are wanted.
+    quantum : float
+        Keys are equal if they round to the same multiple of this.
+    refine : callable
+        ``refine(rows, cols)`` gives the precise float64 keys of pairs.
+    wanted : bool tensor of shape (n,), optional
+        Rows whose selection is used; the others get an arbitrary one.
+    """
+
+    k: int
+    sign: int
+    quantum: float
+    refine: Callable[[Tensor, Tensor], Tensor]
+    wanted: Tensor | None = None
+
+
+class Strip(Protocol):
+    """Compare some consecutive rows with all columns. Bounds are of signed keys, from below."""
+
+    def bounds(self, name: str) -> Tensor:
+        """Return bounds of shape (rows, n_groups): no key of the group is smaller."""
+
+    def inside(self, name: str, lines: Tensor, groups: Tensor) -> Tensor:
+        """Return bounds of the pairs in chosen groups for some lines, of shape (len(lines), n_chosen * GROUP)."""
+
+
+class Screen(Protocol):
+    """Screen the keys of all pairs; `stores_keys` says whether a strip takes memory for all of its pairs."""
+
+    n: int
+    device: torch.device
+    stores_keys: bool
+
+    def strip(self, rows: slice) -> Strip:
+        """Compare rows with all columns."""
+
+    def fine(self, name: str, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Return signed float64 keys of shape (len(rows), n), and bounds on their errors of shape (len(rows),).
+
+        Keys are inf for a row with itself and where a column is not there.
+        """
+
+
+def self_join(screen: Screen, sides: dict[str, Side], *, block: int, fine_bytes: int) -> dict[str, Selected]:
+    """Select for each row what the sides ask for.
+
+    Parameters
+    ----------
+    screen : Screen
+    sides : dict
+        The questions by the name under which the screen knows their keys.
+    block : int
+        Rows of a strip.
+    fine_bytes : int
+        Working memory for rows that are compared in float64.
+
+    Returns
+    -------
+    dict of (indices, keys)
+        Tensors of shape (n, k), best first: row indices and the precise float64 keys. They depend neither on `block`
+        nor on `fine_bytes`.
+    """
+    found = {
+        name: (
+            torch.zeros((screen.n, side.k), dtype=torch.int64, device=screen.device),
+            torch.zeros((screen.n, side.k), dtype=torch.float64, device=screen.device),
+        )
+        for name, side in sides.items()
+    }
+    open_rows: dict[str, list[Tensor]] = {name: [] for name in sides}
+    screened = set(sides)
+    for rows in chunks(screen.n, block):
+        strip = screen.strip(rows) if screened else None
+        for name, side in sides.items():
+            lines = torch.arange(rows.stop - rows.start, device=screen.device)
+            if side.wanted is not None:
+                lines = lines[side.wanted[rows]]
+            if strip is not None and name in screened:
+                n_lines = len(lines)
+                for spare in SPARE_GROUPS:
+                    if len(lines):
+                        lines = _look(strip, name, side, rows.start, lines, spare, screen.n, found[name])
+                if len(lines) > TOLERABLE_DOUBT * n_lines:
+                    screened.remove(name)
+            open_rows[name].append(lines + rows.start)
+    for name, side in sides.items():
+        rows_left = torch.cat(open_rows[name])
+        for part in chunks(len(rows_left), max(1, fine_bytes // (FINE_BYTES * screen.n))):
+            _compare_all(screen, name, side, rows_left[part], found[name])
+    return found
+
+
+def _look(
+    strip: Strip, name: str, side: Side, first: int, lines: Tensor, spare: int, n: int, found: Selected
+) -> Tensor:
+    """Look into the groups with the best bounds; write what is proved, and return the lines that are left."""
+    table = strip.bounds(name)
+    if len(lines) < len(table):
+        table = table[lines]
+    n_groups = table.shape[1]
+    n_chosen = min(side.k + 1 + spare, n_groups)
+    low, group = smallest(table, min(n_chosen + 1, n_groups))
+    rest = torch.full_like(low[:, 0], torch.inf) if n_chosen == n_groups else low[:, n_chosen]
+    group = group[:, :n_chosen]
+    bounds = strip.inside(name, lines, group)
+    width = min(side.k + 1 + SPARE_PAIRS, bounds.shape[1])
+    low, place = smallest(bounds, min(width + 1, bounds.shape[1]))
+    if width < bounds.shape[1]:
+        rest = torch.minimum(rest, low[:, width])
+    low, place = low[:, :width], place[:, :width]
+    cols = group.gather(1, place // GROUP) * GROUP + place % GROUP
+    own = (lines + first)[:, None].expand_as(cols)
+    void = (cols == own) | (low >= HIDDEN)
+    precise = side.refine(own.reshape(-1), cols.clamp(max=n - 1).reshape(-1)).view(cols.shape)
+    quanta = (precise * (side.sign / side.quantum)).round_().masked_fill_(void, torch.inf)
+    order = _order(quanta, cols)[:, : side.k]
+    proved = quanta.gather(1, order[:, -1:])[:, 0] < (rest.double() / side.quantum).round_()
+    rows = lines + first
+    found[0][rows] = cols.gather(1, order)
+    found[1][rows] = precise.gather(1, order)
+    return lines[~proved]
+
+
+def _compare_all(screen: Screen, name: str, side: Side, rows: Tensor, found: Selected) -> None:
+    """Settle all pairs of some rows, and write the k best."""
+    keys, error = screen.fine(name, rows)
+    keys /= side.quantum
+    error = error[:, None] / side.quantum
+    highest = (keys + error).round_()
+    limit = _kth_smallest(highest, side.k)
+    lowest = keys.sub_(error).round_()
+    line, col = (lowest <= limit[:, None]).nonzero(as_tuple=True)
+    quanta = lowest[line, col]
+    unsure = (quanta != highest[line, col]).nonzero()[:, 0]
+    precise = side.refine(rows[line[unsure]], col[unsure])
+    quanta[unsure] = (precise * (side.sign / side.quantum)).round_()
+    # Hits come by row, then by column: two stable sorts leave ties in the order of their columns.
+    order = quanta.argsort(stable=True)
+    order = order[line[order].argsort(stable=True)]
+    line, col = line[order], col[order]
+    count = torch.bincount(line, minlength=len(rows))
+    place = torch.arange(len(line), device=line.device) - (count.cumsum(0) - count)[line]
+    chosen = col[place < side.k].view(len(rows), side.k)
+    found[0][rows] = chosen
+    found[1][rows] = side.refine(rows.repeat_interleave(side.k), chosen.reshape(-1)).view(chosen.shape)
+
+
+def _order(quanta: Tensor, cols: Tensor) -> Tensor:
+    """Return the order of each line by key, ties by column."""
+    by_column = cols.argsort(dim=1)
+    return by_column.gather(1, quanta.gather(1, by_column).argsort(dim=1, stable=True))
+
+
+def _kth_smallest(table: Tensor, k: int) -> Tensor:
+    """Return the k-th smallest value of each row, from the k groups with the smallest minima."""
+    groups = padded(table.T, GROUP, torch.inf).T.unflatten(1, (-1, GROUP))
+    if groups.shape[1] > k:
+        chosen = groups.amin(dim=2).topk(k, dim=1, largest=False, sorted=False).indices
+        groups = groups.gather(1, chosen[:, :, None].expand(-1, -1, GROUP))
+    return groups.flatten(1).topk(k, dim=1, largest=False).values[:, -1]
+
+
+def smallest(table: Tensor, count: int) -> Selected:
+    """Return the smallest values of each row of a table, ascending, and their places."""
+    if table.is_cuda:
+        kernels = triton_kernels(table)
+        if kernels is not None and kernels.can_select(table, count):
+            selected: Selected = kernels.smallest(table, count)
+            return selected
+    values, places = table.topk(count, dim=1, largest=False, sorted=True)
+    return values, places
+
+
+def padded(table: Tensor, multiple: int, value: float = 0.0) -> Tensor:
+    """Return the table with rows of a value added, so that their number is a multiple."""
+    missing = -len(table) % multiple
+    if missing == 0:
+        return table
+    return torch.cat([table, table.new_full((missing, *table.shape[1:]), value)])
+
+
+def torch_neighbors(X: Tensor, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
+    """Find the exact nearest rows of every row: those of :func:`pairlens.engines.neighbors`, on the device of X.
+
+    Parameters
+    ----------
+    X : tensor of shape (n, n_features)
+        Finite values in float32 or float64, on the CPU or on a GPU.
+    n_nearest : int
+        How many rows to find for each row, from 1 to n - 1.
+    block_bytes : int, optional
+        Working memory: by default 256 MiB on a CPU, 4 GiB on a GPU. The result does not depend on it.
+
+    Returns
+    -------
+    Neighbors
+        Indices and distances as tensors on the device, nearest first.
+
+    Notes
+    -----
+    On a GPU with Triton, screening takes products of half-precision parts of the rows (two parts of 11 binary digits
+    each, three products, summed in float32), nearly as precise as float32 products and several times as fast.
+    ``config_context(tf32=True)`` screens with one product (TF32 without Triton) and trusts an error bound that holds
+    with high probability instead of always.
+
+    Working memory besides: two copies of X in its dtype, and for rows that are compared in float64 one in float64.
+    """
+    check_count(X.shape[0], n_nearest)
+    rows = TorchRows.of(X)
+    n_bytes = block_bytes or working_bytes(X.device)
+    sides = {"near": Side(n_nearest, +1, QUANTUM, rows.squared_distances)}
+    kernels = triton_kernels(X)
+    fused = kernels is not None and kernels.fits(rows)
+    screen: Screen = kernels.TritonEuclidScreen(rows) if fused else EuclidScreen(rows)
+    with product_precision(X.device):
+        found = self_join(screen, sides, block=strip_rows(screen, n_nearest, n_bytes), fine_bytes=n_bytes)
+    indices, squared = found["near"]
+    return Neighbors(indices, rows.scale * squared.sqrt())
+
+
+def strip_rows(screen: Screen, k: int, n_bytes: int) -> int:
+    """Return how many rows a strip has that fits the memory when k of each are selected."""
+    n_groups = -(-screen.n // GROUP)
+    per_row = (32 * GROUP if screen.stores_keys else 64) * n_groups + 16 * GROUP * (k + 2)
+    return max(256, n_bytes // per_row // 256 * 256)
+
+
+@dataclass(frozen=True)
+class TorchRows:
+    """Hold rows seen from their centre and in units of their spread, a power of two so that dividing rounds nothing.
+
+    Attributes
+    ----------
+    X : tensor of shape (n, n_features)
+    center : tensor of shape (n_features,)
+        The mean, in the dtype of X.
+    scale : float
+    square : float64 tensor of shape (n,)
+        Squared distances from the centre, in units of the scale.
+    """
+
+    X: Tensor
+    center: Tensor
+    scale: float
+    square: Tensor
+
+    @classmethod
+    def of(cls, X: Tensor) -> TorchRows:
+        if X.dtype not in (torch.float32, torch.float64):
+            X = X.double()
+        X = X.contiguous()
+        n, f = X.shape
+        step = row_step(X, f)
+        center = torch.zeros(f, dtype=torch.float64, device=X.device)
+        for part in chunks(n, step):
+            center += X[part].sum(dim=0, dtype=torch.float64)
+        center = (center / n).to(X.dtype)
+        square = torch.empty(n, dtype=torch.float64, device=X.device)
+        for part in chunks(n, step):
+            square[part] = (X[part].double() - center).square_().sum(dim=1)
+        spread = torch.sqrt(square.mean())
+        scale = float(2.0 ** torch.round(torch.log2(spread))) if spread > 0 else 1.0
+        return cls(X, center, scale, square / scale**2)
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def fits_float32(self) -> bool:
+        """Return whether squares of the scale stay in the range of float32."""
+        return FLOAT32_SCALES[0] < self.scale < FLOAT32_SCALES[1]
+
+    def centred(self, dtype: torch.dtype) -> Tensor:
+        """Return all rows less the centre, in units of the scale."""
+        result = torch.empty(self.X.shape, dtype=dtype, device=self.X.device)
+        for part in chunks(self.n, row_step(self.X, self.X.shape[1])):
+            result[part] = (self.X[part].double() - self.center) / self.scale
+        return result
+
+    def squared_distances(self, rows: Tensor, cols: Tensor) -> Tensor:
+        """Return squared distances of pairs in float64 from differences, in units of the scale."""
+        squared = torch.empty(len(rows), dtype=torch.float64, device=self.X.device)
+        for part in chunks(len(rows), row_step(self.X, self.X.shape[1])):
+            difference = self.X[rows[part]].double()
+            difference -= self.X[cols[part]]
+            difference /= self.scale
+            squared[part] = difference.square_().sum(dim=1)
+        return squared
+
+
+class EuclidScreen:
+    """Screen squared distances of strips of rows by matrix products, in float64 or in float32 as X is."""
+
+    stores_keys = True
+
+    def __init__(self, rows: TorchRows) -> None:
+        self.rows, self.n, self.device = rows, rows.n, rows.X.device
+        self.dtype = rows.X.dtype if rows.fits_float32 else torch.float64
+
+    @cached_property
+    def Z(self) -> Tensor:
+        """The rows as factors of the products, padded to whole groups."""
+        return padded(self.rows.centred(self.dtype), GROUP)
+
+    @cached_property
+    def square(self) -> Tensor:
+        """Squared norms of the rows."""
+        return self.rows.square.to(self.dtype)
+
+    @cached_property
+    def gain(self) -> dict[str, Tensor]:
+        """See :class:`TiledStrip`."""
+        error = 2 * error_unit(self.rows, self.dtype) * self.rows.square
+        gain = padded(-error.to(self.dtype), GROUP, torch.inf)
+        return {"near": gain, "far": gain}
+
+    def squared(self, rows: slice) -> Tensor:
+        """Return squared distances of some rows from all, padded columns included."""
+        squared = torch.addmm(padded(self.square, GROUP), self.Z[rows], self.Z.T, alpha=-2)
+        return squared.add_(self.square[rows, None])
+
+    def strip(self, rows: slice) -> Strip:
+        squared = self.squared(rows)
+        return TiledStrip({"near": (+1, squared), "far": (-1, squared)}, self.gain, rows)
+
+    def fine(self, name: str, rows: Tensor) -> tuple[Tensor, Tensor]:
+        squared = self.fine_squared(rows)
+        if name == "far":
+            squared.neg_()
+        squared.scatter_(1, rows[:, None], torch.inf)
+        return squared, self.fine_error(rows)
+
+    def fine_squared(self, rows: Tensor) -> Tensor:
+        """Return squared distances of some rows from all in float64."""
+        squared = torch.addmm(self.rows.square, self._Z64[rows], self._Z64.T, alpha=-2)
+        return squared.add_(self.rows.square[rows, None])
+
+    @cached_property
+    def _Z64(self) -> Tensor:
+        return self.rows.centred(torch.float64)
+
+    def fine_error(self, rows: Tensor) -> Tensor:
+        """Return a bound on the error of these."""
+        unit = (self.rows.X.shape[1] + 16) * torch.finfo(torch.float64).eps / 2
+        return unit * (self.rows.square[rows].sqrt() + self.rows.square.max().sqrt()).square()
+
+
+def error_unit(rows: TorchRows, dtype: torch.dtype) -> float:
+    """Return the u in the bound ``u (|x| + |y|)**2`` on the error of a screened squared distance of centred rows."""
+    f = rows.X.shape[1]
+    unit = (f + 16) * torch.finfo(dtype).eps / 2
+    if dtype == torch.float32 and single_products(rows.X.device):
+        unit += SINGLE_ERROR / f**0.5
+    return unit
+
+
+@dataclass(frozen=True)
+class TiledStrip:
+    """Hold a strip whose keys are known already.
+
+    Attributes
+    ----------
+    keys : dict of (sign, tensor)
+        Keys with all columns, padded ones included.
+    gain : dict of tensors
+        What the bound of a signed key gains for each column, less what it loses for the error of the screen: inf for
+        columns that are not there.
+    rows : slice
+    """
+
+    keys: dict[str, tuple[int, Tensor]]
+    gain: dict[str, Tensor]
+    rows: slice
+
+    def bounds(self, name: str) -> Tensor:
+        sign, keys = self.keys[name]
+        signed = torch.add(self.gain[name], keys, alpha=sign)
+        return signed.unflatten(1, (-1, GROUP)).amin(dim=2).add_(self._own(name))
+
+    def inside(self, name: str, lines: Tensor, groups: Tensor) -> Tensor:
+        sign, keys = self.keys[name]
+        chosen = keys.unflatten(1, (-1, GROUP))[lines[:, None], groups]
+        bounds = torch.add(self.gain[name].view(-1, GROUP)[groups], chosen, alpha=sign)
+        return bounds.flatten(1).add_(self._own(name)[lines])
+
+    def _own(self, name: str) -> Tensor:
+        """Return what the bounds lose for the rows: those that are not there as columns still have neighbours."""
+        gain = self.gain[name][self.rows]
+        return torch.where(gain.isinf(), 0.0, gain)[:, None]
+
+
+@search.neighbors.register(TensorRows)
+def neighbors(X: TensorRows, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
+    found = torch_neighbors(X.tensor, n_nearest=n_nearest, block_bytes=block_bytes)
+    return Neighbors(*(np.asarray(part.cpu()) for part in (found.nearest, found.nearest_distance)))
+
+
+@dataclass(frozen=True)
+class TensorNearGraph(NearGraph):
+    """Hold the walk on the device, and there the sum of the weights of each row too."""
+
+    degree: Tensor
+
+    def symmetric_weights(self) -> sparse.csr_matrix:
+        start, column, value = (
+            part.cpu().numpy() for part in (self.walk.crow_indices(), self.walk.col_indices(), self.walk.values())
+        )
+        walk = sparse.csr_matrix((value, column, start), shape=tuple(self.walk.shape))
+        return (sparse.diags(self.degree.cpu().numpy()) @ walk).tocsr()
+
+    def spread(self, rows: TensorRows, a: float) -> TensorRows:
+        return TensorRows(spread_over(_Steps(self.walk), rows.tensor, a, accuracy=self.accuracy))
+
+    def spread_back(self, weights: Float64, a: float) -> Float64:
+        start = torch.from_numpy(weights).to(self.back.device)
+        return np.asarray(spread_over(_Steps(self.back), start, a, accuracy=self.accuracy).cpu().numpy())
+
+    def spread_columns(self, columns: FloatArray, a: float, accuracy: float) -> FloatArray:
+        """Return columns in memory, spread over the walk in their dtype to a relative accuracy."""
+        start = torch.from_numpy(columns).to(self.walk.device)
+        return np.asarray(spread_over(_Steps(self.walk), start, a, accuracy=accuracy).cpu().numpy())
+
+
+class _Steps:
+    """Multiply by a sparse matrix so that the last digits repeat: the device's own product adds in any order."""
+
+    def __init__(self, matrix: Tensor) -> None:
+        self._start, self._column, self._value = matrix.crow_indices(), matrix.col_indices(), matrix.values()
+
+    def __matmul__(self, values: Tensor) -> Tensor:
+        wide = values if values.ndim == 2 else values[:, None]
+        result = torch.empty_like(wide)
+        n = len(wide)
+        step = max(1, working_bytes(wide.device) * n // (16 * max(1, wide.shape[1] * len(self._column))))
+        for part in chunks(n, step):
+            first, last = (int(self._start[end]) for end in (part.start, part.stop))
+            lengths = self._start[part.start + 1 : part.stop + 1] - self._start[part]
+            moved = self._value[first:last, None].to(wide.dtype) * wide[self._column[first:last]]
+            result[part] = torch.segment_reduce(moved, "sum", lengths=lengths, axis=0)
+        return result.view(values.shape)
+
+
+@search.near_walk.register(TensorRows)
+def near_walk(
+    X: TensorRows, k: int, *, scale_neighbor: int, accuracy: float, found: tuple[IntArray, Float64] | None = None
+) -> TensorNearGraph:
+    """Build the walk without leaving the device."""
+    nearest: Tensor
+    distance: Tensor
+    if found is None:
+        searched = torch_neighbors(X.tensor, n_nearest=max(k, scale_neighbor))
+        nearest, distance = searched.nearest, searched.nearest_distance
+    else:
+        nearest, distance = X.place(found[0]), torch.from_numpy(found[1]).to(X.tensor.device)
+    n, device = X.shape[0], X.tensor.device
+    target = nearest[:, :k].reshape(-1)
+    source = torch.arange(n, device=device).repeat_interleave(k)
+    scale = distance[:, scale_neighbor - 1]
+    keys = torch.unique(torch.minimum(source, target) * n + torch.maximum(source, target))
+    left, right = keys // n, keys % n
+    squared = torch.empty(len(keys), dtype=torch.float64, device=device)
+    for part in chunks(len(keys), row_step(X.tensor, X.shape[1])):
+        difference = X.tensor[left[part]].double() - X.tensor[right[part]]
+        squared[part] = difference.square_().sum(dim=1)
+    local = scale[left] * scale[right]
+    # Rows that repeat seven times have scale 0: full weight to each other, none to all others.
+    weight = torch.where(local > 0, torch.exp(-squared / torch.where(local > 0, local, 1.0)), (squared == 0).double())
+    weight[weight < NEGLIGIBLE] = 0.0
+    own = torch.arange(n, device=device)
+    row, column = torch.cat([left, right, own]), torch.cat([right, left, own])
+    value = torch.cat([weight, weight, torch.zeros(n, dtype=torch.float64, device=device)])
+    order = torch.argsort(row * n + column)
+    row, column, value = row[order], column[order], value[order]
+    lengths = torch.bincount(row, minlength=n)
+    start = torch.zeros(n + 1, dtype=torch.int64, device=device)
+    start[1:] = torch.cumsum(lengths, dim=0)
+    degree = torch.segment_reduce(value, "sum", lengths=lengths, axis=0)
+    # A row whose weights all vanish walks to itself.
+    alone = degree == 0
+    value[(row == column) & alone[row]] = 1.0
+    degree[alone] = 1.0
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
+        forth, back = (
+            torch.sparse_csr_tensor(start, column, value / degree[end], size=(n, n), check_invariants=False)
+            for end in (row, column)
+        )
+    return TensorNearGraph(np.asarray(nearest[:, :k].cpu()), None, forth, back, accuracy, degree)

@@ -1,0 +1,206 @@
+"""Read NPY and NPZ files, with errors that say what is wrong with a file."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from pairlens.exceptions import InputError, MissingExtraError
+
+KIND = "an archive of NumPy arrays"
+MAX_HEADER = 10_000
+"""Bytes of the header of an array."""
+_STRING = r"""(?:'[^'\\]*+'|"[^"\\]*+")"""
+_SHAPE = r"\(\s*+(?:\d++L?\s*+,?\s*+)*+\)"
+_FIELD = rf"\(\s*+{_STRING}\s*+,\s*+{_STRING}\s*+(?:,\s*+{_SHAPE}\s*+)?+\)"
+_VALUE = rf"(?:{_STRING}|True|False|{_SHAPE}|\[\s*+(?:{_FIELD}\s*+,?\s*+)*+\])"
+HEADER = re.compile(rf"\{{\s*+(?:{_STRING}\s*+:\s*+{_VALUE}\s*+,?\s*+){{3}}\}}\s*+")
+"""What the header of an array looks like: the parser of Python, which NumPy uses, does not end on some texts."""
+MAX_EMPTY_AXIS = 1 << 24
+"""Length of an axis of an array without entries, which no entry pays for."""
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Turn whatever a library raises while it reads a file into an error that names the file.
+
+    `kind` is what the file should be, with its article, such as "a Parquet file".
+    """
+    try:
+        yield
+    except MissingExtraError:
+        raise
+    except MemoryError:
+        raise InputError(f"{path.name} needs more memory than there is, or is damaged", argument="path") from None
+    except Exception as error:
+        if isinstance(error, ValueError) and path.name in str(error):
+            raise
+        # Files that are missing or not allowed raise errors with a number; those of libraries have none.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise InputError(f"{path.name} is not {kind}, or is damaged: {short(error)}", argument="path") from None
+
+
+def short(error: Exception) -> str:
+    """Return the first line of what an error says."""
+    text = str(error.args[0] if isinstance(error, KeyError) and error.args else error).strip().partition("\n")[0]
+    # NumPy takes whatever it does not know for a pickle, and says how to load that.
+    if ("pickle" in text and "Object arrays" not in text) or "magic string" in text:
+        return "it is something else"
+    return text.rstrip(".") or "it ends too early"
+
+
+class Header(NamedTuple):
+    """Hold what stands before the numbers of an array in a file."""
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+
+
+def read_header(file: IO[bytes], source: str, size: int) -> Header:
+    """Read what stands before the numbers of an array; ValueError if it is not a header, or promises too much.
+
+    The file is at its beginning and has `size` bytes; `source` names it in errors.
+    """
+    try:
+        shape, fortran, dtype = _parsed_header(file)
+    except Exception as error:
+        # NumPy evaluates the header as Python text, which fails in many ways.
+        raise ValueError(f"{source} is not a NumPy array of numbers, or is damaged: {short(error)}") from None
+    if dtype.hasobject:
+        raise ValueError(
+            f"{source} is not a NumPy array of numbers: it holds pickled objects, which could execute code"
+        )
+    if min(shape, default=0) < 0 or dtype.itemsize == 0 or (0 in shape and max(shape) > MAX_EMPTY_AXIS):
+        raise ValueError(f"{source} is damaged: its header promises {dtype} of the shape {shape}")
+    if file.tell() + math.prod(shape) * dtype.itemsize > size:
+        raise ValueError(f"{source} is cut short: its header promises the shape {shape}")
+    return Header(shape, fortran, dtype)
+
+
+def _parsed_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = npy.read_magic(file)
+    width = 2 if version == (1, 0) else 4
+    length = file.read(width)
+    count = int.from_bytes(length, "little")
+    if len(length) < width or count > MAX_HEADER:
+        raise ValueError(f"its header has {count} bytes")
+    content = file.read(count)
+    if HEADER.fullmatch(content.decode("utf-8")) is None:
+        raise ValueError("its header is malformed")
+    read = npy.read_array_header_1_0 if width == 2 else npy.read_array_header_2_0
+    return read(io.BytesIO(length + content))
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """Return the two-dimensional array of numbers of an NPY file."""
+    with path.open("rb") as file:
+        if file.read(2) == b"PK":
+            raise ValueError(f"{path.name} is an NPZ archive: give it the ending .npz")
+        file.seek(0)
+        read_header(file, path.name, path.stat().st_size)
+        file.seek(0)
+        with reading(path, "a NumPy array of numbers"):
+            values = npy.read_array(file, allow_pickle=False)
+    return numeric_matrix(values, path.name)
+
+
+@contextmanager
+def stored_rows(path: Path) -> Iterator[tuple[int, int, Callable[[int, int], NDArray[Any]]]]:
+    """Open the matrix of an NPY file: its rows, its columns, and ``read(first, count)``.
+
+    By plain reads: pages of a memory map would count as memory of this process.
+    """
+    with path.open("rb") as file:
+        header = read_header(file, path.name, path.stat().st_size)
+        # An empty array of the same kind stands for the one in the file.
+        numeric_matrix(np.empty((0,) * len(header.shape), dtype=header.dtype), path.name)
+        n_rows, width = header.shape
+        dtype, start = header.dtype, file.tell()
+
+        def by_rows(first: int, count: int) -> NDArray[Any]:
+            file.seek(start + first * width * dtype.itemsize)
+            return np.fromfile(file, dtype, count * width).reshape(count, width)
+
+        def by_columns(first: int, count: int) -> NDArray[Any]:
+            rows = np.empty((count, width), dtype=dtype)
+            for column in range(width):
+                file.seek(start + (column * n_rows + first) * dtype.itemsize)
+                rows[:, column] = np.fromfile(file, dtype, count)
+            return rows
+
+        yield n_rows, width, by_columns if header.fortran else by_rows
+
+
+def numeric_matrix(values: NDArray[Any], source: str) -> NDArray[Any]:
+    """Return the array; ValueError if it is not a matrix of numbers."""
+    if values.ndim != 2:
+        raise ValueError(f"{source} must be a table of rows and columns, but has the shape {values.shape}")
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{source} must hold numbers, but holds {values.dtype}")
+    return values
+
+
+def as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return 64-bit numbers: in 32 bits, scaling rows far from zero loses most of their digits."""
+    return values.astype(np.float64, copy=False)
+
+
+def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Return all arrays of an NPZ archive by name; the headers of all are checked before anything is unpacked."""
+    with path.open("rb") as file:
+        if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
+            raise ValueError(f"{path.name} is a single NumPy array: give it the ending .npy")
+        file.seek(0)
+        with reading(path, KIND):
+            archive = zipfile.ZipFile(file)
+        with archive:
+            for member in archive.infolist():
+                with reading(path, KIND):
+                    content = archive.open(member)
+                with content:
+                    name = member.filename.removesuffix(".npy")
+                    read_header(content, f"{name} of {path.name}", member.file_size)
+            return {name.removesuffix(".npy"): _unpacked(path, archive, name) for name in archive.namelist()}
+
+
+def _unpacked(path: Path, archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    with reading(path, KIND), archive.open(name) as file:
+        return np.asarray(npy.read_array(file, allow_pickle=False))
+
+
+def table_among(arrays: Mapping[str, NDArray[Any]], source: str) -> str:
+    """Return the array of an archive that holds the rows."""
+    matrices = [name for name, values in arrays.items() if values.ndim == 2 and values.dtype.kind in "biuf"]
+    if "X" in matrices:
+        return "X"
+    if len(matrices) != 1:
+        found = f"it has {listed_names(list(arrays))}" if arrays else "it is empty"
+        raise ValueError(f"{source} must have one table of numbers, or one named X; {found}")
+    return matrices[0]
+
+
+def check_length(column: NDArray[Any], name: str, n_rows: int, source: str) -> NDArray[Any]:
+    """Return the column; ValueError unless it has one entry for each row."""
+    if column.shape != (n_rows,):
+        raise ValueError(
+            f"{name} of {source} must have one entry for each of the {n_rows} rows, but has the shape {column.shape}"
+        )
+    return column
+
+
+def listed_names(names: Sequence[str]) -> str:
+    """Return the first names for an error message."""
+    shown = ", ".join(map(repr, names[:8]))
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

@@ -1,1 +1,0 @@
-"""Kernels: features whose inner products are those of a kernel."""

@@ -1,0 +1,110 @@
+"""Every claim of the papers has a verdict and a number, and the pages show what is stored."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from reproduction.catalogue import experiments, papers
+from reproduction.command import PAGE, pages
+from reproduction.experiment import Result
+from reproduction.prose import MARK, all_claims, generated
+from reproduction.results import Archive, Results, Row
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def archive() -> Archive:
+    return Archive()
+
+
+@pytest.fixture(scope="module")
+def claims(archive):
+    return [claim for _, _, claim in all_claims(archive)]
+
+
+def test_no_claim_lacks_a_verdict_or_a_number(claims):
+    assert len([claim for claim in claims if claim.where != "ours"]) >= 35
+    for claim in claims:
+        assert claim.where, claim
+        assert claim.holds is not None, claim
+        assert claim.summary, claim
+        if claim.holds != "untested":
+            assert re.search(r"\d", claim.summary), claim
+
+
+def test_claims_are_said_once(claims):
+    said = [(claim.where, claim.text) for claim in claims]
+    assert len(said) == len(set(said))
+
+
+def test_every_set_of_every_experiment_has_results(archive):
+    for experiment in experiments():
+        missing = {unit.key for unit in archive.unfinished(experiment.units())}
+        for data in experiment.sets:
+            assert any(unit.key not in missing for unit in experiment.units() if unit.data is data), experiment.name
+        assert re.fullmatch(r"20\d\d-\d\d-\d\d", archive.date(experiment)), experiment.name
+
+
+@pytest.mark.parametrize("experiment", experiments(), ids=lambda one: one.name)
+def test_claims_are_open_without_results(experiment):
+    for claim in experiment.claims:
+        with pytest.raises(LookupError):
+            claim.check(Results([]))
+
+
+def test_pages_show_what_is_stored(archive):
+    found = pages(DOCS, archive)
+    assert {path.name for path in found} >= {PAGE, "bwdr.md", "dsp.md", "sodrpac.md", "preference.md"}
+    for path, text in found.items():
+        assert path.read_text("utf-8") == text, f"{path.name} is stale: python -m reproduction --docs docs"
+
+
+def test_a_changed_number_is_noticed(archive):
+    text = (DOCS / "sodrpac.md").read_text("utf-8")
+    mark = next(found for found in MARK.finditer(text) if "sodrpac-dimension" in found[2])
+    assert generated(mark[2], archive) == mark[3]
+    assert re.fullmatch(r"\d+\.\d+", mark[3])
+
+
+def test_the_page_has_no_empty_heading_and_all_pictures():
+    text = (DOCS / PAGE).read_text("utf-8")
+    blocks = [block for block in text.split("\n\n") if block.strip()]
+    for block, after in zip(blocks, [*blocks[1:], "# end"]):
+        if block.startswith("#") and "\n" not in block:
+            level = len(block) - len(block.lstrip("#"))
+            deeper = after.startswith("#" * (level + 1))
+            assert not after.startswith("#") or deeper, block
+    shown = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text)
+    wanted = {f"{paper.name}-{picture.name}" for paper in papers() for picture in paper.pictures}
+    wanted |= {f"{one.name}{'-' * bool(figure.name)}{figure.name}" for one in experiments() for figure in one.figures}
+    assert {Path(name).stem for name in shown} == wanted
+    for name in shown:
+        assert 1_000 < (DOCS / name).stat().st_size < 100_000, name
+
+
+def test_best_on_most_counts_sets_and_clear_losses():
+    (table,) = (one for one in experiments(["bwdr-table2"]))
+    check = next(claim.check for claim in table.claims if "almost all sets" in claim.text)
+
+    def results(other: float) -> Results:
+        values = {"PCA": other, "cFLD": 0.5, "SSDR": 0.5, "BWDR": 0.8, "WBDR": 0.7}
+        return Results(
+            Row(data.name, 0, part, Result(method, value + 0.001 * part, "accuracy", {"dim": 1}))
+            for data in table.sets
+            for part in range(3)
+            for method, value in values.items()
+        )
+
+    assert check(results(0.6)) == (
+        True,
+        "best on 16 of 16 sets, behind by more than two standard errors on 0 (15 in print)",
+    )
+    holds, words = check(results(0.9))
+    assert holds is False
+    assert words.startswith(
+        "best on 0 of 16 sets, behind by more than two standard errors on 16 (15 in print); behind on"
+    )

@@ -1,0 +1,258 @@
+"""Groups and rankings in a browser: what people do with rows on the map, cards that fit, all answers, the ranking."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.studio.browser import PLACE, Visit
+from tests.studio.conftest import Person, link, truth
+from tests.studio.test_choosing import groups, wrong_answers
+
+FITS = """() => {
+    const panel = document.querySelector("#question"), page = document.documentElement;
+    return [panel.scrollHeight <= panel.clientHeight, page.scrollHeight <= innerHeight];
+}"""
+
+
+def draw_round(page: Any, *corners: tuple[float, float]) -> None:
+    """Draw a lasso, by shares of the map's width and height."""
+    page.get_by_role("button", name="Select").click()
+    box = page.locator(".points").bounding_box()
+    for k, (x, y) in enumerate(corners):
+        page.mouse.move(box["x"] + box["width"] * x, box["y"] + box["height"] * y, steps=4)
+        if k == 0:
+            page.mouse.down()
+    page.mouse.up()
+
+
+def on_row(seen: Visit, row: int) -> tuple[float, float]:
+    box, place = seen.page.locator(".points").bounding_box(), seen.page.evaluate(PLACE, row)
+    return box["x"] + place["x"], box["y"] + place["y"]
+
+
+def test_a_lasso_makes_a_group_and_undo_takes_it_back(studio, table, enter):
+    running = studio(table)
+    seen = enter(link(running), reduced_motion="reduce")
+    page = seen.page
+    seen.wait_map(0)
+    draw_round(page, (0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98))
+    page.locator("[data-together]").click()
+    seen.wait_count(1)
+    assert max(map(len, groups(running))) == 90
+    chip = page.locator(".chip", has_text="belong together")
+    assert "90 rows" in chip.inner_text()
+    page.wait_for_timeout(300)
+    page.keyboard.press("Backspace")
+    seen.wait_count(0)
+    assert max(map(len, groups(running))) == 1
+
+    # The same by name.
+    draw_round(page, (0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98))
+    page.locator("[data-group-called]").fill("everything")
+    page.locator("[data-one-group]").click()
+    page.locator("[data-group]", has_text="everything").wait_for()
+
+
+def test_a_row_is_placed_and_groups_are_merged_and_split_on_the_map(studio, table, enter):
+    running = studio(table)
+    person = Person.enter(link(running))
+    person.question()
+    person.post("choose", {"id": "a", "action": "group", "rows": [10, 13, 16], "name": "ones"})
+    person.post("choose", {"id": "b", "action": "group", "rows": [11, 14, 17], "name": "twos"})
+    seen = enter(link(running), reduced_motion="reduce")
+    page = seen.page
+    seen.wait_map(2)
+    page.locator("[data-group]", has_text="ones").wait_for()
+    page.mouse.click(*on_row(seen, 40))
+    page.get_by_role("heading", name="Where does this row belong?").wait_for()
+    page.locator("dialog .thumbnail", has_text="row-").wait_for()
+    chosen = page.locator("dialog .thumbnail h3").inner_text()
+    page.locator("dialog [data-place]", has_text="ones").click()
+    seen.wait_count(3)
+    row = int(chosen.removeprefix("row-"))
+    assert sorted([10, 13, 16, row]) in groups(running)
+
+    page.locator("[data-group]", has_text=re.compile(r"ones\W+4 rows")).click()
+    assert page.locator("[data-split]").is_disabled()
+    page.locator(f"[data-member='{row}']").click()
+    page.locator("[data-split]").click()
+    seen.wait_count(4)
+    assert [10, 13, 16] in groups(running)
+    page.locator("[data-group]", has_text=re.compile(r"ones\W+3 rows")).click()
+    page.locator("dialog select").select_option(label="twos")
+    page.locator("[data-merge]").click()
+    seen.wait_count(5)
+    assert [10, 11, 13, 14, 16, 17] in groups(running)
+    page.locator(".chip", has_text="two groups are one").click()
+    page.click("[data-retract]")
+    seen.wait_count(4)
+    assert [10, 13, 16] in groups(running)
+
+
+def test_rows_are_found_shown_and_coloured_on_the_map(studio, table, enter):
+    running = studio(table)
+    person = Person.enter(link(running))
+    for _ in range(25):
+        person.answer(truth)
+    seen = enter(link(running), reduced_motion="reduce")
+    page = seen.page
+    seen.wait_map(25)
+    page.get_by_test_id("certainty").filter(has_text="of 90 rows").wait_for()
+    page.locator("[data-find]").fill("row-7")
+    page.locator(".found", has_text="11 rows found").wait_for()
+    page.locator("[data-find]").fill("")
+    page.locator(".found", has_text="rows found").wait_for(state="hidden")
+    page.locator("[data-colour]").select_option(label="a")
+    page.locator(".colour-key .dot").nth(4).wait_for()
+    page.locator("[data-colour]").select_option(value="")
+    page.locator("[data-show]").select_option(value="placed")
+    # A row without an answer says which group it may be in, and how sure that is.
+    free = next(row for row in range(90) if not any(row in rows for rows in groups(running)))
+    page.mouse.move(*on_row(seen, free))
+    page.locator(".tip .group-of", has_text="% sure").wait_for()
+
+    page.click("[data-panel=progress]")
+    page.locator("dialog .certainty", has_text="rows are sure of their group").wait_for()
+    page.get_by_test_id("verdict").filter(has_text="Too early to tell").wait_for()
+    least = page.locator("[data-least-sure]").first
+    least.click()
+    page.get_by_role("heading", name="Where does this row belong?").wait_for()
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """Descriptions of fourteen kinds of things, which begin and end alike."""
+    rng = np.random.default_rng(0)
+    words = [[f"{stem}{end}" for end in ("graph", "meter", "scope", "phone", "gram", "logy")] for stem in STEMS]
+    path = tmp_path / "texts.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["name", "description"])
+        for k in range(280):
+            middle = " ".join(rng.choice(words[k % 14], size=12).tolist())
+            writer.writerow([f"text-{k}", f"{SAME} It is about {middle}. {SAME}"])
+    return path
+
+
+SAME = "This is a description of something that many people use, written so that it begins and ends like the others."
+STEMS = ["anemo", "baro", "calori", "dyna", "electro", "fluoro", "gonio"]
+STEMS += ["helio", "iono", "kine", "litho", "micro", "nephelo", "opto"]
+
+
+def test_eight_groups_of_texts_fit_on_the_screen(studio, texts, enter):
+    """By default it asks for the group once there are three; the words that tell a card from others come first."""
+    running = studio(texts, question="auto")
+    person = Person.enter(link(running))
+    kinds = []
+
+    def right(question: dict[str, Any]) -> str:
+        kinds.append(question["kind"])
+        row, *others = (shown["row"] % 14 for shown in question["rows"])
+        if question["kind"] == "same":
+            return "same" if row == others[0] else "different"
+        return next((str(k) for k, other in enumerate(others, start=1) if other == row), "none")
+
+    for _ in range(70):
+        person.answer(right)
+    assert kinds[0] == "same"
+    assert kinds.count("place") > 40
+    seen = enter(link(running))
+    page = seen.page
+    while seen.kind != "place" or page.locator(".card").count() < 8:
+        person.answer(right)
+        page.reload()
+        page.wait_for_selector("[data-testid=question][data-question]")
+    assert page.evaluate(FITS) == [True, True]
+    for card in page.locator(".card").all():
+        stem = STEMS[int(card.get_attribute("data-row")) % 14]
+        first = card.locator(".key-words").inner_text().split(" · ")[0]
+        assert first.startswith(stem)
+        assert card.locator(".excerpt").inner_text().startswith("…")
+        button, frame = card.locator(".answer").bounding_box(), card.bounding_box()
+        assert button["y"] + button["height"] <= frame["y"] + frame["height"]
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    assert page.evaluate(FITS) == [True, True]
+
+
+def test_the_second_look_and_all_answers(studio, table, enter):
+    running = studio(table)
+    person = Person.enter(link(running))
+    for _ in range(30):
+        person.answer(truth)
+    first, second = (rows for rows in groups(running) if len(rows) > 2 and rows[0] % 3 < 2)
+    wrong_answers(running, [(first[-1], second[-1])])
+    assert person.get("doubts")["conflicts"] > 0
+    seen = enter(link(running))
+    page = seen.page
+    page.keyboard.press("r")
+    dialog = page.get_by_test_id("review")
+    dialog.locator("[data-answer=same]").wait_for()
+    assert "contradiction" in dialog.locator(".lead").first.inner_text()
+    shown = dialog.locator(".again [data-row]").evaluate_all("all => all.map((each) => +each.dataset.row)")
+    assert sorted(shown) == sorted([first[-1], second[-1]])
+    page.wait_for_timeout(300)
+    page.keyboard.press("s")
+    dialog.locator(".chain .asked", has_text="asked again just now").wait_for()
+    assert dialog.locator(".chain .thumbnail").count() >= 3
+    # Keep it, and whatever else is asked: then what remains is said.
+    remaining = dialog.get_by_test_id("remaining")
+    while not remaining.is_visible():
+        if dialog.locator("[data-outcome=keep]").is_visible():
+            dialog.locator("[data-outcome=keep]").click()
+        elif dialog.locator(".again [data-answer=unsure]").is_visible():
+            page.wait_for_timeout(300)
+            dialog.locator(".again [data-answer=unsure]").click()
+        page.wait_for_timeout(200)
+    assert "remain" in remaining.inner_text()
+    assert "pairlens pairs check" in remaining.inner_text()
+
+    dialog.locator("[data-all-answers]").click()
+    dialog.locator("[data-show-answers]").select_option(value="contradiction")
+    dialog.locator("[data-answer-id=wrong0] .thumbnail").first.wait_for()
+    dialog.locator("[data-change-of=wrong0]").select_option(value="different")
+    dialog.get_by_text("0 answers, the newest first.").wait_for()
+    assert running.call(lambda session: session.history.answers["wrong0"].answer) == "different"
+    dialog.locator("[data-show-answers]").select_option(value="")
+    dialog.locator("[data-find-answers]").fill("row-1")
+    dialog.locator("[data-answer-id]").nth(3).wait_for()
+    dialog.locator("[data-all-answers]").click()
+    remaining.filter(has_text="no answer contradicts another").wait_for()
+
+
+@pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}])
+def test_the_ranking_has_a_screen_of_its_own(studio, table, enter, options):
+    running = studio(table, question="prefer")
+    person = Person.enter(link(running))
+    for _ in range(40):
+        person.answer(lambda q: "left" if q["rows"][0]["row"] % 3 >= q["rows"][1]["row"] % 3 else "right")
+    seen = enter(link(running), **options)
+    page = seen.page
+    items = page.get_by_test_id("ranking").locator("li")
+    items.nth(39).wait_for()
+    assert items.first.get_attribute("data-rank") == "1"
+    best = items.evaluate_all("all => all.slice(0, 20).map((each) => each.dataset.ranked % 3)")
+    assert sum(best) > 30
+    low, high = (int(part) for part in re.findall(r"\d+", items.first.locator("small").inner_text()))
+    assert 1 == low <= high < 90
+    page.locator(".ranking .map-words", has_text="% is sure").wait_for()
+    page.get_by_role("button", name="Show more").click()
+    items.nth(60).wait_for()
+    assert page.locator(".points").is_hidden()
+    page.locator("[data-map]").click()
+    page.locator(".points").wait_for()
+    seen.wait_map(40)
+    page.click("[data-panel=progress]")
+    page.locator("dialog .certainty", has_text="% is sure").wait_for()
+    assert "same" not in page.locator("dialog").inner_text().replace("the same answer", "")
+    page.keyboard.press("Escape")
+    page.click("[data-panel=export]")
+    page.locator("dialog .files", has_text="ranking.csv").wait_for()
+    text = page.locator("dialog .files").inner_text()
+    assert "groups.csv" not in text
+    assert "must-links" not in text
