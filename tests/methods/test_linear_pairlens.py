@@ -158,12 +158,19 @@ DIMENSIONS = st.sampled_from([1, 2, 4, "auto"])
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10_000), standardize=st.booleans(), n_components=DIMENSIONS)
 def test_a_white_prior_knows_no_linear_map(seed, standardize, n_components):
-    rng, X, pairs = draw(seed)
+    rng, X, pairs = draw(seed, kinds=("tall", "rare values", "constant columns"))
     f = X.shape[1]
     A = rotation(rng, f) * rng.uniform(0.3, 3, f) @ rotation(rng, f)
     parameters = {"prior": "white", "standardize": standardize, "n_components": n_components}
     expected = probabilities(X, pairs, **parameters)
     np.testing.assert_allclose(probabilities(X @ A + rng.standard_normal(f), pairs, **parameters), expected, atol=1e-6)
+
+
+@contradicted
+def test_a_white_prior_needs_more_rows_than_independent_features():
+    _, X, pairs = draw(0, kinds=("wide",))
+    with pytest.warns(SupervisionWarning, match="all 40 rows are equally far from one another"):
+        LinearPairLens(2, prior="white", random_state=3).fit(X, constraints=pairs)
 
 
 @quiet

@@ -147,7 +147,8 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         What differs inside a group: what near rows differ in ("local"), the same in all directions of the rows ("iso"),
         the same two with a strength that is measured along the rows ("near", "rows"), or everything in proportion
         ("white"). With "auto" it is "near" unless held-out pairs clearly ask for "local" or "iso". With "white" the
-        probabilities of pairs do not depend on any invertible linear map of the features.
+        probabilities of pairs do not depend on any invertible linear map of the features. It needs at
+        least two rows more than there are independent features; with fewer, all rows are equally far apart.
     random_state : int, RandomState, Generator or None, default=None
         Makes the folds over the pairs repeatable.
 
@@ -271,6 +272,13 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         at_most = max(MOST_COORDINATES, wanted)
         space, values = whitened_rows(rows, standardiser, at_most=at_most, anchors=pairs.rows)
         self.n_components_ = min(wanted, max(1, space.dim)) if self.n_components == "auto" else wanted
+        if self.prior == "white" and 1 < space.dim == rows.shape[0] - 1:
+            warn_user(
+                f"LinearPairLens: with prior='white' all {rows.shape[0]} rows are equally far from one another, because "
+                f"their features span {space.dim} dimensions. The pairs say nothing about other rows, and directions "
+                "are not determined. Give prior='auto', or more rows.",
+                SupervisionWarning,
+            )
         near = self.prior in ("auto", "near", "local")
         self._learner = PairLearner.of(space.rows, values, near=near, search=self.neighbors)
         return space, pairs
