@@ -274,9 +274,9 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         self.n_components_ = min(wanted, max(1, space.dim)) if self.n_components == "auto" else wanted
         if self.prior == "white" and 1 < space.dim == rows.shape[0] - 1:
             warn_user(
-                f"LinearPairLens: with prior='white' all {rows.shape[0]} rows are equally far from one another, because "
-                f"their features span {space.dim} dimensions. The pairs say nothing about other rows, and directions "
-                "are not determined. Give prior='auto', or more rows.",
+                f"LinearPairLens: with prior='white' all {rows.shape[0]} rows are equally far from one another, "
+                f"because their features span {space.dim} dimensions. The pairs say nothing about other rows, and "
+                "directions are not determined. Give prior='auto', or more rows.",
                 SupervisionWarning,
             )
         near = self.prior in ("auto", "near", "local")
