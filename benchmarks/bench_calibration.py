@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from itertools import product
+from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,7 @@ def view_of(method: str, split: int) -> Any:
 
 def measured(method: str, name: str, split: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Probabilities of random pairs of test rows, and whether they are the same."""
+    warnings.simplefilter("ignore")
     train, _, test, y, pairs = Job(name, split, N_PAIRS, 0.0, QUICK.max_rows).prepare()
     view = view_of(method, split).fit(train, constraints=pairs)
     if not view.is_calibrated:
@@ -79,12 +82,13 @@ def draw(curves: dict[str, NDArray[np.float64]], path: Path) -> None:
     figure.savefig(path, dpi=130)
 
 
-def main(methods: list[str], sets: list[str], splits: list[int], picture: Path | None) -> dict[str, float]:
+def main(methods: list[str], sets: list[str], splits: list[int], picture: Path | None, jobs: int) -> dict[str, float]:
     """Print the gaps of all tenths, and return the largest of each method."""
-    warnings.simplefilter("ignore")
-    curves = {}
-    for method in methods:
-        curves[method] = reliability([measured(method, name, split) for name in sets for split in splits])
+    with Pool(jobs) as pool:
+        curves = {
+            method: reliability(pool.starmap(measured, product([method], sets, splits), chunksize=1))
+            for method in methods
+        }
     gaps = {method: curve[:, 1] - curve[:, 0] for method, curve in curves.items()}
     rows = [(method, *(f"{gap:+.3f}" for gap in gap), f"{np.nanmax(abs(gap)):.3f}") for method, gap in gaps.items()]
     header = ("method", *(f"{k / TENTHS:.1f}-{(k + 1) / TENTHS:.1f}" for k in range(TENTHS)), "largest")
@@ -100,5 +104,6 @@ if __name__ == "__main__":
     parser.add_argument("--sets", nargs="+", default=list(QUICK.sets))
     parser.add_argument("--splits", nargs="+", type=int, default=list(CONFIRMING))
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    main(options.methods, labelled_sets(options.sets), options.splits, options.picture)
+    main(options.methods, labelled_sets(options.sets), options.splits, options.picture, options.jobs)
