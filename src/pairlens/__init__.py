@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pairlens.cluster.skkmeans import SKKMeans
     from pairlens.engines import config_context
     from pairlens.graphs.transformation import transform_constraints
+    from pairlens.io.export import export
     from pairlens.io.models import load, save
     from pairlens.methods.bwdr import BWDR, WBDR
     from pairlens.methods.chunklets import CFLD, DCA, RCA
@@ -74,6 +75,7 @@ _HOMES = {
     "WBDR": "methods.bwdr",
     "WSDR": "preference.wsdr",
     "config_context": "engines",
+    "export": "io.export",
     "load": "io.models",
     "read_answers": "supervision",
     "save": "io.models",
@@ -123,6 +125,7 @@ __all__ = [
     "Triplets",
     "__version__",
     "config_context",
+    "export",
     "load",
     "read_answers",
     "save",

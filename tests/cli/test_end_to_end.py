@@ -40,7 +40,7 @@ def test_version_and_help(shell):
     assert shell("--version").out == f"pairlens {pairlens.__version__}\n"
     outcome = shell("--help")
     assert outcome.code == 0
-    for command in ("fit", "transform", "evaluate", "compare", "pairs", "demo", "export-onnx"):
+    for command in ("fit", "transform", "evaluate", "compare", "pairs", "demo", "export"):
         assert f"  {command} " in outcome.out
 
 
@@ -133,7 +133,7 @@ def test_check_finds_contradictions_and_shows_the_chain(tmp_path, shell):
 
 def test_export_onnx(fitted, shell):
     pytest.importorskip("onnx", reason="needs the extra io")
-    outcome = shell("export-onnx", "fitted/model.pairlens", "--out", "model.onnx")
+    outcome = shell("export", "fitted/model.pairlens", "--to", "onnx", "--out", "model.onnx")
     assert outcome.code == 0, outcome.err
     ort = pytest.importorskip("onnxruntime", reason="needs onnxruntime to run what was exported")
     session = ort.InferenceSession(str(fitted / "model.onnx"), providers=["CPUExecutionProvider"])

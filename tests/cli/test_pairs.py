@@ -181,3 +181,15 @@ def test_ids_to_rows_and_back(table, cli):
     assert cli("pairs", "convert", "rows.csv", "--out", "ids.csv", *given, "--to", "ids").code == 0
     assert (table / "ids.csv").read_text() == (table / "pairs.csv").read_text()
     assert "give --data and --id" in cli("pairs", "convert", "pairs.csv", "--out", "x.csv", "--to", "rows").error
+
+
+def test_convert_to_a_label_table_of_splink_and_back(tmp_path, cli):
+    (tmp_path / "answers.csv").write_text("a,b,kind\nann,bob,must-link\nbob,cid,cannot-link\n")
+    assert cli("pairs", "convert", "answers.csv", "--out", "labels.csv", "--splink").code == 0
+    assert (tmp_path / "labels.csv").read_text().splitlines() == [
+        "unique_id_l,unique_id_r,clerical_match_score",
+        "ann,bob,1.0",
+        "bob,cid,0.0",
+    ]
+    assert cli("pairs", "convert", "labels.csv", "--out", "again.csv").code == 0
+    assert (tmp_path / "again.csv").read_text() == (tmp_path / "answers.csv").read_text()

@@ -1,4 +1,4 @@
-"""``pairlens transform``, ``evaluate`` and ``export-onnx`` in detail."""
+"""``pairlens transform``, ``evaluate`` and ``export`` in detail."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from pairlens import WBDR, Constraints, PairLens
 from pairlens.io import embedding
 from pairlens.io.models import save
+from pairlens.io.source import Source
 from tests.cli.conftest import FIT, IDS, X, pairs_text
 
 MODEL = "fitted/model.pairlens"
@@ -307,22 +308,70 @@ def test_too_few_pairs_to_judge_by(fitted, cli):
     assert "too few pairs to hold some out" in cli(*EVALUATE, "--pairs", name, "--cross-validate").error
 
 
-def test_only_linear_models_become_onnx(table, cli):
-    pytest.importorskip("onnx", reason="needs the extra io")
+def test_only_linear_models_are_exported(table, cli):
     pairs = Constraints([(0, 1)], [(0, 30)], n_samples=60)
     save(PairLens(random_state=0).fit(X, constraints=pairs), table / "lens.pairlens")
-    assert "PairLens is not linear" in cli("export-onnx", "lens.pairlens", "--out", "model.onnx").error
-    assert not (table / "model.onnx").exists()
+    for to in ("onnx", "safetensors", "sentence-transformers"):
+        assert "PairLens is not linear" in cli("export", "lens.pairlens", "--to", to, "--out", "model").error
+    assert not (table / "model").exists()
 
 
 def test_a_mixed_table_is_named_where_it_stops_an_export(table, cli):
-    pytest.importorskip("onnx", reason="needs the extra io")
     fit = ("fit", "data.csv", "--pairs", "pairs.csv", "--id", "id", "--drop", "class", "--method", "linear-pairlens")
     assert cli(*fit, "--out", "mixed").code == 0
-    said = cli("export-onnx", "mixed/model.pairlens", "--out", "model.onnx").error
+    said = cli("export", "mixed/model.pairlens", "--to", "safetensors", "--out", "model.safetensors").error
     assert "the columns 'note'" in said
     assert "leave them out by --drop" in said
     assert "LinearPairLens" not in said
+
+
+def test_a_model_as_weight_and_bias(fitted, expected, cli):
+    reader = pytest.importorskip("safetensors.numpy", reason="needs the extra embed")
+    run = ("export", MODEL, "--to", "safetensors", "--dtype", "float64", "--out", "model.safetensors")
+    outcome = cli(*run)
+    assert outcome.out == "wrote model.safetensors: 4 columns of float64 in, 2 out\n", outcome.err
+    found = reader.load_file(fitted / "model.safetensors")
+    np.testing.assert_allclose(X @ found["weight"].T + found["bias"], expected, atol=1e-9)
+    assert "exists already" in cli(*run).error
+    assert json.loads(cli(*run, "--overwrite", "--json").out)["dimensions"] == 2
+
+
+def test_a_module_is_not_written_over_another(fitted, cli):
+    run = ("export", MODEL, "--to", "sentence-transformers", "--out", "adapter")
+    (fitted / "adapter").mkdir()
+    assert cli(*run).code == 0
+    config = json.loads((fitted / "adapter" / "config.json").read_text())
+    assert (config["in_features"], config["out_features"]) == (4, 2)
+    assert "config.json exists already" in cli(*run).error
+    assert cli(*run, "--overwrite").code == 0
+    assert "must be 'float32' for sentence-transformers" in cli(*run, "--overwrite", "--dtype", "float64").error
+
+
+def test_vectors_for_a_store(fitted, expected, cli, monkeypatch):
+    """Ids and lists of 32-bit numbers of one length, in chunks; pairlens reads them too."""
+    arrow = pytest.importorskip("pyarrow", reason="needs the extra io")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.setattr(embedding, "CHUNK_CELLS", 4 * 7)
+    outcome = cli("transform", MODEL, "data.csv", "--id", "id", "--vectors", "out.parquet")
+    assert outcome.out == "wrote 60 rows to out.parquet\n", outcome.err
+    table = parquet.read_table(fitted / "out.parquet")
+    assert table.column_names == ["id", "vector"]
+    assert table.schema.field("vector").type == arrow.list_(arrow.float32(), 2)
+    assert table["id"].to_pylist() == IDS
+    np.testing.assert_allclose(table["vector"].to_pylist(), expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(Source(fitted / "out.parquet", "id").read().rows, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((), "give --out for a table of the view, or --vectors for a Parquet file"),
+        (("--out", "a.csv", "--vectors", "b.parquet"), "give --out for a table of the view, or --vectors"),
+        (("--vectors", "b.csv"), "--vectors writes Parquet: the name of the file must end in .parquet, got 'b.csv'"),
+    ],
+)
+def test_where_vectors_go_is_checked(given, message, fitted, cli):
+    assert message in cli("transform", MODEL, "data.csv", "--id", "id", *given).error
 
 
 def test_what_is_written_can_be_read_as_pairs_of_rows(fitted, cli):

@@ -59,7 +59,7 @@ def test_the_commands_of_a_page(page):
     [
         ("fit data.csv --pairs answers.csv --out result", ""),
         ("fit data.csv --pears answers.csv --out result", "No such option"),
-        ("transform model.pairlens new.csv", "missing: out"),
+        ("export model.pairlens --to onnx", "missing: out"),
         ("fitt data.csv", "no command fitt"),
         ("studio backup data.answers.db", "missing: target"),
         ("fit --help", ""),

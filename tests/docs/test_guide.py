@@ -15,6 +15,10 @@ DOCS = Path(__file__).parents[2] / "docs"
 if not (DOCS / "make_pages.py").exists():
     pytest.skip("the pages are not in this distribution", allow_module_level=True)
 NEED_A_PERSON = {DOCS / "asking.md", DOCS / "studio.md"}  # somebody has to answer
+NEEDS = {
+    "recipes": ("sentence_transformers", "bertopic", "datamapplot", "scanpy", "splink", "typer"),
+    "report": ("plotly",),
+}
 PAGES = sorted({*DOCS.glob("*.md"), *(DOCS / "guide").glob("*.md")} - NEED_A_PERSON)
 
 
@@ -30,8 +34,8 @@ def make_pages():
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_the_blocks_of_a_page_run(page, make_pages):
-    if page.stem == "report":
-        pytest.importorskip("plotly")
+    for name in NEEDS.get(page.stem, ()):
+        pytest.importorskip(name)
     figures = make_pages.run_page(page)
     shown = make_pages.PICTURE.findall(page.read_text("utf-8"))
     assert shown == [f"{page.stem}-{number}.png" for number in range(1, len(figures) + 1)]

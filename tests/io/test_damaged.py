@@ -135,10 +135,11 @@ def test_damaged_cells_are_named(cells, rep):
     assert count
 
 
-def test_sparse_cells_whose_entries_lie_outside_are_refused(cells):
+@pytest.mark.parametrize(("part", "place", "value"), [("indices", 0, 10**6), ("indptr", -1, 0)])
+def test_sparse_cells_whose_entries_lie_outside_are_refused(part, place, value, cells):
     """Compiled code would read and write there."""
     h5py = pytest.importorskip("h5py")
     with h5py.File(cells, "r+") as file:
-        file["X/indices"][0] = 10**6
+        file[f"X/{part}"][place] = value
     with pytest.raises(ValueError, match=r"cells\.h5ad is not an h5ad file of annotated data, or is damaged"):
         Source(cells, rep="X").read()

@@ -469,6 +469,26 @@ def test_the_same_array_over_and_over_does_not_fill_the_memory(tmp_path):
         load(rewrite(path, change))
 
 
+@pytest.mark.parametrize("last", [0, -(2**31)])
+def test_pointers_of_a_sparse_matrix_that_decrease_are_refused(last, tmp_path):
+    """SciPy sees a matrix without entries in them, and the next product reads foreign memory."""
+    path = tmp_path / "model.pairlens"
+    model = WBDR(2)
+    model.matrix_ = sparse.eye_array(1000, format="csr")
+    save(model, path)
+
+    def change(parts, manifest):
+        name = state_of(manifest)["matrix_"]["sparse"][2][2]
+        pointers = np.load(io.BytesIO(parts[name]))
+        pointers[-1] = last
+        written = io.BytesIO()
+        np.save(written, pointers)
+        parts[name] = written.getvalue()
+
+    with pytest.raises(ModelFileError, match="must not decrease"):
+        load(rewrite(path, change))
+
+
 def test_a_model_of_more_words_than_a_file_holds_is_not_written(tmp_path, monkeypatch):
     monkeypatch.setattr("pairlens.io.models.MAX_MANIFEST", 100)
     with pytest.raises(TypeError, match="more words and small parts than a model file holds"):

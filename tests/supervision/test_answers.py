@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import sys
+from io import StringIO
 from itertools import permutations
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pairlens.exceptions import AnswerError, ConflictError, ConflictWarning, MissingExtraError
+from pairlens.exceptions import AnswerError, ArgumentError, ConflictError, ConflictWarning, MissingExtraError
 from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets, read_answers
 from pairlens.supervision.answers import ANSWER_KINDS, AnswerFile, read_pair_blocks, write_answers
 from pairlens.supervision.combined import answers_of
@@ -555,3 +556,49 @@ def test_pairs_without_answers_in_blocks(tmp_path, suffix, size):
     assert [len(block.rows) for block in blocks] == [min(size, 6 - start) for start in range(0, 6, size)]
     assert np.concatenate([block.rows for block in blocks]).tolist() == [[IDS.index(a), IDS.index(b)] for a, b in lines]
     assert [tuple(end) for block in blocks for end in zip(*(each.tolist() for each in block.ends))] == lines
+
+
+SPLINK = "unique_id_l,unique_id_r,clerical_match_score\nx,y,1\ny,z,0.2\nz,w,0.75\nx,w,0\n"
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_label_table_of_splink(suffix, tmp_path):
+    labels = pd.read_csv(StringIO(SPLINK))
+    path = tmp_path / f"labels{suffix}"
+    path.write_text(SPLINK if suffix == ".csv" else labels.to_json(orient="records", lines=True))
+    ids = ["w", "x", "y", "z"]
+    for read in (
+        read_answers(path, ids=ids).constraints,
+        Constraints.from_file(path, ids=ids),
+        Constraints.from_frame(labels.assign(source_dataset_l="a", source_dataset_r="b"), ids=ids),
+    ):
+        assert read.to_lists() == ([(0, 3), (1, 2)], [(0, 1), (2, 3)])
+        np.testing.assert_allclose(read.must_link_weight, [0.5, 1])
+        np.testing.assert_allclose(read.cannot_link_weight, [1, 0.6])
+    file = AnswerFile.read(path)
+    written = tmp_path / f"written{suffix}"
+    write_answers(written, *file.ends, file.kind, file.weight, splink=True)
+    again = pd.read_csv(written) if suffix == ".csv" else pd.read_json(written, lines=True)
+    pd.testing.assert_frame_equal(again, labels, check_dtype=False)
+    (block,) = read_pair_blocks(path, ids=ids, n_samples=4)
+    assert block.rows.tolist() == [[1, 2], [2, 3], [3, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("score", ["1.5", "-0.1", "nan", "match"])
+def test_scores_of_splink_are_probabilities(score, tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"unique_id_l,unique_id_r,clerical_match_score\n0,1,1\n0,2,{score}\n")
+    with pytest.raises(AnswerError, match=f"line 3 of labels.csv has '{score}' as clerical_match_score") as caught:
+        read_answers(path)
+    assert (caught.value.problem, caught.value.column) == ("score", "clerical_match_score")
+
+
+def test_what_a_label_table_of_splink_cannot_hold(tmp_path):
+    rows = np.array([0]), np.array([1])
+    with pytest.raises(ArgumentError, match="kind must be must-link or cannot-link in a label table of Splink"):
+        write_answers(tmp_path / "labels.csv", *rows, np.array(["prefer"]), splink=True)
+    with pytest.raises(ArgumentError, match="weight must be at most 1"):
+        write_answers(tmp_path / "labels.csv", *rows, np.array(["must-link"]), np.array([2.0]), splink=True)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(AnswerError, match="1 lines of other kinds than prefer"):
+        Preferences.from_frame({"unique_id_l": [0], "unique_id_r": [1], "clerical_match_score": [1.0]})

@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from pairlens.exceptions import AnswerError, ArgumentError, ConflictError, ConflictWarning
 
 PATH_OPTIONS = frozenset(
-    {"--closure", "--columns", "--data", "--files", "--groups", "--out", "--pairs", "--prefer", "--rows", "--store"}
+    {
+        "--closure",
+        "--columns",
+        "--data",
+        "--files",
+        "--groups",
+        "--out",
+        "--pairs",
+        "--prefer",
+        "--rows",
+        "--store",
+        "--vectors",
+    }
 )
 """Options whose value is the name of a file or folder."""
 

@@ -32,7 +32,7 @@ COMMANDS = {
     "evaluate": "models:evaluate",
     "compare": "compare:compare",
     "pairs": "pairs:app",
-    "export-onnx": "models:export_onnx",
+    "export": "models:export",
     "ask": "ask:ask",
     "studio": "studio:studio",
     "studio backup": "studio:backup",

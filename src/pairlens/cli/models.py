@@ -1,4 +1,4 @@
-"""Use fitted models: ``pairlens transform``, ``evaluate``, ``export-onnx`` and ``pairs predict``."""
+"""Use fitted models: ``pairlens transform``, ``evaluate``, ``export`` and ``pairs predict``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,18 @@ Model = Annotated[
 def transform(
     model: Model,
     data: options.Data,
-    out: Annotated[Path, typer.Option("--out", help="File to write; its extension gives the format.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="File to write; its extension gives the format.", show_default=False),
+    ] = None,
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            "--vectors",
+            help="Parquet file for a vector store, in place of --out: id, and vector, a list of float32.",
+            show_default=False,
+        ),
+    ] = None,
     id_column: options.IdColumn = None,
     rows: options.RowsFile = None,
     rep: options.Rep = None,
@@ -41,16 +52,28 @@ def transform(
     from pairlens.io.embedding import embed
     from pairlens.io.source import Source, kind_of
 
-    kind_of(out, written=True)
-    check_new(out, overwrite)
+    target = vectors if out is None else out
+    if target is None or (out is not None and vectors is not None):
+        raise ValueError("give --out for a table of the view, or --vectors for a Parquet file of vectors")
+    if kind_of(target, written=True) != "parquet" and vectors is not None:
+        raise ValueError(f"--vectors writes Parquet: the name of the file must end in .parquet, got {target.name!r}")
+    check_new(target, overwrite)
     fitted = load_view(model)
     source = Source(data, id_column, drop=options.as_list(drop), rows=rows, rep=rep)
     with progress(f"transforming {data.name}") as update:
-        count = embed(fitted, source, out, progress=update, opened=lambda table: remark_unmatched(source, table))
+        count = embed(
+            fitted,
+            source,
+            target,
+            vectors=vectors is not None,
+            progress=update,
+            opened=lambda table: remark_unmatched(source, table),
+        )
     if as_json:
-        print_json({"rows": count, "columns": list(fitted.get_feature_names_out()), "out": str(out)})
+        columns = list(fitted.get_feature_names_out()) if vectors is None else ["vector"]
+        print_json({"rows": count, "columns": columns, "out": str(target)})
     else:
-        tell(f"wrote {count:,} rows to {out}")
+        tell(f"wrote {count:,} rows to {target}")
 
 
 def load_view(path: Path) -> Any:
@@ -164,30 +187,48 @@ class Numbers(StrEnum):
     float64 = "float64"
 
 
-def export_onnx(
+class Format(StrEnum):
+    """Name what a model can be written as."""
+
+    onnx = "onnx"
+    safetensors = "safetensors"
+    sentence_transformers = "sentence-transformers"
+
+
+def export(
     model: Model,
-    out: Annotated[Path, typer.Option("--out", help="File to write, usually with the ending .onnx.")],
+    to: Annotated[
+        Format,
+        typer.Option(
+            "--to",
+            help="A file for ONNX runtimes, weight and bias as safetensors, or the folder of a Dense module for "
+            "sentence-transformers.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", help="File or folder to write.", show_default=False)],
     dtype: Annotated[Numbers, typer.Option("--dtype", help="Numbers that go in and come out.")] = Numbers.float32,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Write a linear model, with the scaling in front of it, as ONNX."""
+    """Write a linear model, with the scaling in front of it, for programs that do not have pairlens."""
     from pairlens.cli._work import check_new
     from pairlens.exceptions import InputError
-    from pairlens.io import onnx
+    from pairlens.io import export as exporting
     from pairlens.io.source import inputs_of
 
-    check_new(out, overwrite)
+    check_new(out / exporting.DENSE_CONFIG if out.is_dir() and to is Format.sentence_transformers else out, overwrite)
     fitted = load_view(model)
     try:
-        onnx.export_onnx(fitted, out, dtype=dtype.value)
+        exporting.export(fitted, out, to=to.value, dtype=dtype.value)
     except TypeError as error:
         raise InputError(str(error)) from error
-    wanted = inputs_of(fitted)
+    wanted, width = inputs_of(fitted), len(fitted.get_feature_names_out())
     if as_json:
-        print_json({"out": str(out), "dtype": dtype.value, "columns": wanted.array_names or wanted.n_features})
+        columns = wanted.array_names or wanted.n_features
+        print_json({"out": str(out), "to": to.value, "dtype": dtype.value, "columns": columns, "dimensions": width})
     else:
-        tell(f"wrote {out}: X of {wanted.n_features} columns of {dtype.value} in, embedding out")
+        tell(f"wrote {out}: {wanted.n_features} columns of {dtype.value} in, {width} out")
 
 
 def predict(

@@ -243,10 +243,14 @@ def convert(
         Naming | None,
         typer.Option("--to", help="Name rows by ids or by row numbers from 0; needs --data and --id."),
     ] = None,
+    splink: Annotated[
+        bool,
+        typer.Option("--splink", help="Write a label table of Splink: unique_id_l, unique_id_r, clerical_match_score."),
+    ] = False,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
-    """Convert a file of pairs: CSV to JSON lines and back, ids to row numbers and back."""
+    """Convert a file of pairs: CSV to JSON lines and back, ids to row numbers and back, label tables of Splink."""
     from pairlens.cli._work import check_new, distinct_ids
     from pairlens.supervision.answers import AnswerFile, file_format, write_answers
 
@@ -261,7 +265,7 @@ def convert(
         ids = distinct_ids(columns[id_column], id_column)
         rows, _ = file.rows(ids if to is Naming.rows else None, n_rows)
         a, b = rows.T if to is Naming.rows else (ids[rows[:, 0]], ids[rows[:, 1]])
-    write_answers(out, a, b, file.kind, file.weight)
+    write_answers(out, a, b, file.kind, file.weight, splink=splink)
     if as_json:
         print_json({"out": str(out), "lines": len(file.kind)})
     else:

@@ -200,6 +200,14 @@ def check_length(column: NDArray[Any], name: str, n_rows: int, source: str) -> N
     return column
 
 
+def check_sparse(matrix: Any) -> None:
+    """Raise ValueError if entries of a CSR or CSC matrix lie outside, because compiled code trusts their places."""
+    matrix.check_format(full_check=True)
+    # Where the last pointer is 0 or below, SciPy sees no entries and does not look at the others.
+    if (matrix.indptr[1:] < matrix.indptr[:-1]).any():
+        raise ValueError("the pointers of a sparse matrix must not decrease")
+
+
 def listed_names(names: Sequence[str]) -> str:
     """Return the first names for an error message."""
     shown = ", ".join(map(repr, names[:8]))

@@ -23,7 +23,7 @@ import pairlens
 from pairlens._sklearn import as_generator
 from pairlens.engines import is_tensor
 from pairlens.exceptions import MissingExtraError
-from pairlens.io._arrays import MAX_EMPTY_AXIS
+from pairlens.io._arrays import MAX_EMPTY_AXIS, check_sparse
 
 PUBLIC = "pairlens."
 """Public classes are named as users import them: ``pairlens.BWDR``."""
@@ -306,7 +306,7 @@ class Decoder:
         if len(shape) != 2 or min(shape) < 0 or max(shape) > np.iinfo(np.int32).max:
             raise self._damaged(f"it holds a sparse matrix of the shape {tuple(shape)}")
         matrix = getattr(sparse, kind)((data, indices, indptr), shape=tuple(shape))
-        matrix.check_format(full_check=True)
+        check_sparse(matrix)
         return matrix
 
     def _object(self, content: Any) -> Any:

@@ -32,6 +32,7 @@ def embed(
     source: Source,
     out: str | Path,
     *,
+    vectors: bool = False,
     progress: Progress = lambda share: None,
     opened: Callable[[Table], None] = lambda table: None,
 ) -> int:
@@ -44,6 +45,9 @@ def embed(
     source : Source
     out : str or Path
         The ending of the name says which kind it is.
+    vectors : bool, default=False
+        Whether to write a Parquet file with the columns `id` and `vector`, lists of 32-bit numbers of one length, as
+        vector stores take them, in place of one column for each dimension.
     progress : callable
         Called with the share of the file that is done.
     opened : callable
@@ -56,7 +60,10 @@ def embed(
     count = 0
     columns = list(model.get_feature_names_out())
     id_name = source.ids or (CELL_NAMES if kind_of(source.path) == "h5ad" else None)
-    with atomic_path(Path(out)) as partial, open_writer(partial, columns, id_name=id_name) as write:
+    with (
+        atomic_path(Path(out)) as partial,
+        open_writer(partial, columns, id_name="id" if vectors else id_name, vectors=vectors) as write,
+    ):
         for table in source.tables(model, chunk_cells=CHUNK_CELLS, progress=progress):
             opened(table)
             # What is read at once is transformed some rows at a time all the same.
@@ -76,10 +83,11 @@ def embed(
 
 
 @contextmanager
-def open_writer(path: Path, columns: Sequence[str], *, id_name: str | None) -> Iterator[Write]:
+def open_writer(path: Path, columns: Sequence[str], *, id_name: str | None, vectors: bool = False) -> Iterator[Write]:
     """Open a file of the kind that its name says, and give a function that appends embedded rows and their ids.
 
-    NPY files hold the rows alone; NPZ files hold them as `embedding`, and the ids under their name.
+    NPY files hold the rows alone; NPZ files hold them as `embedding`, and the ids under their name. With `vectors`, a
+    Parquet file has one column of lists of 32-bit numbers.
     """
     kind = kind_of(path, written=True)
     name = "row" if id_name is None else id_name
@@ -91,19 +99,24 @@ def open_writer(path: Path, columns: Sequence[str], *, id_name: str | None) -> I
                 [label, *row] for label, row in zip(ids.tolist(), rows.tolist(), strict=True)
             )
     elif kind == "parquet":
-        yield from _parquet_writer(path, [name, *columns])
+        yield from _parquet_writer(path, [name, *columns], vectors)
     else:
         yield from (_npy_writer(path, len(columns)) if kind == "npy" else _npz_writer(path, columns, name))
 
 
-def _parquet_writer(path: Path, names: list[str]) -> Iterator[Write]:
+def _parquet_writer(path: Path, names: list[str], vectors: bool) -> Iterator[Write]:
     arrow = require("pyarrow", extra="io", purpose="writing Parquet files")
     parquet = require("pyarrow.parquet", extra="io", purpose="writing Parquet files")
     writer: Any = None
 
     def write(rows: NDArray[Any], ids: NDArray[Any]) -> None:
         nonlocal writer
-        table = arrow.table({name: arrow.array(column) for name, column in zip(names, [ids, *rows.T])})
+        if vectors:
+            numbers = arrow.array(np.ascontiguousarray(rows, dtype=np.float32).reshape(-1))
+            lists = arrow.FixedSizeListArray.from_arrays(numbers, rows.shape[1])
+            table = arrow.table({names[0]: arrow.array(ids), "vector": lists})
+        else:
+            table = arrow.table({name: arrow.array(column) for name, column in zip(names, [ids, *rows.T])})
         writer = parquet.ParquetWriter(path, table.schema) if writer is None else writer
         writer.write_table(table.cast(writer.schema))
 

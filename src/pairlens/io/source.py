@@ -19,6 +19,7 @@ from pairlens.io import _frames
 from pairlens.io._arrays import (
     as_floats,
     check_length,
+    check_sparse,
     load_array,
     load_arrays,
     numeric_matrix,
@@ -386,8 +387,7 @@ class Source:
                 with naming(source):
                     rows: Any = representation(adata, rep)
                 if sparse.issparse(rows):
-                    # Compiled code trusts the places of the entries.
-                    rows.check_format(full_check=True)
+                    check_sparse(rows)
                 for name in self.asked:
                     check_column(name, [str(column) for column in adata.obs.columns], f"obs of {source}")
                 asked = {name: plain_column(adata.obs[name]) for name in self.asked}

@@ -305,7 +305,8 @@ class AnswerSet:
         The columns of Constraints are ``a`` and ``b``, the two rows, and ``kind`` (or ``link``), the answer: must-link
         (must, same, true, 1) or cannot-link (cannot, different, false, -1). Those of Preferences are ``better`` and
         ``worse``; or a, b and kind with the word prefer. Those of Triplets are a, near and far, those of Quadruplets a,
-        b, c and d. The column ``weight`` may be missing.
+        b, c and d. The column ``weight`` may be missing. Constraints also take a label table of Splink:
+        ``unique_id_l``, ``unique_id_r`` and ``clerical_match_score``.
 
         Parameters
         ----------

@@ -9,8 +9,10 @@ kind (or link)
 weight
     How much the answer counts; 1 where the table does not say.
 
-Preferences alone may have the columns better and worse in place of a, b and kind. Files are CSV or TSV with a header,
-separated by commas, semicolons, tabs or bars, or JSON lines.
+Preferences alone may have the columns better and worse in place of a, b and kind. A label table of Splink has
+unique_id_l and unique_id_r in place of a and b, and clerical_match_score, the probability of a match, in place of kind
+and weight: a score s of at least 0.5 is a must-link of the weight 2 s - 1, another one a cannot-link of the weight
+1 - 2 s. Files are CSV or TSV with a header, separated by commas, semicolons, tabs or bars, or JSON lines.
 """
 
 from __future__ import annotations
@@ -41,7 +43,13 @@ ANSWER_KINDS = ("must-link", "cannot-link", "prefer")
 ENDS = ("a", "b")
 """The columns of the two rows."""
 
-KIND_COLUMNS = ("kind", "link")
+SPLINK_ENDS = ("unique_id_l", "unique_id_r")
+"""The columns of the two rows in tables of Splink."""
+
+SCORE = "clerical_match_score"
+"""The column of the answers in a label table of Splink."""
+
+KIND_COLUMNS = ("kind", "link", SCORE)
 """The names that the column of the kinds may have."""
 
 WEIGHT = "weight"
@@ -93,6 +101,11 @@ class AnswerColumns:
         """The name of the table in errors."""
         return "the frame" if self.file is None else self.file
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The names of the columns of the two rows."""
+        return SPLINK_ENDS if self.find(*ENDS, *SPLINK_ENDS) in SPLINK_ENDS else ENDS
+
     def find(self, *alternatives: str) -> str | None:
         """Return the first of these columns that the table has, or None."""
         return next((name for name in alternatives if name in self.names), None)
@@ -126,6 +139,10 @@ class AnswerColumns:
             file=self.file,
             column=name,
         )
+
+    def has_read(self, name: str) -> bool:
+        """Return whether :meth:`require` has read a column."""
+        return name in self._columns
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """Return a column that :meth:`require` has read."""
@@ -281,6 +298,8 @@ def _json_table(entries: list[tuple[int, dict[str, Any]]], file: str) -> AnswerC
 def read_kinds(table: AnswerColumns, column: str, *, preferences: bool) -> NDArray[Any]:
     """Return one of :data:`ANSWER_KINDS` for each entry; preferences only where they are allowed."""
     values = table[column]
+    if column == SCORE:
+        return np.where(_scores(table) < 0.5, "cannot-link", "must-link")
     words, position = np.unique(np.char.lower(np.char.strip(values.astype(str))), return_inverse=True)
     allowed = ANSWER_KINDS if preferences else ANSWER_KINDS[:2]
     known = {word: kind for kind in allowed for word in _WORDS[kind]}
@@ -296,16 +315,28 @@ def read_kinds(table: AnswerColumns, column: str, *, preferences: bool) -> NDArr
 
 def read_weights(table: AnswerColumns) -> FloatArray | None:
     """Return the weight of each entry; None where the table has no weights."""
-    if WEIGHT not in table.names:
-        return None
-    values = table[WEIGHT]
+    if WEIGHT in table.names:
+        weights = _numbers(table, WEIGHT)
+        wrong = ~(np.isfinite(weights) & (weights >= 0))
+        table.refuse(wrong, table[WEIGHT], WEIGHT, "weight", "a weight must be a finite number of at least 0")
+        return weights
+    return np.abs(2 * _scores(table) - 1) if table.has_read(SCORE) else None
+
+
+def _scores(table: AnswerColumns) -> FloatArray:
+    """Return the probability of a match of each entry of a label table of Splink."""
+    scores = _numbers(table, SCORE)
+    wrong = ~((scores >= 0) & (scores <= 1))
+    table.refuse(wrong, table[SCORE], SCORE, "score", "a score must be a number from 0 to 1")
+    return scores
+
+
+def _numbers(table: AnswerColumns, column: str) -> FloatArray:
+    values = table[column]
     try:
-        weights = values.astype(np.float64)
+        return values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        weights = np.array([_number(value, table.decimal_comma) for value in values.tolist()])
-    wrong = ~(np.isfinite(weights) & (weights >= 0))
-    table.refuse(wrong, values, WEIGHT, "weight", "a weight must be a finite number of at least 0")
-    return weights
+        return np.array([_number(value, table.decimal_comma) for value in values.tolist()])
 
 
 def _number(value: Any, decimal_comma: bool) -> float:
@@ -452,6 +483,8 @@ def write_answers(
     b: NDArray[Any],
     kind: NDArray[Any],
     weight: NDArray[np.float64] | None = None,
+    *,
+    splink: bool = False,
 ) -> None:
     """Write a file of answers of all kinds, whole or not at all.
 
@@ -465,7 +498,19 @@ def write_answers(
         One of :data:`ANSWER_KINDS` each.
     weight : array of shape (n_answers,), default=None
         Left out where all are 1.
+    splink : bool, default=False
+        Whether to write a label table of Splink, which has no preferences and no weights above 1.
     """
+    if splink:
+        certainty = np.ones(len(kind)) if weight is None else weight
+        if (kind == "prefer").any():
+            raise ArgumentError("kind", "prefer", "must be must-link or cannot-link in a label table of Splink")
+        if (certainty > 1).any():
+            reason = "must be at most 1 in a label table of Splink, whose scores go from 0 to 1"
+            raise ArgumentError("weight", float(certainty.max()), reason)
+        score = 0.5 + np.where(kind == "must-link", 0.5, -0.5) * certainty
+        write_file(path, {SPLINK_ENDS[0]: a, SPLINK_ENDS[1]: b, SCORE: score})
+        return
     columns: dict[str, NDArray[Any]] = {"a": a, "b": b, "kind": kind}
     if weight is not None and not (weight == 1).all():
         columns[WEIGHT] = weight
@@ -495,13 +540,14 @@ class AnswerFile:
         if not table.names:
             raise AnswerError(f"{table.title} is empty", "it should hold one answer per line", file=table.file)
         column = table.find(*KIND_COLUMNS) or KIND_COLUMNS[0]
-        table.require((*ENDS, column))
+        table.require((*table.ends, column))
         return cls(table, read_kinds(table, column, preferences=True), read_weights(table))
 
     @property
     def ends(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The columns a and b."""
-        return self._table["a"], self._table["b"]
+        """The columns of the two rows."""
+        first, second = self._table.ends
+        return self._table[first], self._table[second]
 
     @property
     def names(self) -> NDArray[Any]:
@@ -511,7 +557,7 @@ class AnswerFile:
 
     def rows(self, ids: ArrayLike | None, n_samples: int | None) -> tuple[IntArray, int | None]:
         """Return the two rows of every line, shape (n_lines, 2), and the number of rows of X if it is known."""
-        return read_rows(self._table, ENDS, ids, n_samples)
+        return read_rows(self._table, self._table.ends, ids, n_samples)
 
 
 class PairBlock(NamedTuple):
@@ -532,7 +578,7 @@ class PairBlock(NamedTuple):
 def read_pair_blocks(
     path: str | PathLike[str], *, ids: ArrayLike | None, n_samples: int, size: int = BLOCK
 ) -> Iterator[PairBlock]:
-    """Read the columns a and b of a file of pairs without answers, in the memory of one block at a time.
+    """Read the two rows of each line of a file of pairs without answers, in the memory of one block at a time.
 
     Parameters
     ----------
@@ -552,6 +598,7 @@ def read_pair_blocks(
     """
     index = None if ids is None else IdIndex(ids)
     for table in _tables(Path(path), size):
-        table.require(ENDS)
+        table.require(table.ends)
         if table.lines:
-            yield PairBlock((table["a"], table["b"]), read_rows(table, ENDS, index, n_samples)[0])
+            first, second = table.ends
+            yield PairBlock((table[first], table[second]), read_rows(table, table.ends, index, n_samples)[0])

@@ -332,7 +332,7 @@ class Preferences(OrderedAnswers):
         kind = table.find(*answers.KIND_COLUMNS)
         if kind is None or set(cls._COLUMNS) <= set(table.names):
             return cls._COLUMNS
-        table.require((*answers.ENDS, kind))
+        table.require((*table.ends, kind))
         others = int((answers.read_kinds(table, kind, preferences=True) != "prefer").sum())
         if others:
             raise AnswerError(
@@ -342,7 +342,7 @@ class Preferences(OrderedAnswers):
                 file=table.file,
                 column=kind,
             )
-        return answers.ENDS
+        return table.ends
 
 
 def _better_runs(scores: FloatArray, codes: IntArray, difference: float) -> tuple[IntArray, IntArray, IntArray]:

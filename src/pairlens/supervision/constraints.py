@@ -523,8 +523,8 @@ class Constraints(AnswerSet):
     @classmethod
     def _read(cls, table: AnswerColumns, ids: ArrayLike | None, n_samples: int | None, on_conflict: OnConflict) -> Self:
         link = table.find(*answers.KIND_COLUMNS) or "link"
-        table.require((*answers.ENDS, link))
-        pairs, size = answers.read_rows(table, answers.ENDS, ids, n_samples)
+        table.require((*table.ends, link))
+        pairs, size = answers.read_rows(table, table.ends, ids, n_samples)
         must = answers.read_kinds(table, link, preferences=False) == "must-link"
         weights = answers.read_weights(table)
         return cls(
