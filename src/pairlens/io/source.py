@@ -63,7 +63,7 @@ class RowsBeside:
 
     def pictures(self) -> tuple[str, Any] | None:
         """Return the column that names files of pictures, and these; None if there is none."""
-        from pairlens.io.pictures import PictureFolder, are_picture_paths
+        from pairlens.tables.pictures import PictureFolder, are_picture_paths
 
         for name, column in self.columns.items():
             if are_picture_paths(column.tolist()):

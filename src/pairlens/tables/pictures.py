@@ -93,6 +93,15 @@ class PictureFolder:
         with Image.open(io.BytesIO(self._encoded(row, 4 * side))) as picture:
             return np.asarray(picture.convert("RGB").resize((side, side)), dtype=np.float64)
 
+    def cropped(self, row: int, size: tuple[int, int]) -> Any:
+        """Return the picture of a row as an array of shape (height, width, 3) from 0 to 1, filled and cropped."""
+        import numpy as np
+        from PIL import Image, ImageOps
+
+        with Image.open(io.BytesIO(self._encoded(row, 4 * max(size)))) as picture:
+            fitted = ImageOps.fit(picture.convert("RGB"), size[::-1])
+            return np.asarray(fitted, dtype=np.float64) / 255
+
     def _encoded(self, row: int, side: int = SIDE) -> bytes:
         """Return the picture of a row as PNG, at most `side` pixels wide and high."""
         from PIL import Image, ImageOps, UnidentifiedImageError
