@@ -16,6 +16,7 @@ OPTIONS = {
     "cannot_link": "--pairs",
     "constraints": "--pairs",
     "drop": "--drop",
+    "embed": "--embed-model",
     "files": "--files",
     "fraction": "--fraction",
     "host": "--host",

@@ -16,7 +16,7 @@ from pairlens._text import TableWriter, delimiter_of
 from pairlens.exceptions import InputError
 from pairlens.io._frames import Progress
 from pairlens.io.columns import naming
-from pairlens.io.source import CELL_NAMES, Source, Table, kind_of
+from pairlens.io.source import Source, Table, kind_of
 
 __all__ = ["embed", "open_writer"]
 
@@ -55,8 +55,7 @@ def embed(
     """
     count = 0
     columns = list(model.get_feature_names_out())
-    id_name = source.ids or (CELL_NAMES if kind_of(source.path) == "h5ad" else None)
-    with atomic_path(Path(out)) as partial, open_writer(partial, columns, id_name=id_name) as write:
+    with atomic_path(Path(out)) as partial, open_writer(partial, columns, id_name=source.id_name) as write:
         for table in source.tables(model, chunk_cells=CHUNK_CELLS, progress=progress):
             opened(table)
             # What is read at once is transformed some rows at a time all the same.

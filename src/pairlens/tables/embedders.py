@@ -98,10 +98,6 @@ class Embedder(Protocol):
 
     Attributes
     ----------
-    name : str
-        What it is called in texts.
-    digest : str
-        What tells it from other models.
     kept : bool
         Whether the digest is enough to keep vectors by.
     of_pictures : bool
@@ -110,11 +106,17 @@ class Embedder(Protocol):
         Cells that it takes at once.
     """
 
-    name: str
-    digest: str
     kept: bool
     of_pictures: bool
     batch: int
+
+    @property
+    def name(self) -> str:
+        """What the model is called in texts."""
+
+    @property
+    def digest(self) -> str:
+        """What tells the model from others."""
 
     def vectors(self, cells: Sequence[Any]) -> Any:
         """Return a vector for each cell: a text, or an array of pixels of shape (height, width, 3) from 0 to 1."""
@@ -131,7 +133,7 @@ def embedder_of(model: Any) -> Embedder:
     """Return the model that a user names: a callable, an address, an ONNX file, a folder or an installed package."""
     if isinstance(model, StoredAddress):
         raise InputError(
-            f"the model file names the address {model.address} to embed a column, and nothing is sent to an address that "
+            f"the model file embeds a column at the address {model.address}, and nothing is sent to an address that "
             "only a file names",
             argument="embed",
             value=model.address,
@@ -425,7 +427,14 @@ def _loaded(folder: str, _digest: str) -> Any:
     os.environ.update(dict.fromkeys(was, "1"))
     try:
         package = require("sentence_transformers", extra="embed", purpose="Embedding texts")
-        return package.SentenceTransformer(folder, local_files_only=True, trust_remote_code=False)
+        bars = require("transformers", extra="embed", purpose="Embedding texts").utils.logging
+        shown = bars.is_progress_bar_enabled()
+        bars.disable_progress_bar()
+        try:
+            return package.SentenceTransformer(folder, local_files_only=True, trust_remote_code=False)
+        finally:
+            if shown:
+                bars.enable_progress_bar()
     finally:
         for name, value in was.items():
             if value is None:
@@ -475,7 +484,8 @@ class _OnnxPictures:
             )
         beside = path.with_name("preprocessor_config.json")
         parts = [path, *(path.with_name(path.name + end) for end in (".data", "_data"))]
-        mean, std = IMAGENET_MEAN, IMAGENET_STD
+        mean: tuple[float, ...] = IMAGENET_MEAN
+        std: tuple[float, ...] = IMAGENET_STD
         if beside.is_file():
             parts.append(beside)
             try:
