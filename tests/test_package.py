@@ -35,6 +35,8 @@ EXTRAS = [
     "dask",
     "distributed",
     "torch",
+    "sentence_transformers",
+    "onnxruntime",
     "plotly",
     "polars",
     "typer",

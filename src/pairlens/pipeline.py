@@ -31,6 +31,7 @@ def view_pipeline(
     scale: str = "auto",
     roles: Mapping[str, str] | None = None,
     weights: Mapping[str, float] | None = None,
+    embed: Any = None,
     random_state: Any = None,
 ) -> Pipeline:
     """Make the pipeline that suits some rows: an encoder or a scaler, then a view.
@@ -57,6 +58,8 @@ def view_pipeline(
         front of the view, "none" leaves numbers as they are.
     roles, weights : dict, optional
         Parameters of :class:`TableEncoder`.
+    embed : str, callable or dict, optional
+        Parameter of :class:`TableEncoder`: the model that embeds texts or pictures.
     random_state : int, RandomState, Generator or None, default=None
         For the default view.
 
@@ -79,7 +82,7 @@ def view_pipeline(
     (344, 2)
     """
     chosen = default_view(n_components, random_state=random_state) if method is None else method
-    return prepare(X, scale=scale, roles=roles, weights=weights).pipeline(chosen)
+    return prepare(X, scale=scale, roles=roles, weights=weights, embed=embed).pipeline(chosen)
 
 
 def default_view(n_components: int | str = 2, *, preferences: bool = False, random_state: Any = None) -> Any:
@@ -152,12 +155,13 @@ def prepare(
     scale: str = "auto",
     roles: Mapping[str, str] | None = None,
     weights: Mapping[str, float] | None = None,
+    embed: Any = None,
 ) -> Preparation:
     """Decide what comes before a method of these rows.
 
     Parameters
     ----------
-    X, scale, roles, weights
+    X, scale, roles, weights, embed
         As in :func:`view_pipeline`.
     """
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -169,9 +173,11 @@ def prepare(
     if named:
         frame = as_frame(X)
         frame = frame.set_axis(distinct_names(list(frame.columns)), axis=1)
-    chosen = bool(roles or weights)
+    chosen = bool(roles or weights or embed)
     mixed = chosen or (not is_all_numbers(frame) if named else _has_gaps(X))
-    encoder = TableEncoder(roles=roles or None, weights=weights or None, standardize=mixed) if named or mixed else None
+    encoder = None
+    if named or mixed:
+        encoder = TableEncoder(roles=roles or None, weights=weights or None, standardize=mixed, embed=embed or None)
     if scale == "standard":
         return Preparation(encoder, StandardScaler(), True, "every column is divided by its deviation")
     if scale == "minmax":

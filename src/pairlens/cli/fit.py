@@ -59,6 +59,8 @@ def fit(
     scale: options.Scale = options.ScaleBy.auto,
     drop: options.Drop = None,
     columns: options.Columns = None,
+    embed: options.Embed = None,
+    embed_model: options.EmbedModel = None,
     colour: Annotated[
         str | None,
         typer.Option(
@@ -83,10 +85,14 @@ def fit(
 
     clock = _Clock()
     unknowns, dropped = options.as_list(unknown), options.as_list(drop)
-    given = Given(data, pairs, labels, prefer, id_column, rows, rep, unknowns, dropped, columns, colour, on_conflict)
+    given = Given(
+        *(data, pairs, labels, prefer, id_column, rows, rep, unknowns, dropped, columns, colour, on_conflict),
+        embed=options.as_list(embed),
+        embed_model=embed_model,
+    )
     with progress(f"reading {data.name}") as update:
         with clock("read"):
-            work = given.read(scale)
+            work = given.read(scale, update)
         if groups and work.known.constraints.n_pairs == 0:
             raise ValueError("--groups needs --pairs or --labels: preferences say nothing about groups")
         chosen = _method(method, work.known, options.as_dims(dims), seed)
@@ -118,7 +124,7 @@ def fit(
     if as_json:
         print_json(run)
         return
-    _tell(run, work.table, written)
+    _tell(run, work, written)
 
 
 class _Clock:
@@ -345,18 +351,20 @@ def _write_groups(path: Path, view: Any, work: Work, labels: str | None, unknown
     return found.write(path, work.table.ids)
 
 
-def _tell(run: dict[str, Any], table: Table, written: list[Path]) -> None:
-    from pairlens.cli._work import describe_pairs
+def _tell(run: dict[str, Any], work: Work, written: list[Path]) -> None:
+    from pairlens.cli._work import describe_pairs, what_embedding_would_change
     from pairlens.learning.words import what_answers_decide
     from pairlens.selection.judgement import NEAREST
 
     result = run["result"]
     tell(
-        f"{run['method']['name']}: {table.n_rows:,} rows with {len(run['data']['columns'])} columns, "
+        f"{run['method']['name']}: {work.table.n_rows:,} rows with {len(run['data']['columns'])} columns, "
         f"{describe_pairs(run['pairs'])}; {result['directions']} directions in {run['seconds']['fit']:.1f} s"
     )
     if run["data"]["encoding"] is not None:
         _tell_columns(run["data"]["encoding"])
+    if hint := what_embedding_would_change(work.prepared):
+        tell(hint)
     tell(f"scale: {run['data']['scale']}")
     if run["data"]["left_out"]:
         tell(f"left out: {', '.join(run['data']['left_out'])}")

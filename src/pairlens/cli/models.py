@@ -41,6 +41,7 @@ def transform(
     rows: options.RowsFile = None,
     rep: options.Rep = None,
     drop: options.Drop = None,
+    embed_model: options.EmbedModel = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
@@ -48,7 +49,7 @@ def transform(
 
     JSON lines, Excel files, NPZ archives, h5ad files and, because rows are joined, files with --rows are read whole.
     """
-    from pairlens.cli._work import check_new, remark_unmatched
+    from pairlens.cli._work import check_new, embedding_beside, remark_unmatched, use_model
     from pairlens.io.embedding import embed
     from pairlens.io.source import Source, kind_of
 
@@ -59,8 +60,9 @@ def transform(
         raise ValueError(f"--vectors writes Parquet: the name of the file must end in .parquet, got {target.name!r}")
     check_new(target, overwrite)
     fitted = load_view(model)
+    use_model(fitted, embed_model)
     source = Source(data, id_column, drop=options.as_list(drop), rows=rows, rep=rep)
-    with progress(f"transforming {data.name}") as update:
+    with progress(f"transforming {data.name}") as update, embedding_beside(data, update):
         count = embed(
             fitted,
             source,
@@ -98,6 +100,7 @@ def evaluate(
     rep: options.Rep = None,
     unknown: options.Unknown = None,
     on_conflict: options.OnConflict = None,
+    embed_model: options.EmbedModel = None,
     cross_validate: Annotated[
         bool,
         typer.Option(
@@ -113,12 +116,13 @@ def evaluate(
 
     The pairs should be others than those the model was fitted to; with --cross-validate they may be the same.
     """
-    from pairlens.cli._work import Given, describe_pairs
+    from pairlens.cli._work import Given, describe_pairs, embedding_beside, use_model
     from pairlens.io.models import load
     from pairlens.selection.fitting import last_step
 
     fitted = load(model)
-    with progress(f"reading {data.name}") as update:
+    use_model(fitted, embed_model)
+    with progress(f"reading {data.name}") as update, embedding_beside(data, update):
         unknowns = options.as_list(unknown)
         given = Given(data, pairs, labels, prefer, id_column, rows, rep, unknowns, on_conflict=on_conflict)
         table = given.table(fitted)
@@ -252,6 +256,7 @@ def predict(
             show_default=False,
         ),
     ] = None,
+    embed_model: options.EmbedModel = None,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
 ) -> None:
@@ -263,7 +268,7 @@ def predict(
 
     from pairlens._atomic import atomic_path
     from pairlens._text import TableWriter, delimiter_of
-    from pairlens.cli._work import check_new
+    from pairlens.cli._work import check_new, embedding_beside, use_model
     from pairlens.io.source import Source
     from pairlens.supervision.answers import read_pair_blocks
 
@@ -271,8 +276,9 @@ def predict(
         raise ValueError(f"the name of the file must end in {' or '.join(ENDINGS)}, got {out.name!r}")
     check_new(out, overwrite)
     fitted = load_view(model)
+    use_model(fitted, embed_model)
     method = _calibrated(fitted, model.name)
-    with progress(f"reading {data.name}") as update:
+    with progress(f"reading {data.name}") as update, embedding_beside(data, update):
         table = Source(data, id_column).read(fitted)
         rows = fitted[:-1].transform(table.rows) if len(getattr(fitted, "steps", ())) > 1 else table.rows
         rows = np.asarray(rows) if hasattr(rows, "to_numpy") else rows

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from pairlens.cli import _options as options
-from pairlens.cli._console import tell
+from pairlens.cli._console import progress, tell
 
 
 class Asked(StrEnum):
@@ -104,6 +104,8 @@ def studio(
         ),
     ] = None,
     rows: options.RowsFile = None,
+    embed: options.Embed = None,
+    embed_model: options.EmbedModel = None,
     link: Annotated[
         bool, typer.Option("--link", help="Print the link of the studio that runs on DATA, and end.")
     ] = False,
@@ -114,8 +116,10 @@ def studio(
     """Answer questions about the rows on a local page, beside a live map of them.
 
     Every answer is stored at once in DATA.answers.db beside the table; pairlens studio backup copies it. Ctrl-C ends
-    the studio; the same command goes on where it ended. Nothing leaves this machine.
+    the studio; the same command goes on where it ended. Nothing leaves this machine, except texts that --embed-model
+    sends to an address.
     """
+    from pairlens.cli._work import embedding_beside, embedding_models, what_embedding_would_change
     from pairlens.studio.rows import rows_from_file
     from pairlens.studio.run import Studio, open_store, running_links
 
@@ -124,16 +128,20 @@ def studio(
         for name, url in running_links(path).items():
             tell(f"studio: {url}" + ("" if name == "me" else f"  ({name})"))
         return
-    known = rows_from_file(
-        data,
-        ids=id_column,
-        drop=options.as_list(drop),
-        show=options.as_list(show),
-        image=image,
-        text=options.as_list(text),
-        files=files,
-        rows=rows,
-    )
+    with progress(f"reading {data.name}") as update, embedding_beside(data, update, files):
+        known = rows_from_file(
+            data,
+            ids=id_column,
+            drop=options.as_list(drop),
+            show=options.as_list(show),
+            image=image,
+            text=options.as_list(text),
+            files=files,
+            rows=rows,
+            embed=embedding_models(data, options.as_list(embed), embed_model),
+        )
+    if hint := what_embedding_would_change(known.prepared):
+        tell(hint)
     kept = open_store(path, known, remap=remap)
     try:
         people = options.as_list(annotators)

@@ -24,6 +24,7 @@ from pairlens._sklearn import as_generator
 from pairlens.engines import is_tensor
 from pairlens.exceptions import MissingExtraError
 from pairlens.io._arrays import MAX_EMPTY_AXIS, check_sparse
+from pairlens.tables.embedders import StoredAddress
 
 PUBLIC = "pairlens."
 """Public classes are named as users import them: ``pairlens.BWDR``."""
@@ -37,6 +38,7 @@ HOMES = {
     "column-summary": "pairlens.tables.roles.ColumnSummary",
     "date-column": "pairlens.tables.columns.DateColumn",
     "diffusion": "pairlens.graphs.nearest.Diffusion",
+    "embedded-column": "pairlens.tables.columns.EmbeddedColumn",
     "held-out-pairs": "pairlens.judging.held_out.HeldOutDistances",
     "kernel-features": "pairlens.kernels.KernelFeatures",
     "map-evidence": "pairlens.methods.pairmap.attraction.Evidence",
@@ -51,6 +53,7 @@ HOMES = {
     "prior": "pairlens.learning.learner.Prior",
     "raw-space": "pairlens.learning.spaces.RawSpace",
     "standardiser": "pairlens.spectral.rowspace.Standardiser",
+    "stored-address": "pairlens.tables.embedders.StoredAddress",
     "taught-spaces": "pairlens.learning.spaces.TaughtSpaces",
     "text-column": "pairlens.tables.columns.TextColumn",
     "tree-sum": "pairlens.preference.trees.TreeSum",
@@ -335,6 +338,8 @@ class Decoder:
                 for parameter, alias in wanted.items():
                     getattr(routing, method if method in METHODS else "").add_request(param=parameter, alias=alias)
             setattr(made, REQUESTS, routing)
+        if tag == "pairlens.TableEncoder":
+            made.embed = _without_addresses(made.embed)
         if tag == "pairlens.GBWSDR" and hasattr(made, "_trees"):
             made._trees.check(made.n_features_in_, len(made.components_))
         return made
@@ -372,6 +377,13 @@ def _filled(kind: type, state: dict[str, Any]) -> Any:
     else:
         made.__setstate__(state)  # type: ignore[attr-defined]
     return made
+
+
+def _without_addresses(embed: Any) -> Any:
+    """Return the models of an encoder with addresses marked as stored: a file must not make anything be sent."""
+    if isinstance(embed, dict):
+        return {name: _without_addresses(model) for name, model in embed.items()}
+    return StoredAddress(embed) if isinstance(embed, str) and "://" in embed else embed
 
 
 def _fits(value: Any, annotation: str) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens.exceptions import ArgumentError, InputError
+from pairlens.exceptions import ArgumentError, EndpointError, InputError
 from pairlens.io._arrays import listed_names
 from pairlens.tables.cells import MISSING_WORDS, is_missing, read_numbers
 from pairlens.tables.columns import LARGEST
@@ -24,6 +24,8 @@ def naming(source: str) -> Iterator[None]:
     """Put the name of a file in front of the errors about its content."""
     try:
         yield
+    except EndpointError:
+        raise
     except InputError as error:
         reason = error.phrased(remedy="") if isinstance(error, ArgumentError) else error.reason
         given = {"argument": error.argument, "value": error.value, "remedy": error.remedy}

@@ -16,7 +16,7 @@ from pairlens._text import TableWriter, delimiter_of
 from pairlens.exceptions import InputError
 from pairlens.io._frames import Progress
 from pairlens.io.columns import naming
-from pairlens.io.source import CELL_NAMES, Source, Table, kind_of
+from pairlens.io.source import Source, Table, kind_of
 
 __all__ = ["embed", "open_writer"]
 
@@ -59,10 +59,9 @@ def embed(
     """
     count = 0
     columns = list(model.get_feature_names_out())
-    id_name = source.ids or (CELL_NAMES if kind_of(source.path) == "h5ad" else None)
     with (
         atomic_path(Path(out)) as partial,
-        open_writer(partial, columns, id_name="id" if vectors else id_name, vectors=vectors) as write,
+        open_writer(partial, columns, id_name="id" if vectors else source.id_name, vectors=vectors) as write,
     ):
         for table in source.tables(model, chunk_cells=CHUNK_CELLS, progress=progress):
             opened(table)

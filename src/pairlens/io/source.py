@@ -1,5 +1,5 @@
-"""Read data files as rows, whole or some at a time: tables (CSV, TSV, JSON lines, Excel, Parquet) and arrays (NPY,
-NPZ, h5ad) by one way."""
+"""Read data files as rows, whole or some at a time: tables (CSV, TSV, JSON lines, Excel, Parquet), arrays (NPY, NPZ,
+h5ad) and folders of pictures by one way."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from pairlens.io._frames import UNNAMED, Progress, frames, kind_of_frame
 from pairlens.io.columns import check_column, check_values, naming, numeric_column, numeric_columns, plain_column
 from pairlens.tables import Role, TableEncoder
 from pairlens.tables.cells import distinct_names
+from pairlens.tables.pictures import PictureFolder, are_picture_paths, picture_names
 
 __all__ = ["Inputs", "RowsBeside", "Source", "Table", "column_names", "inputs_of", "kind_of", "read_columns"]
 
@@ -40,6 +41,10 @@ NAMED = ("csv", "tsv", "jsonl", "xlsx", "parquet")
 READ_ONLY = (".jsonl", ".xlsx", ".h5ad")
 CELL_NAMES = "cell"
 """What the names of the cells of an h5ad file are called where it does not say."""
+PICTURES = "pictures"
+"""The kind of a folder."""
+FILE = "file"
+"""The column that names the pictures of a folder."""
 REP = "X_pca"
 SHOWN = 5
 
@@ -64,8 +69,6 @@ class RowsBeside:
 
     def pictures(self) -> tuple[str, Any] | None:
         """Return the column that names files of pictures, and these; None if there is none."""
-        from pairlens.io.pictures import PictureFolder, are_picture_paths
-
         for name, column in self.columns.items():
             if are_picture_paths(column.tolist()):
                 return name, PictureFolder(self.folder, ["" if cell is None else str(cell) for cell in column])
@@ -171,12 +174,13 @@ def inputs_of(model: Any) -> Inputs:
 
 @dataclass(frozen=True)
 class Source:
-    """Read a data file.
+    """Read a data file, or a folder of pictures.
 
     Parameters
     ----------
     path : path
-        The ending of the name says which kind it is.
+        The ending of the name says which kind it is. A folder is a table of the pictures in it, called by their names;
+        its rows are small versions of them.
     ids : str, optional
         Column that names the rows: of `rows` if given, of `obs` for an h5ad file.
     labels : sequence of str
@@ -190,6 +194,8 @@ class Source:
         array called `ids` too, rows are joined by it. Otherwise both files must have the same rows in the same order.
     rep : str, optional
         Representation of the cells of an h5ad file: a key of `obsm`, or "X"; "X_pca" by default.
+    embed : bool, default=False
+        Whether a model embeds the pictures of a folder: the rows then are their names, in the column "file".
     """
 
     path: Path
@@ -199,6 +205,7 @@ class Source:
     text: Sequence[str] = ()
     rows: Path | None = None
     rep: str | None = None
+    embed: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
@@ -223,6 +230,11 @@ class Source:
                 argument="rows",
                 value=self.rows,
             )
+
+    @property
+    def id_name(self) -> str | None:
+        """What the names of the rows are called; None if they have none."""
+        return self.ids or {"h5ad": CELL_NAMES, PICTURES: FILE}.get(kind_of(self.path))
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -263,6 +275,8 @@ class Source:
             return iter([self._with_rows(model)])
         if kind == "h5ad":
             return iter([self._cells(wanted)])
+        if kind == PICTURES:
+            return iter([self._pictures(wanted)])
         if kind == "npz":
             return iter([self._archive(wanted)])
         if kind == "npy":
@@ -401,6 +415,22 @@ class Source:
         rows = rows.astype(np.float64) if sparse.issparse(rows) else as_floats(rows)
         return replace(self._numbers_table(rows, names, wanted, asked), kind="csv", id_column=id_column, own_scale=True)
 
+    def _pictures(self, wanted: Inputs | None) -> Table:
+        """Read a folder: small versions of the pictures, or their names for a model that embeds them."""
+        names = np.array(picture_names(self.path), dtype=object)
+        self._check_columns(column_names(self.path))
+        folder = PictureFolder(self.path, names.tolist())
+        asked = {FILE: names}
+        if self.embed if wanted is None else wanted.encodes:
+            pandas = require("pandas", extra="cli", purpose="embedding pictures")
+            table = self._table(pandas.DataFrame({FILE: names}), (FILE,), asked)
+        else:
+            small = folder.thumbnails()
+            table = self._numbers_table(small, tuple(f"pixel{k}" for k in range(small.shape[1])), wanted, asked)
+        sizes = [size or (None, None) for size in folder.sizes()]
+        shown = {FILE: names, **{name: np.array(side) for name, side in zip(("width", "height"), zip(*sizes))}}
+        return replace(table, id_column=FILE, own_scale=True, beside=RowsBeside(shown, self.path))
+
     def _with_rows(self, model: Any) -> Table:
         """Read features and the rows that belong to them."""
         assert self.rows is not None
@@ -410,7 +440,7 @@ class Source:
             check_column(name, names, rows)
         cells = read_columns(self.rows, names)
         joins = ids is not None and ids in column_names(self.path)
-        table = Source(self.path, ids=ids if joins else None).read(model)
+        table = Source(self.path, ids=ids if joins else None, embed=self.embed).read(model)
         n_rows = len(next(iter(cells.values())))
         if joins and ids is not None:
             left, right = _joined(table.asked[ids], cells[ids], ids, data, rows)
@@ -430,7 +460,11 @@ class Source:
             asked={name: columns[name] for name in self.asked},
             id_column=ids,
             kind="csv" if kind_of(self.rows) in ("jsonl", "xlsx") else kind_of(self.rows),
-            beside=RowsBeside(columns, self.rows.parent, (table.n_rows - len(left), n_rows - len(right))),
+            beside=RowsBeside(
+                columns,
+                self.path if kind_of(self.path) == PICTURES else self.rows.parent,
+                (table.n_rows - len(left), n_rows - len(right)),
+            ),
         )
 
     def _numbers_table(
@@ -463,13 +497,15 @@ class Source:
     ) -> Table:
         kind = kind_of(self.path)
         # A view of rows from a file that is only read is written as CSV.
-        written = "csv" if kind in ("jsonl", "xlsx") else kind
+        written = "csv" if kind in ("jsonl", "xlsx", PICTURES) else kind
         return Table(self.path.name, written, rows, features, asked, self.ids, left_out)
 
 
 def kind_of(path: Path, *, written: bool = False) -> str:
     """Return the kind of a data file by its ending; InputError if it is unknown, or not one that is `written`."""
     kind = kind_of_frame(path) or ARRAYS.get(path.suffix.lower())
+    if kind is None and path.is_dir() and not written:
+        return PICTURES
     if kind is None or (written and path.suffix.lower() in (*READ_ONLY, _frames.COMPRESSED)):
         endings = [ending for ending in (*_frames.KINDS, *ARRAYS) if not (written and ending in READ_ONLY)]
         packed = "" if written else "; text may be compressed, as in .csv.gz"
@@ -482,8 +518,10 @@ def kind_of(path: Path, *, written: bool = False) -> str:
 
 
 def column_names(path: Path) -> list[str]:
-    """Return the columns of a table, or the arrays of an NPZ archive; none of other files."""
+    """Return the columns of a table or a folder of pictures, or the arrays of an NPZ archive; none of other files."""
     kind = kind_of(path)
+    if kind == PICTURES:
+        return [FILE]
     if kind in NAMED:
         return _frames.names_of(path)
     return list(load_arrays(path)) if kind == "npz" else []

@@ -77,8 +77,8 @@ def build_report(
     beside : mapping of str to array-like of shape (n_samples,), optional
         What people know of the rows, by the name of the column: shown with them, at most 8 columns.
     pictures : Pictures, optional
-        Pictures of rows, such as a :class:`pairlens.io.pictures.PictureFolder`. At most 300 go into the page, those of
-        rows in pairs first, none larger than 64 pixels and 16 KiB.
+        Pictures of rows, such as a :class:`pairlens.tables.pictures.PictureFolder`. At most 300 go into the page, those
+        of rows in pairs first, none larger than 64 pixels and 16 KiB.
     columns : sequence of mappings, optional
         What a :class:`~pairlens.TableEncoder` did with each column of the table that X was made of: its `columns_`, as
         mappings.

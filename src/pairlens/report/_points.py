@@ -199,7 +199,7 @@ def _said(value: Any) -> Any:
 
 
 class Pictures(Protocol):
-    """Pictures of rows, such as :class:`pairlens.io.pictures.PictureFolder`."""
+    """Pictures of rows, such as :class:`pairlens.tables.pictures.PictureFolder`."""
 
     def has(self, row: int) -> bool:
         """Return whether a row has one."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import math
 from collections import Counter
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import file_digest, sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,10 @@ from scipy import sparse
 
 from pairlens.exceptions import InputError
 from pairlens.io.columns import check_column, naming
-from pairlens.io.pictures import PictureError, PictureFolder, are_picture_paths
 from pairlens.io.source import NAMED, Source, Table, column_names, kind_of, read_columns
 from pairlens.pipeline import Preparation, prepare
 from pairlens.tables import Role
+from pairlens.tables.pictures import PictureFolder, are_picture_paths
 from pairlens.tables.roles import role_of
 
 __all__ = ["Rows", "rows_from_array", "rows_from_file"]
@@ -41,8 +41,6 @@ LEAST_SIDE, MOST_SIDE = 6, 128
 SAMPLE = 500
 MOST_COLOURS = 10
 """Words of a column that have a colour of their own on the map."""
-THUMB_SIDE = 16
-"""Side of the small versions of pictures that are learned from, where there is nothing else."""
 TYPICAL_PAIRS = 2000
 UNUSUAL = 0.9
 
@@ -215,6 +213,7 @@ def rows_from_file(
     text: Sequence[str] = (),
     files: str | Path | None = None,
     rows: str | Path | None = None,
+    embed: Mapping[str, Any] | None = None,
 ) -> Rows:
     """Read a table, or a folder of pictures, and find out how its rows are best shown.
 
@@ -237,10 +236,12 @@ def rows_from_file(
         Folder of the pictures; by default that of the table.
     rows : path, optional
         Table that people know the rows by, where `path` holds features alone: what is shown comes from there.
+    embed : dict, optional
+        Models that embed columns, as of :class:`~pairlens.TableEncoder`; pictures of a folder are its column "file".
     """
     source = Path(path)
     if source.is_dir():
-        return _rows_from_folder(source)
+        return _rows_from_folder(source, embed)
     size = None if image is None else _size(image)
     shown_file = source if rows is None else Path(rows)
     columns = column_names(shown_file) if kind_of(shown_file) in NAMED else []
@@ -248,10 +249,11 @@ def rows_from_file(
     for name in [*show, *text, *([] if paths is None else [paths])]:
         check_column(name, columns, shown_file.name)
     if rows is None:
-        table, beside = _read(source, ids, [*drop, *([] if paths in (None, ids) else [str(paths)])])
+        unused = [] if paths in (None, ids) or paths in (embed or ()) else [str(paths)]
+        table, beside = _read(source, ids, [*drop, *unused], embed or {})
     else:
         table, beside = Source(source, ids, rows=shown_file).read(), []
-    prepared, X, features = _prepared(table)
+    prepared, X, features = _prepared(table, embed)
     words = [*beside, *table.left_out, *(table.features if prepared.mixed else ())]
     if table.beside is not None:
         words = [name for name in table.beside.columns if name not in (ids, *drop)]
@@ -288,33 +290,30 @@ def rows_from_file(
     return result
 
 
-def _rows_from_folder(folder: Path) -> Rows:
-    """Take the pictures of a folder and of the folders in it, and learn from small versions of them."""
-    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if are_picture_paths([path.name]))
-    if len(names) < 2:
-        raise InputError(f"{folder} must hold at least two pictures, got {len(names)}", argument="path", value=folder)
-    pictures = PictureFolder(folder, names)
-    small = np.full((len(names), 3 * THUMB_SIDE**2), np.nan)
-    for row in range(len(names)):
-        with suppress(PictureError):
-            small[row] = pictures.small(row, THUMB_SIDE).ravel() / 255.0
-    # A file that cannot be read is an average picture, and says so where it is shown.
-    small = np.where(np.isfinite(small), small, np.nanmean(small, axis=0))
-    columns = [f"pixel{k}" for k in range(small.shape[1])]
-    result = _rows(small, columns, names, prepare(small, scale="none"), folder.name, named=False)
-    result.id_column, result.pictures = "file", pictures
+def _rows_from_folder(folder: Path, embed: Mapping[str, Any] | None) -> Rows:
+    """Take the pictures of a folder and of the folders in it, and learn from vectors or small versions of them."""
+    table = Source(folder, embed=bool(embed)).read()
+    assert table.ids is not None
+    assert table.beside is not None
+    prepared, X, features = _prepared(table, embed)
+    result = _rows(X, features, table.ids.tolist(), prepared, folder.name, named=False)
+    result.id_column, result.pictures = table.id_column, PictureFolder(folder, table.ids.tolist())
+    result.cells = {name: list(column) for name, column in table.beside.columns.items() if name != table.id_column}
     return result
 
 
-def _read(source: Path, ids: str | None, drop: Sequence[str]) -> tuple[Table, list[str]]:
+def _read(
+    source: Path, ids: str | None, drop: Sequence[str], embed: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[Table, list[str]]:
     """Read the table without columns that only name the rows or their pictures, and return these columns."""
-    table = Source(source, ids, drop=drop).read()
+    table = Source(source, ids, drop=drop, text=list(embed)).read()
     if not table.is_frame:
         return table, []
     beside = [
         name
         for name in table.features
-        if role_of(table.rows[name], name)[0] is Role.identifier or are_picture_paths(table.rows[name].tolist())
+        if name not in embed
+        and (role_of(table.rows[name], name)[0] is Role.identifier or are_picture_paths(table.rows[name].tolist()))
     ]
     if not beside or len(beside) == len(table.features):
         return table, []
@@ -322,10 +321,10 @@ def _read(source: Path, ids: str | None, drop: Sequence[str]) -> tuple[Table, li
     return replace(table, rows=table.rows[kept], features=tuple(kept)), beside
 
 
-def _prepared(table: Table) -> tuple[Preparation, NDArray[np.float64], list[str]]:
+def _prepared(table: Table, embed: Mapping[str, Any] | None) -> tuple[Preparation, NDArray[np.float64], list[str]]:
     """Return what comes before a method, the rows to learn from, and the names of their columns."""
     with naming(table.source):
-        prepared = prepare(table.rows, scale="none" if table.own_scale else "auto")
+        prepared = prepare(table.rows, scale="none" if table.own_scale else "auto", embed=embed)
         X, names = prepared.encoded(table.rows)
     X = X.toarray() if sparse.issparse(X) else X
     return prepared, np.ascontiguousarray(X, dtype=np.float64), list(table.features) if names is None else names

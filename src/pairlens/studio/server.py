@@ -20,12 +20,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from pairlens.io.pictures import PictureError
 from pairlens.studio.overview import EXPORTS, export, list_answers, progress, ranking, review
 from pairlens.studio.security import Access
 from pairlens.studio.session import BadRequestError, Session
 from pairlens.studio.store import StoreError, StoreFullError
 from pairlens.studio.worker import WorkerError
+from pairlens.tables.pictures import PictureError
 
 __all__ = ["Hub", "build_app"]
 

@@ -17,7 +17,16 @@ from pairlens.exceptions import InputError
 from pairlens.tables.cells import has_decimal_comma, read_dates, read_numbers, read_words
 from pairlens.tables.roles import MAX_CATEGORIES, Role
 
-__all__ = ["TEXT_DIRECTIONS", "CategoryColumn", "ColumnBlock", "DateColumn", "Encoding", "NumberColumn", "TextColumn"]
+__all__ = [
+    "TEXT_DIRECTIONS",
+    "CategoryColumn",
+    "ColumnBlock",
+    "DateColumn",
+    "EmbeddedColumn",
+    "Encoding",
+    "NumberColumn",
+    "TextColumn",
+]
 
 Block = NDArray[np.float64]
 
@@ -82,15 +91,20 @@ class ColumnBlock:
         balance: float = 0.0,
         text_components: int = TEXT_DIRECTIONS,
         standardize: bool = True,
+        model: str | None = None,
     ) -> Self | None:
         """Learn the encoding of a column; None if all its cells are encoded alike.
+
+        Where a `model` has embedded the column, `column` is the array of its vectors.
 
         The total variance of the block becomes ``weight * r**balance`` for r features of equal strength. Numbers that
         are not to be standardised keep their values, multiplied by the root of the weight.
         """
         learned_from = column
         encoding: Encoding
-        if role in ANALYZERS:
+        if model is not None:
+            encoding = EmbeddedColumn.fit(column, model)
+        elif role in ANALYZERS:
             learned_from = _evenly(column, TEXT_ROWS)
             encoding = TextColumn.fit(learned_from, role, text_components)
         elif role is Role.date:
@@ -389,6 +403,38 @@ class TextColumn:
         vectorizer = TfidfVectorizer(**ANALYZERS[Role(self.role)], vocabulary=list(self.vocabulary))
         vectorizer.idf_ = self.idf
         return np.asarray(normalize(vectorizer.transform(distinct) @ self.directions.T))[codes]
+
+
+@dataclass(frozen=True)
+class EmbeddedColumn:
+    """Take the vectors that a model has made of texts or pictures; missing cells lie at their mean.
+
+    Attributes
+    ----------
+    model : str
+        What tells the model from others.
+    centre : array of shape (n_features,)
+    """
+
+    model: str
+    centre: Block
+
+    @classmethod
+    def fit(cls, vectors: Block, model: str) -> Self:
+        """Learn the mean of the vectors; those of missing cells are NaN."""
+        return cls(model, np.nanmean(vectors, axis=0))
+
+    def names(self, name: str) -> list[str]:
+        """Return ``column~0``, ``column~1``, ..."""
+        return [f"{name}~{j}" for j in range(len(self.centre))]
+
+    def raw(self, column: Any) -> Block:
+        """Return the vectors, with the mean for missing cells."""
+        if column.shape[1] != len(self.centre):
+            raise InputError(
+                f"the vectors have {column.shape[1]} numbers, and those of fit had {len(self.centre)}", argument="embed"
+            )
+        return np.where(np.isnan(column), self.centre, column)
 
 
 def _texts(column: Any) -> list[str]:

