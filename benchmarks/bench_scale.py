@@ -68,12 +68,17 @@ class Case:
         A key of :data:`METHODS`.
     n : int
     search : {"auto", "exact", "approx"}
+    pairs : int
+    n_jobs : int
+        Threads of PairMap.
     """
 
     what: str
     method: str
     n: int
     search: str = "auto"
+    pairs: int = N_PAIRS
+    n_jobs: int = 1
 
     def measure(self) -> Record:
         """All figures, by name."""
@@ -113,7 +118,9 @@ def _learned(case: Case, X: NDArray[np.float64], y: NDArray[np.int64]) -> tuple[
     model = METHODS[case.method](case.search)
     if case.method == "umap-learn":
         return seconds(lambda: model.fit(X))
-    pairs = Constraints.from_labels(y, n_pairs=N_PAIRS, random_state=0)
+    if case.n_jobs > 1:
+        model.set_params(n_jobs=case.n_jobs)
+    pairs = Constraints.from_labels(y, n_pairs=case.pairs, random_state=0)
     return seconds(lambda: model.fit(X, constraints=pairs))
 
 

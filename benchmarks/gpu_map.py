@@ -1,7 +1,7 @@
 """PairMap on tensors: every row laid out on the device.
 
     PYTHONPATH=src python -m benchmarks.gpu_map [--sizes 262144 1048576] [--mnist] [--pairs 200] [--repeats 2]
-        [--profile] [--beside]
+        [--profile] [--beside] [--torchdr]
 
 Needs torch, NumPy, SciPy and scikit-learn only; `--beside` also fits the same rows in memory, which needs openTSNE.
 Rows are those of :mod:`benchmarks.gpu_lens` (ten groups in eight of 50 directions, noise in all), and MNIST from the
@@ -9,7 +9,9 @@ folder PAIRLENS_DATA. Times are those of the first run, which compiles kernels a
 the others. Goals on an NVIDIA H200: 1,048,576 x 50 in 12 s, 262,144 in 4 s, MNIST (70,000 x 784) in 3 s.
 
 1-NN is the share of 5,000 rows whose nearest row in the map is of their group, AUC that of 5,000 fresh pairs by their
-distance in the map. `--profile` prints where the time of one more fit goes, kernel by kernel waited for.
+distance in the map. `--torchdr` adds the UMAP of TorchDR 0.5 (``pip install --no-deps torchdr``), which uses no pairs,
+with its defaults, once with 1,000 rows and then timed. `--profile` prints where the time of one more fit goes, kernel
+by kernel waited for.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ import argparse
 import cProfile
 import os
 import pstats
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
@@ -94,6 +98,21 @@ def case(
     return lines
 
 
+def torchdr(name: str, X: torch.Tensor, y: NDArray[np.int64]) -> list[tuple[str, str]]:
+    """Time and quality of TorchDR's UMAP, or why there is none."""
+    # It imports matplotlib for pictures that are not drawn here.
+    for module in ("matplotlib", "matplotlib.pylab"):
+        sys.modules.setdefault(module, mock.MagicMock())
+    try:
+        from torchdr import UMAP
+
+        UMAP(device=DEVICE.type, random_state=0).fit_transform(X[:1000])
+        took, _, Z = seconds(lambda: UMAP(device=DEVICE.type, random_state=0).fit_transform(X), 0)
+    except Exception as error:  # it may lack a package or memory, and the table says so
+        return [(f"{name} TorchDR's UMAP", f"{type(error).__name__}: {str(error)[:200]}")]
+    return [(f"{name} TorchDR's UMAP, s; 1-NN, AUC", f"{took:.1f}; {quality(Z, y)}")]
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -105,6 +124,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--beside", action="store_true")
+    parser.add_argument("--torchdr", action="store_true")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore", UserWarning)
     cases = [("MNIST", *mnist())] if chosen.mnist else []
@@ -112,6 +132,8 @@ def main() -> None:
     name = torch.cuda.get_device_name() if DEVICE.type == "cuda" else "CPU"
     for title, X, y in cases:
         lines = case(title, X, y, chosen.pairs, chosen.repeats, chosen.profile, chosen.beside)
+        if chosen.torchdr:
+            lines += torchdr(title, X, y)
         report(f"PairMap of {title} with {chosen.pairs:,} pairs on {name}", lines, ("what", "measured"))
 
 

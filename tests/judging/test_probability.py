@@ -200,3 +200,23 @@ def test_what_is_wrong_is_said():
         LinearPairLens(random_state=0).fit(X, constraints=PAIRS).pair_proba(X[:3], X[:2])
     with pytest.raises(ValueError, match="WSDR gives no probabilities of pairs"):
         pair_proba(WSDR(1).fit(X, Y), A, B)
+
+
+def test_small_problems_are_solved_by_one_thread(monkeypatch):
+    from threadpoolctl import threadpool_limits
+
+    from pairlens.engines import blas_threads
+    from pairlens.judging import probability
+
+    solve, seen = probability.minimize, []
+
+    def noted(*args, **options):
+        seen.append(blas_threads())
+        return solve(*args, **options)
+
+    monkeypatch.setattr(probability, "minimize", noted)
+    rng = np.random.default_rng(0)
+    same = np.arange(40) < 20
+    with threadpool_limits(limits=2):
+        probability.fit_pair_model(rng.random((40, 2)) + ~same[:, None], same, np.ones(40))
+    assert seen == [1]

@@ -455,6 +455,7 @@ class Diffusion:
 def diffusion(rows: NDArray[np.float64], graph: NearGraph, *, search: str = "auto", n_queries: int = 0) -> Diffusion:
     r"""Return leading eigenvectors of the random walk after the constant one, column j times :math:`\lambda_j^4`."""
     n = len(rows)
+    k = min(DIFFUSION_RANK, n - 1)
     # The walk D^-1 A has the eigenvalues of the symmetric D^-1/2 A D^-1/2, and its eigenvectors times D^-1/2.
     weights = graph.symmetric_weights()
     degree = np.asarray(weights.sum(axis=1)).ravel()
@@ -462,9 +463,11 @@ def diffusion(rows: NDArray[np.float64], graph: NearGraph, *, search: str = "aut
     normalised = (root @ weights @ root).tocsr()
     # The constant one is known and taken out: in a graph of several parts its eigenvalue is not simple.
     constant = np.sqrt(degree / degree.sum())
-    k = min(DIFFUSION_RANK, n - 1)
     if n <= DENSE_LIMIT:
         values, vectors = symmetric(normalised.toarray() - np.outer(constant, constant), k)
+    elif getattr(graph.walk, "is_cuda", False):
+        on_device: Any = graph
+        values, vectors = on_device.leading_vectors(k, LANCZOS_TOLERANCE)
     else:
         deflated = LinearOperator((n, n), matvec=lambda x: normalised @ x - constant * (constant @ x.ravel()))
         # Thousands of tiny products, each of which would wait for the other threads of a busy machine.

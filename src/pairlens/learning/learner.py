@@ -225,8 +225,8 @@ class PairLearner:
 
     def held_out(self, folds: PairFolds, prior: Prior, k: int = N_COLUMNS) -> HeldOutDistances:
         """Return distances of held-out pairs in the k leading directions."""
-        found = [self.directions(train, prior, k)[1] for train, _ in folds]
-        return self._measured(folds, found)
+        scatters = self._scatters([train for train, _ in folds], prior.spread)
+        return self._measured(folds, [weighted(*self._matrices(each, prior), k)[1] for each in scatters])
 
     def _measured(self, folds: PairFolds, found: Sequence[Matrix]) -> HeldOutDistances:
         def measure(directions: Matrix) -> Callable[[IntArray], Float64]:

@@ -7,7 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from pairlens.engines import config_context, neighbors  # noqa: E402
+from pairlens.engines import config_context, near_walk, neighbors  # noqa: E402
+from pairlens.engines.torch import TensorRows  # noqa: E402
 from pairlens.engines.torch import rows as torch_device  # noqa: E402
 from pairlens.engines.torch import search as module  # noqa: E402
 from pairlens.engines.torch.search import TorchRows, torch_neighbors  # noqa: E402
@@ -159,3 +160,21 @@ if torch.cuda.is_available():
         with config_context(tf32=True):
             loose = torch_neighbors(X, n_nearest=5)
         assert (exact.nearest == loose.nearest).double().mean() > 0.999
+
+
+def test_leading_vectors_of_a_walk_over_parts():
+    """Four parts: the eigenvalue 1 occurs three times after that of the constant vector."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((160, 4))
+    X[:, 0] += 100 * (np.arange(160) % 4)
+    graph = near_walk(TensorRows(torch.from_numpy(X)), 8, scale_neighbor=7, accuracy=1e-12)
+    weights = graph.symmetric_weights().toarray()
+    root = 1 / np.sqrt(weights.sum(axis=1))
+    whole = root[:, None] * weights * root
+    true = np.linalg.eigvalsh(whole)[::-1]
+    values, vectors = graph.leading_vectors(7, 1e-10)
+    np.testing.assert_allclose(values, true[1:8], atol=1e-9)
+    assert values[2] > 1 - 1e-9 > values[3]
+    np.testing.assert_allclose(whole @ vectors, vectors * values, atol=1e-8)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(7), atol=1e-9)
+    np.testing.assert_allclose(vectors.T @ (1 / root), 0, atol=1e-8)

@@ -44,7 +44,10 @@ class _LazyTorch:
         # Tools that look through modules ask any object for such names, and expect to be told there is none.
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(require("torch", extra="gpu", purpose="working with tensors"), name)
+        found = getattr(require("torch", extra="gpu", purpose="working with tensors"), name)
+        # A fit asks tens of thousands of times: from now on it is found without this method.
+        setattr(self, name, found)
+        return found
 
 
 torch = _LazyTorch()

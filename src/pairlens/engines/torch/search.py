@@ -68,6 +68,9 @@ FLOAT32_SCALES = (1e-15, 1e15)
 # Of float32 products whose factors keep 11 binary digits, as a share of the norms: four standard deviations of a sum
 # of f independent errors are this over the square root of f.
 SINGLE_ERROR = 4 * 2.0**-11
+# Vectors of a block beyond those that are wanted; rounds, degree of the polynomial, and its value at the end.
+SPARE_VECTORS = 25
+MOST_ROUNDS, MOST_STEPS, GROWTH = 50, 100, 1e10
 
 
 @dataclass(frozen=True)
@@ -502,23 +505,67 @@ class TensorNearGraph(NearGraph):
         start = torch.from_numpy(columns).to(self.walk.device)
         return np.asarray(spread_over(_Steps(self.walk), start, a, accuracy=accuracy).cpu().numpy())
 
+    def leading_vectors(self, k: int, tolerance: float) -> tuple[Float64, Float64]:
+        r"""Return the largest eigenvalues of the walk after that of the constant vector, and their eigenvectors.
+
+        The vectors are those of the symmetric :math:`D^{1/2} P D^{-1/2}`, D the degrees. A block of them is filtered by
+        Chebyshev polynomials that damp all eigenvalues below those of the block, so that equal eigenvalues are found.
+
+        Parameters
+        ----------
+        k : int
+        tolerance : float
+            Length of the residual of each vector.
+        """
+        root = self.degree.sqrt()
+        column = self.walk.col_indices()
+        row = torch.arange(len(root), device=root.device).repeat_interleave(self.walk.crow_indices().diff())
+        steps = _Steps(self.walk, self.walk.values() * root[row] / root[column])
+        constant = (root / torch.linalg.vector_norm(root))[:, None]
+
+        def walked(x: Tensor) -> Tensor:
+            return steps @ x - constant * (constant.T @ x)
+
+        generator = torch.Generator().manual_seed(0)
+        shape = len(root), min(len(root) - 1, k + SPARE_VECTORS)
+        block = torch.randn(shape, generator=generator, dtype=torch.float64).to(root.device)
+        for _ in range(MOST_ROUNDS):
+            basis = torch.linalg.qr(block)[0]
+            moved = walked(basis)
+            values, turn = torch.linalg.eigh(basis.T @ moved)
+            values, turn = values.flip(0), turn.flip(1)
+            basis, moved = basis @ turn, moved @ turn
+            residual = torch.linalg.vector_norm(moved[:, :k] - basis[:, :k] * values[:k], dim=0)
+            largest, least = float(values[0]), float(values[-1])
+            if float(residual.max()) <= tolerance:
+                break
+            # From [-1, least] to [-1, 1]; beyond, where the polynomial grows, it stays within the range of numbers.
+            half, centre = (least + 1) / 2, (least - 1) / 2
+            beyond = np.arccosh(max((largest - centre) / half, 1 + 1e-6))
+            before, block = basis, (moved - centre * basis) / half
+            for _ in range(int(np.clip(np.log(2 * GROWTH) / beyond, 2, MOST_STEPS)) - 1):
+                before, block = block, (walked(block) - centre * block) * (2 / half) - before
+        return values[:k].cpu().numpy(), basis[:, :k].cpu().numpy()
+
 
 class _Steps:
     """Multiply by a sparse matrix so that the last digits repeat: the device's own product adds in any order."""
 
-    def __init__(self, matrix: Tensor) -> None:
-        self._start, self._column, self._value = matrix.crow_indices(), matrix.col_indices(), matrix.values()
+    def __init__(self, matrix: Tensor, values: Tensor | None = None) -> None:
+        self._start, self._column = matrix.crow_indices(), matrix.col_indices()
+        self._value = matrix.values() if values is None else values
+        self._lengths, self._bytes = self._start.diff(), working_bytes(matrix.device)
 
     def __matmul__(self, values: Tensor) -> Tensor:
         wide = values if values.ndim == 2 else values[:, None]
         result = torch.empty_like(wide)
-        n = len(wide)
-        step = max(1, working_bytes(wide.device) * n // (16 * max(1, wide.shape[1] * len(self._column))))
+        n, count = len(wide), len(self._column)
+        step = max(1, self._bytes * n // (16 * max(1, wide.shape[1] * count)))
         for part in chunks(n, step):
-            first, last = (int(self._start[end]) for end in (part.start, part.stop))
-            lengths = self._start[part.start + 1 : part.stop + 1] - self._start[part]
+            # Asking the device where a part starts means to wait for it.
+            first, last = (0, count) if step >= n else (int(self._start[end]) for end in (part.start, part.stop))
             moved = self._value[first:last, None].to(wide.dtype) * wide[self._column[first:last]]
-            result[part] = torch.segment_reduce(moved, "sum", lengths=lengths, axis=0)
+            result[part] = torch.segment_reduce(moved, "sum", lengths=self._lengths[part], axis=0)
         return result.view(values.shape)
 
 

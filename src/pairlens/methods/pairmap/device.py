@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,18 @@ FIXED = 2.0**40
 """Unit of the integers on the grid: 2^23 rows on one node do not leave their range."""
 MIN_GAIN, LONGEST_STEP = 0.01, 5.0
 """The optimiser is openTSNE's: the least gain of a coordinate, and the farthest that a row moves in one iteration."""
+SPLINE = (
+    np.array(
+        [
+            [1, 4, 1, 0, -3, 0, 3, 0],
+            [-3, 0, 3, 0, 6, -12, 6, 0],
+            [3, -6, 3, 0, -3, 9, -9, 3],
+            [-1, 3, -3, 1, 0, 0, 0, 0],
+        ]
+    )
+    / 6
+)
+"""Coefficients of the four weights of a cubic B-spline and of their slopes, by power of the offset from 0 to 3."""
 SCALE_SAMPLE = 2000
 RATE_SAMPLE = 200_000
 """Random pairs from which the base rate is estimated."""
@@ -461,10 +474,16 @@ class Repulsion:
 
 def splines(offset: Tensor) -> tuple[Tensor, Tensor]:
     """Return cubic B-spline weights of the four nodes around each coordinate, and their slopes, on a new last axis."""
-    t, rest = offset, 1 - offset
-    weights = torch.stack([rest**3, (3 * t - 6) * t * t + 4, (3 * rest - 6) * rest * rest + 4, t**3], dim=-1)
-    slopes = torch.stack([-rest * rest, (3 * t - 4) * t, (4 - 3 * rest) * rest, t * t], dim=-1)
-    return weights / 6, slopes / 2
+    square = offset * offset
+    powers = torch.stack([torch.ones_like(offset), offset, square, square * offset], dim=-1)
+    with product_precision(offset.device):
+        both = powers @ _spline(offset.dtype, offset.device)
+    return both[..., :4], both[..., 4:]
+
+
+@cache
+def _spline(dtype: Any, device: Any) -> Tensor:
+    return torch.tensor(SPLINE, dtype=dtype, device=device)
 
 
 def nearest_known(known: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
