@@ -19,7 +19,8 @@ who choose no questions get as many random pairs; label spreading gets labels of
 (k + 1) / 2 questions, as a row is compared with half of the groups until its own is found.
 
 A *look* is one screen: a row beside typical rows of up to eight groups ("Asker, screens"), two rows, or one row that is
-named ("labels": label spreading or logistic regression of the rows, of which as many are named as there are looks).
+named ("labels": PairClusters, label spreading or logistic regression of the rows, as many of which are named as there
+are looks).
 """
 
 from __future__ import annotations
@@ -192,23 +193,31 @@ def npu(X: Any, new: Any, k: int, oracle: Oracle) -> Found:
         MaximumQueriesExceeded,
     )
 
+    class Recording(PCKMeans):  # type: ignore[misc]
+        """The clusterer is given all that follows from the answers before each row that is placed."""
+
+        def fit(self, X: Any, ml: Any, cl: Any) -> Any:
+            self.seen = list(ml), list(cl)
+            return super().fit(X, ml=ml, cl=cl)
+
     class Counting:
-        def __init__(self, most: int) -> None:
-            self.left = most
+        def __init__(self) -> None:
+            self.asked, self.seen = 0, {}
 
         def query(self, i: int, j: int) -> bool:
-            if not self.left:
+            if self.asked in POINTS:
+                self.seen[self.asked] = method.seen
+            if self.asked == POINTS[-1]:
                 raise MaximumQueriesExceeded
-            self.left -= 1
+            self.asked += 1
             return oracle.same(i, j)
 
-    found = {}
-    for m in POINTS:
-        np.random.seed(oracle.seed % 2**32)  # noqa: NPY002
-        method = PCKMeans(k)
-        ml, cl = NPU(method).fit(X, oracle=Counting(m)).pairwise_constraints_
+    np.random.seed(oracle.seed % 2**32)  # noqa: NPY002
+    method, counting, found = Recording(k), Counting(), {}
+    NPU(method).fit(X, oracle=counting)
+    for m, (ml, cl) in counting.seen.items():
         try:
-            labels = method.fit(X, ml=ml, cl=cl).labels_
+            labels = PCKMeans(k).fit(X, ml=ml, cl=cl).labels_
         except Exception:
             labels = KMeans(k, n_init=4, random_state=0).fit_predict(X)
         found[m] = placed_nearest(X, new, np.asarray(labels))
@@ -238,6 +247,11 @@ def regressed_labels(X: Any, new: Any, k: int, oracle: Oracle) -> Found:
     return _labelled(LogisticRegression(max_iter=1000), X, new, k, oracle, 1.0)
 
 
+def named_rows(X: Any, new: Any, k: int, oracle: Oracle) -> Found:
+    """PairClusters of as many labels as there are looks: names that are typed."""
+    return _labelled(PairClusters(random_state=oracle.seed), X, new, k, oracle, 1.0)
+
+
 def _labelled(model: Any, X: Any, new: Any, k: int, oracle: Oracle, cost: float) -> Found:
     rng = np.random.default_rng(oracle.seed)
     order, found = rng.permutation(len(X)), {}
@@ -249,11 +263,16 @@ def _labelled(model: Any, X: Any, new: Any, k: int, oracle: Oracle, cost: float)
             continue
         labels = np.full(len(X), -1)
         labels[known] = said[known]
-        # Label spreading learns from the other rows too.
-        learned = model.fit(X, labels) if isinstance(model, LabelSpreading) else model.fit(X[known], labels[known])
-        all_rows = np.array(learned.transduction_ if isinstance(model, LabelSpreading) else learned.predict(X))
-        all_rows[known] = labels[known]
-        found[m] = all_rows, learned.predict(new) if len(new) else np.zeros(0)
+        if isinstance(model, LogisticRegression):
+            all_rows = model.fit(X[known], labels[known]).predict(X)
+        else:
+            # The others learn from rows without a label too.
+            learned = model.fit(X, labels)
+            all_rows = learned.transduction_ if isinstance(model, LabelSpreading) else learned.labels_
+        if not isinstance(model, PairClusters):
+            all_rows = np.array(all_rows)
+            all_rows[known] = labels[known]
+        found[m] = all_rows, model.predict(new) if len(new) else np.zeros(0)
     return found
 
 
@@ -277,6 +296,7 @@ METHODS: dict[str, Callable[[Any, Any, int, Oracle], Found]] = {
     "COP-KMeans*": copkmeans,
     "SKKMeans*": skkmeans,
     "label spreading": spreading,
+    "PairClusters of labels": named_rows,
     "label spreading of labels": spread_labels,
     "logistic regression of labels": regressed_labels,
     "k-means*": kmeans,
@@ -284,11 +304,11 @@ METHODS: dict[str, Callable[[Any, Any, int, Oracle], Found]] = {
 }
 IN_LOOKS = (
     *("Asker, screens", "Asker", "PairClusters, random pairs"),
-    *("label spreading of labels", "logistic regression of labels"),
+    *("PairClusters of labels", "label spreading of labels", "logistic regression of labels"),
 )
 """Methods that are compared by looks."""
 DEFAULT = tuple(name for name in METHODS if name not in ("NPU + PCKMeans*", *IN_LOOKS[3:]))
-"""NPU compares all rows in Python for every question, which takes minutes a run."""
+"""NPU compares all rows in Python for every row that it places, which takes minutes a run."""
 
 
 def rows_of(name: str, most: int) -> tuple[Any, Any]:
