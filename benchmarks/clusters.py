@@ -2,6 +2,7 @@
 
     python -m benchmarks.clusters --draws 3 --jobs 16   # 42 sets; writes docs/clusters.jsonl
     python -m benchmarks.clusters --only-print          # the tables, from the results that are there
+    python -m benchmarks.clusters --write               # the same on the page
 
 Data come from the folder in the environment variable ``PAIRLENS_DATA``.
 
@@ -28,11 +29,14 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from benchmarks.maps_table import filled_page
 from benchmarks.measure import read_lines, run_lines
 from pairlens import Constraints, PairClusters, PairLens
 from reproduction.datasets import load
 
-RESULTS = Path(__file__).parent.parent / "docs" / "clusters.jsonl"
+DOCS = Path(__file__).parent.parent / "docs"
+RESULTS = DOCS / "clusters.jsonl"
+BEGIN = "<!-- generated: benchmarks.clusters -->"
 DEVELOPMENT = (
     *("iris", "wine", "glass", "heart", "vehicle", "segmentation_test", "mfeat_zer", "coil20", "semeion", "sonar"),
     *("letter_abcd", "pendigits", "balance", "monks3", "seeds", "breast", "wdbc", "ionosphere", "mfeat_fac"),
@@ -171,11 +175,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--only-print", action="store_true")
+    parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args(arguments)
     done = {(r["set"], r["pairs"], r["wrong"], r["draw"]) for r in read_lines(chosen.results)}
     tasks = [(name, *setting, draw) for draw in range(chosen.draws) for name in chosen.sets for setting in SETTINGS]
-    tasks = [] if chosen.only_print else [task for task in tasks if task not in done]
-    print(tables(run_lines(run, tasks, chosen.results, chosen.jobs)))
+    tasks = [] if chosen.only_print or chosen.write else [task for task in tasks if task not in done]
+    found = tables(run_lines(run, tasks, chosen.results, chosen.jobs))
+    print(found)
+    if chosen.write:
+        page = DOCS / "clusters.md"
+        page.write_text(filled_page(page.read_text(), found + "\n", BEGIN))
 
 
 if __name__ == "__main__":
