@@ -125,13 +125,50 @@ def run(job: tuple[str, int, float, int]) -> dict[str, Any]:
     return record
 
 
+def choose(records: list[Any]) -> None:
+    """Take the variant that is best in the mean of the settings, if it is so by a standard error; write it into src."""
+    import re
+
+    names = sorted({r["set"] for r in records})
+
+    def ari(learn: str, score: str) -> Any:
+        return np.array([
+            np.mean([r[learn][score]["ari"]["now"] - r["kmeans"] for r in records if r["set"] == name])
+            for name in names
+        ])  # fmt: skip
+
+    base = ari("10/10", "base")
+    gains = {(a, b): ari(a, b) - base for a in (f"{i}/{j}" for i, j in LEARN) for b in SCORES}
+    for key, gain in gains.items():
+        print(*key, f"{gain.mean():+.4f} ({gain.std(ddof=1) / len(gain) ** 0.5:.4f})")
+    best = max(gains, key=lambda key: gains[key].mean())
+    if gains[best].mean() < gains[best].std(ddof=1) / len(names) ** 0.5:
+        best = ("10/10", "base")
+    print("chosen", best)
+    kernel, columns = best[0].split("/")
+    rand, silhouette = SCORES[best[1]]
+    for file, values in (
+        ("learned", {"KERNEL_COLUMNS": kernel, "N_COLUMNS": columns}),
+        ("grouping", {"RAND": f"{rand}.0", "SILHOUETTE": f"{silhouette}.0"}),
+    ):
+        path = Path(f"src/pairlens/cluster/{file}.py")
+        text = path.read_text()
+        for name, value in values.items():
+            text = re.sub(rf"(?m)^{name} = .*$", f"{name} = {value}", text)
+        path.write_text(text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, nargs="+", default=[5])
     parser.add_argument("--sets", nargs="+", default=list(DEVELOPMENT))
     parser.add_argument("--jobs", type=int, default=16)
     parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--choose", action="store_true")
     chosen = parser.parse_args()
+    if chosen.choose:
+        choose(read_lines(chosen.results))
+        return
     done = {(r["set"], r["pairs"], r["wrong"], r["draw"]) for r in read_lines(chosen.results)}
     tasks = [(name, *s, d) for d in chosen.draws for name in chosen.sets for s in SETTINGS]
     run_lines(run, [t for t in tasks if t not in done], chosen.results, chosen.jobs)
