@@ -64,8 +64,6 @@ MATCHED_ROWS = 400
 SEEDS = 2**31
 RIGHT, WRONG = 4.5, 0.5
 """Answers that the prior counts as, right and wrong."""
-RAND = 1.0
-"""Answers that each answer counts as in the second term."""
 ADDED_ANSWERS = 5.0
 """Answers that are added in the second term: without any, the rows decide."""
 SILHOUETTE = 30.0
@@ -229,7 +227,7 @@ def score(labels: IntArray, known: Constraints, same: Float64 | None, distance: 
 
     found = agreement(labels, known)
     if same is not None:
-        found += RAND * (effective_answers(known) + ADDED_ANSWERS) * expected_rand(labels, same)
+        found += (effective_answers(known) + ADDED_ANSWERS) * expected_rand(labels, same)
     if 1 < len(np.unique(labels)) < len(labels):
         found += SILHOUETTE * float(silhouette_score(distance, labels, metric="precomputed"))
     return found

@@ -20,8 +20,6 @@ __all__ = ["ClusterView", "Learned", "SamePairs", "learn"]
 
 N_COLUMNS = 10
 """Directions of the view. With as many as groups less one, which nobody knows, groups are no better."""
-KERNEL_COLUMNS = 10
-"""Directions of the kernel space."""
 FIRST_MISTAKES = 0.05
 """Share of wrong answers where it cannot be estimated."""
 MISTAKES_LIMITS = (0.005, 0.3)
@@ -184,7 +182,7 @@ def learn(
     if prepared is None:
         return None
     plain = RawSpace.of(rows, standardiser)(rows)
-    stack = Stack.of(prepared, plain, known, rng, kernel_columns=KERNEL_COLUMNS)
+    stack = Stack.of(prepared, plain, known, rng, kernel_columns=N_COLUMNS)
     shares = stack.shares[1:] / stack.shares[1:].sum()
     together = side_by_side(stack.seen.spaces, shares)
     turn = _principal(together)
