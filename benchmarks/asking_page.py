@@ -258,6 +258,13 @@ Questions needed to reach what 200 random pairs reach, on the mean curve (0: the
 
 A screen shows a row beside one representative of up to eight groups. It is one question, and as many comparisons as it
 has representatives.
+
+## Beside its peers
+
+![Mean ARI of all rows over the number of questions](pictures/asking_peers.png)
+
+`Asker.predict()` says the group of every row. [A group for every row](clusters.md) compares it with COBRAS, PCKMeans,
+COP-KMeans, SKKMeans, label spreading, k-means and HDBSCAN.
 """
 
 MAP = """

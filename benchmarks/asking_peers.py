@@ -5,6 +5,7 @@
     python -m benchmarks.asking_peers --held-out            # rows that cannot be asked about
     python -m benchmarks.asking_peers --many                # sets of ten groups and more, counted in looks
     python -m benchmarks.asking_peers --only-print          # the tables, from the results that are there
+    python -m benchmarks.asking_peers --write               # the same on the page, with the picture
 
 Data come from the folders in the environment variables ``PAIRLENS_DATA`` and ``PAIRLENS_NOTIONS``. Peers that are not
 installed are named and left out: ``pip install --no-deps cobras_ts active-semi-supervised-clustering metric-learn``.
@@ -19,16 +20,19 @@ who choose no questions get as many random pairs; label spreading gets labels of
 (k + 1) / 2 questions, as a row is compared with half of the groups until its own is found.
 
 A *look* is one screen: a row beside typical rows of up to eight groups ("Asker, screens"), two rows, or one row that is
-named ("labels": label spreading or logistic regression of the rows, of which as many are named as there are looks).
+named ("labels": PairClusters, label spreading or logistic regression of the rows, as many of which are named as there
+are looks).
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import textwrap
 import warnings
 import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +47,16 @@ from sklearn.semi_supervised import LabelSpreading
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.clusters import labelled_rows
+from benchmarks.maps_figure import save_figure
+from benchmarks.maps_table import filled_page
 from benchmarks.measure import read_lines, run_lines
 from pairlens import Constraints, PairClusters, SKKMeans
 from pairlens.asking import Asker, Question
+from reproduction.figures import MARKERS
 
-RESULTS = Path(__file__).parent.parent / "docs" / "asking_peers.jsonl"
+DOCS = Path(__file__).parent.parent / "docs"
+RESULTS = DOCS / "asking_peers.jsonl"
+BEGIN = "<!-- generated: benchmarks.asking_peers -->"
 SETS = (
     *("wine", "glass", "letter_abcd", "vehicle", "breast", "segmentation_test", "mfeat_zer", "pendigits"),
     *("balance", "heart", "ionosphere", "iris", "seeds", "wdbc", "coil20", "mfeat_fac", "usps", "semeion", "sonar"),
@@ -192,23 +201,31 @@ def npu(X: Any, new: Any, k: int, oracle: Oracle) -> Found:
         MaximumQueriesExceeded,
     )
 
+    class Recording(PCKMeans):  # type: ignore[misc]
+        """The clusterer is given all that follows from the answers before each row that is placed."""
+
+        def fit(self, X: Any, ml: Any, cl: Any) -> Any:
+            self.seen = list(ml), list(cl)
+            return super().fit(X, ml=ml, cl=cl)
+
     class Counting:
-        def __init__(self, most: int) -> None:
-            self.left = most
+        def __init__(self) -> None:
+            self.asked, self.seen = 0, {}
 
         def query(self, i: int, j: int) -> bool:
-            if not self.left:
+            if self.asked in POINTS:
+                self.seen[self.asked] = method.seen
+            if self.asked == POINTS[-1]:
                 raise MaximumQueriesExceeded
-            self.left -= 1
+            self.asked += 1
             return oracle.same(i, j)
 
-    found = {}
-    for m in POINTS:
-        np.random.seed(oracle.seed % 2**32)  # noqa: NPY002
-        method = PCKMeans(k)
-        ml, cl = NPU(method).fit(X, oracle=Counting(m)).pairwise_constraints_
+    np.random.seed(oracle.seed % 2**32)  # noqa: NPY002
+    method, counting, found = Recording(k), Counting(), {}
+    NPU(method).fit(X, oracle=counting)
+    for m, (ml, cl) in counting.seen.items():
         try:
-            labels = method.fit(X, ml=ml, cl=cl).labels_
+            labels = PCKMeans(k).fit(X, ml=ml, cl=cl).labels_
         except Exception:
             labels = KMeans(k, n_init=4, random_state=0).fit_predict(X)
         found[m] = placed_nearest(X, new, np.asarray(labels))
@@ -238,6 +255,11 @@ def regressed_labels(X: Any, new: Any, k: int, oracle: Oracle) -> Found:
     return _labelled(LogisticRegression(max_iter=1000), X, new, k, oracle, 1.0)
 
 
+def named_rows(X: Any, new: Any, k: int, oracle: Oracle) -> Found:
+    """PairClusters of as many labels as there are looks: names that are typed."""
+    return _labelled(PairClusters(random_state=oracle.seed), X, new, k, oracle, 1.0)
+
+
 def _labelled(model: Any, X: Any, new: Any, k: int, oracle: Oracle, cost: float) -> Found:
     rng = np.random.default_rng(oracle.seed)
     order, found = rng.permutation(len(X)), {}
@@ -249,11 +271,16 @@ def _labelled(model: Any, X: Any, new: Any, k: int, oracle: Oracle, cost: float)
             continue
         labels = np.full(len(X), -1)
         labels[known] = said[known]
-        # Label spreading learns from the other rows too.
-        learned = model.fit(X, labels) if isinstance(model, LabelSpreading) else model.fit(X[known], labels[known])
-        all_rows = np.array(learned.transduction_ if isinstance(model, LabelSpreading) else learned.predict(X))
-        all_rows[known] = labels[known]
-        found[m] = all_rows, learned.predict(new) if len(new) else np.zeros(0)
+        if isinstance(model, LogisticRegression):
+            all_rows = model.fit(X[known], labels[known]).predict(X)
+        else:
+            # The others learn from rows without a label too.
+            learned = model.fit(X, labels)
+            all_rows = learned.transduction_ if isinstance(model, LabelSpreading) else learned.labels_
+        if not isinstance(model, PairClusters):
+            all_rows = np.array(all_rows)
+            all_rows[known] = labels[known]
+        found[m] = all_rows, model.predict(new) if len(new) else np.zeros(0)
     return found
 
 
@@ -277,6 +304,7 @@ METHODS: dict[str, Callable[[Any, Any, int, Oracle], Found]] = {
     "COP-KMeans*": copkmeans,
     "SKKMeans*": skkmeans,
     "label spreading": spreading,
+    "PairClusters of labels": named_rows,
     "label spreading of labels": spread_labels,
     "logistic regression of labels": regressed_labels,
     "k-means*": kmeans,
@@ -284,11 +312,11 @@ METHODS: dict[str, Callable[[Any, Any, int, Oracle], Found]] = {
 }
 IN_LOOKS = (
     *("Asker, screens", "Asker", "PairClusters, random pairs"),
-    *("label spreading of labels", "logistic regression of labels"),
+    *("PairClusters of labels", "label spreading of labels", "logistic regression of labels"),
 )
 """Methods that are compared by looks."""
 DEFAULT = tuple(name for name in METHODS if name not in ("NPU + PCKMeans*", *IN_LOOKS[3:]))
-"""NPU compares all rows in Python for every question, which takes minutes a run."""
+"""NPU compares all rows in Python for every row that it places, which takes minutes a run."""
 
 
 def rows_of(name: str, most: int) -> tuple[Any, Any]:
@@ -329,39 +357,80 @@ TITLES = {
 }
 
 
+@dataclass(frozen=True)
+class Curves:
+    """Means of all draws, of the sets that all methods were run on.
+
+    Attributes
+    ----------
+    sets : list of str
+    of : dict of str to array of shape (n_sets, n_points)
+        By the method, the one that is compared with the others first.
+    """
+
+    sets: list[str]
+    of: dict[str, Any]
+
+    @classmethod
+    def all(cls, records: list[Record]) -> dict[tuple[str, float], Curves]:
+        """Return the curves by protocol and share of wrong answers."""
+        found = {}
+        for protocol, wrong in sorted({(r["protocol"], r["wrong"]) for r in records}):
+            some = [r for r in records if (r["protocol"], r["wrong"]) == (protocol, wrong)]
+            first = "Asker, screens" if protocol == "many" else "Asker"
+            methods = [name for name in METHODS if any(r["method"] == name for r in some)]
+            sets = sorted(set.intersection(*({r["set"] for r in some if r["method"] == name} for name in methods)))
+            if sets and first in methods:
+                of = {
+                    name: np.array(
+                        [np.mean([r["ari"] for r in some if (r["method"], r["set"]) == (name, one)], 0) for one in sets]
+                    )
+                    for name in (first, *(name for name in methods if name != first))
+                }
+                found[protocol, wrong] = cls(sets, of)
+        return found
+
+
 def table(records: list[Record]) -> str:
     """Return the means over the sets that all methods were run on, with the standard errors of what they are behind."""
     lines = []
-    for protocol, wrong in sorted({(r["protocol"], r["wrong"]) for r in records}):
-        some = [r for r in records if (r["protocol"], r["wrong"]) == (protocol, wrong)]
-        methods = [name for name in METHODS if any(r["method"] == name for r in some)]
-        sets = sorted(set.intersection(*({r["set"] for r in some if r["method"] == name} for name in methods)))
-        curves = {
-            name: np.array(
-                [np.mean([r["ari"] for r in some if (r["method"], r["set"]) == (name, one)], 0) for one in sets]
-            )
-            for name in methods
-        }
-        first = "Asker, screens" if protocol == "many" else "Asker"
-        if not sets or first not in curves:
-            continue
-        lines += ["", TITLES[protocol].format(wrong=wrong, n=len(sets), sets=", ".join(sets)), ""]
-        ahead_at = " | ".join(f"ahead at {point} by" for point in POINTS[-2:])
+    for (protocol, wrong), curves in Curves.all(records).items():
+        first, sets = next(iter(curves.of)), curves.sets
+        lines += ["", textwrap.fill(TITLES[protocol].format(wrong=wrong, n=len(sets), sets=", ".join(sets)), 118), ""]
+        ahead_at = " | ".join(f"ahead at {point} by" for point in POINTS[1:])
         lines.append(f"| {first} is | " + " | ".join(map(str, POINTS)) + f" | {ahead_at} | loses at {POINTS[-2]} on |")
-        lines.append("|---|" + "--:|" * (len(POINTS) + 2) + "---|")
-        for name, curve in curves.items():
-            last = (
-                ["", "", ""]
-                if name == first
-                else [*_ahead(curves[first] - curve), _losses(curves[first] - curve, sets)]
-            )
+        lines.append("|---|" + "--:|" * (2 * len(POINTS) - 1) + "---|")
+        for name, curve in curves.of.items():
+            ahead = curves.of[first] - curve
+            last = [""] * len(POINTS) if name == first else [*_ahead(ahead), _losses(ahead, sets)]
             lines.append(f"| {name} | " + " | ".join([*(f"{v:.3f}" for v in curve.mean(axis=0)), *last]) + " |")
     return "\n".join(lines).strip()
 
 
+def figure(records: list[Record]) -> Any:
+    """Return the curves of all rows as a Matplotlib figure, one panel for each share of wrong answers."""
+    from matplotlib.figure import Figure
+
+    curves = {wrong: found for (protocol, wrong), found in Curves.all(records).items() if protocol == "all rows"}
+    drawn = Figure(figsize=(4 * len(curves), 4), layout="constrained")
+    panels = drawn.subplots(1, len(curves), sharey=True, squeeze=False)[0]
+    for panel, (wrong, found) in zip(panels, curves.items()):
+        for number, (name, curve) in enumerate(found.of.items()):
+            ours = name.startswith(("Asker", "PairClusters"))
+            style = {"lw": 2.2 if ours else 1.2, "ls": "-" if ours else "--", "color": f"C{number % 10}"}
+            panel.plot(POINTS, curve.mean(axis=0), marker="o" if ours else MARKERS[number], ms=4, label=name, **style)
+        panel.set(title=f"{wrong:.0%} wrong, {len(found.sets)} sets", xlabel="questions", xscale="log")
+        panel.set_xticks(POINTS, [str(point) for point in POINTS])
+        panel.minorticks_off()
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("mean ARI of all rows")
+    drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    return drawn
+
+
 def _ahead(ahead: Any) -> list[str]:
     error = ahead.std(axis=0, ddof=1) / np.sqrt(len(ahead)) if len(ahead) > 1 else np.full(len(POINTS), np.nan)
-    return [f"{ahead.mean(axis=0)[at]:+.3f} ({error[at]:.3f})" for at in (-2, -1)]
+    return [f"{mean:+.3f} ({of:.3f})" for mean, of in zip(ahead.mean(axis=0)[1:], error[1:])]
 
 
 def _losses(ahead: Any, sets: list[str]) -> str:
@@ -380,6 +449,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--held-out", dest="protocol", action="store_const", const="held out", default="all rows")
     parser.add_argument("--many", dest="protocol", action="store_const", const="many")
     parser.add_argument("--only-print", action="store_true")
+    parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args(arguments)
     many = chosen.protocol == "many"
     done = {(r["method"], r["protocol"], r["set"], r["wrong"], r["draw"]) for r in read_lines(chosen.results)}
@@ -389,9 +459,15 @@ def main(arguments: list[str] | None = None) -> None:
         for name in chosen.sets or (MANY if many else SETS)
         for wrong in chosen.wrong
         for method in chosen.methods or (IN_LOOKS if many else DEFAULT)
-        if (task := (method, chosen.protocol, name, wrong, draw)) not in done and not chosen.only_print
+        if (task := (method, chosen.protocol, name, wrong, draw)) not in done
+        and not (chosen.only_print or chosen.write)
     ]
-    print(table(run_lines(run, tasks, chosen.results, chosen.jobs)))
+    records = run_lines(run, tasks, chosen.results, chosen.jobs)
+    print(table(records))
+    if chosen.write:
+        page = DOCS / "clusters.md"
+        page.write_text(filled_page(page.read_text(), table(records) + "\n", BEGIN))
+        save_figure(lambda: figure(records), DOCS / "pictures" / "asking_peers.png")
 
 
 if __name__ == "__main__":

@@ -59,7 +59,8 @@ def test_tables_are_of_the_sets_that_all_have(small, tmp_path):
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     shown = asking_peers.table(records)
     assert "0% wrong, 1 sets: a." in shown
-    assert "| COBRAS | 0.100 | 0.500 | +0.000 (nan) | +0.300 (nan) | none |" in shown
+    assert "| COBRAS | 0.100 | 0.500 | +0.300 (nan) | none |" in shown
+    assert len(asking_peers.figure(records).axes) == 1
     asking_peers.main(["--only-print", "--results", str(path)])
 
 
@@ -73,3 +74,7 @@ def test_groups_are_measured_beside_k_means(small):
     shown = clusters.tables([record, {**record, "set": "wine"}])
     assert "| development | 20" not in shown
     assert "| development | all | all |" in shown
+    # Where all rows are in pairs there is none to judge.
+    full = clusters.run(("iris", 400, 0.0, 0))
+    assert sum(full["rows"]) == 0
+    assert clusters.tables([full]).count("| said |") == 0
