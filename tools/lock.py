@@ -25,6 +25,8 @@ from pip._vendor.packaging.utils import parse_sdist_filename, parse_wheel_filena
 
 EDITABLE = "editables"
 """What hatchling needs to install sources that can be edited."""
+TORCH = "torch==2.13.0"
+"""The build that other packages are resolved with; neither it nor what only it needs is in the lock file."""
 
 
 def roots() -> dict[str, list[Requirement]]:
@@ -42,7 +44,8 @@ def resolved(asked: dict[str, list[Requirement]], kept: dict[str, Pinned]) -> di
     """What pip would install, by name."""
     with tempfile.TemporaryDirectory() as folder:
         constraints, report = Path(folder, "constraints.txt"), Path(folder, "report.json")
-        constraints.write_text("".join(f"{name}=={one.version}\n" for name, one in kept.items()), encoding="utf-8")
+        lines = [TORCH, *(f"{name}=={one.version}" for name, one in kept.items())]
+        constraints.write_text("\n".join(lines), encoding="utf-8")
         wanted = [str(one) for requirements in asked.values() for one in requirements]
         command = [*PIP, "--dry-run", "--ignore-installed", "--report", report, "-c", constraints, *wanted]
         subprocess.run(command, check=True)
@@ -58,6 +61,8 @@ def edges(asked: dict[str, list[Requirement]], packages: dict[str, dict[str, Any
     while waiting:
         parent, requirement = waiting.pop()
         name, extras = normal(requirement.name), frozenset(requirement.extras)
+        if name in APART:
+            continue
         found[name].add(parent)
         if (name, extras) in seen:
             continue
@@ -102,11 +107,11 @@ def main(upgraded: list[str]) -> None:
     kept = {name: one for name, one in read_lock(text).items() if name not in map(normal, upgraded)}
     asked = roots()
     packages = resolved(asked, kept)
-    needed_by = edges(asked, packages)
-    versions = {name: package["version"] for name, package in packages.items()}
+    needed_by = {name: parents for name, parents in edges(asked, packages).items() if parents}
+    versions = {name: packages[name]["version"] for name in needed_by}
     known = {name: one.hashes for name, one in kept.items() if versions.get(name) == one.version}
     hashes = known | hashes_of({name: version for name, version in versions.items() if name not in known})
-    found = {name: Pinned(versions[name], hashes[name], tuple(sorted(needed_by[name]))) for name in packages}
+    found = {name: Pinned(versions[name], hashes[name], tuple(sorted(parents))) for name, parents in needed_by.items()}
     LOCK.write_text(write_lock(found), encoding="utf-8")
 
 
