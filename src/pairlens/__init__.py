@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pairlens.preference.mlkr import MLKR
     from pairlens.preference.ranksvm import RankSVM
     from pairlens.preference.wsdr import WSDR
+    from pairlens.studio.notebook import widget
     from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets, read_answers
     from pairlens.tables import TableEncoder
 
@@ -79,6 +80,7 @@ _HOMES = {
     "save": "io.models",
     "transform_constraints": "graphs.transformation",
     "view_pipeline": "pipeline",
+    "widget": "studio.notebook",
 }
 
 __all__ = [
@@ -128,6 +130,7 @@ __all__ = [
     "save",
     "transform_constraints",
     "view_pipeline",
+    "widget",
 ]
 
 
