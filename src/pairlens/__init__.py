@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pairlens.preference.mlkr import MLKR
     from pairlens.preference.ranksvm import RankSVM
     from pairlens.preference.wsdr import WSDR
+    from pairlens.report.plotting import plot
     from pairlens.studio.notebook import widget
     from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets, read_answers
     from pairlens.tables import TableEncoder
@@ -76,6 +77,7 @@ _HOMES = {
     "WSDR": "preference.wsdr",
     "config_context": "engines",
     "load": "io.models",
+    "plot": "report.plotting",
     "read_answers": "supervision",
     "save": "io.models",
     "transform_constraints": "graphs.transformation",
@@ -126,6 +128,7 @@ __all__ = [
     "__version__",
     "config_context",
     "load",
+    "plot",
     "read_answers",
     "save",
     "transform_constraints",

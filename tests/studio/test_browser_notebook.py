@@ -180,7 +180,7 @@ class Shown:
         """Wait until a function of its shadow root is true."""
         deadline = time.monotonic() + PATIENCE / 1000
         while not self.host.evaluate(f"(host, given) => ({test})(host.shadowRoot, given)", argument):
-            assert time.monotonic() < deadline, test
+            assert time.monotonic() < deadline, f"{test}: {self.find('.screen').inner_text()}"
             self.page.wait_for_timeout(20)
 
     @property
@@ -285,7 +285,8 @@ def test_digits_and_texts_in_jupyterlab(lab, browser):
     told = json.loads(re.search(r"told (.*) end", page.locator(".jp-OutputArea").nth(2).inner_text())[1])
     assert told[0] >= n_selected - 1
     assert told[1] == n_selected
-    assert told[2:] == [["id", "group", "probability", "known"], 2, "DataFrame"]
+    # A question may come back with its sides swapped: two answers are one pair or two.
+    assert told[2:] in [[["id", "group", "probability", "known"], n_pairs, "DataFrame"] for n_pairs in (1, 2)]
     digits.find("[data-undo]").click()
     digits.counts(19)
 
@@ -297,7 +298,8 @@ def test_digits_and_texts_in_jupyterlab(lab, browser):
     assert max(texts.background()) < 60
 
     # A kernel that was restarted knows all when the cells are run again.
-    before = digits.host.element_handle()
+    seen.activate(2)
+    before = texts.host.element_handle()
     seen.command("notebook:restart-and-run-to-selected", wait=False)
     page.click(".jp-Dialog button.jp-mod-accept")
     page.wait_for_function("(old) => !old.isConnected", arg=before)
