@@ -156,7 +156,9 @@ class Notebook:
 
     def command(self, name: str, *, wait: bool = True, **given: Any) -> None:
         """Do what a menu of JupyterLab does, and wait until it is done, as for the cells that it runs."""
-        script = "([name, given, wait]) => { const done = jupyterapp.commands.execute(name, given); if (wait) return done; }"
+        script = (
+            "([name, given, wait]) => { const done = jupyterapp.commands.execute(name, given); if (wait) return done; }"
+        )
         self.page.evaluate(f"async (given) => {{ await ({script})(given); }}", [name, given, wait])
 
     def activate(self, number: int) -> None:

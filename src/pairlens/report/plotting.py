@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,7 +104,9 @@ def _values(color: Any, X: Any, n_rows: int) -> Any:
         return None
     if isinstance(color, str):
         if color not in getattr(X, "columns", ()):
-            raise InputError(f"X has no column {color!r}", argument="color", value=color, remedy="Give one value per row")
+            raise InputError(
+                f"X has no column {color!r}", argument="color", value=color, remedy="Give one value per row"
+            )
         color = X[color]
     values = np.asarray(color)
     if values.shape != (n_rows,):
@@ -118,7 +121,9 @@ def _draw_rows(ax: Axes, places: Any, values: Any, name: str, scatter: dict[str,
     if values is None:
         ax.scatter(*places.T, **{"color": "#586a7f", **given})
         return
-    if values.dtype.kind == "f" and not np.array_equal(values[np.isfinite(values)], np.round(values[np.isfinite(values)])):
+    if values.dtype.kind == "f" and not np.array_equal(
+        values[np.isfinite(values)], np.round(values[np.isfinite(values)])
+    ):
         drawn = ax.scatter(*places.T, c=values, plotnonfinite=True, **{"cmap": "viridis", **given})
         ax.figure.colorbar(drawn, ax=ax, label=name)
         return
@@ -140,12 +145,12 @@ def _draw_rows(ax: Axes, places: Any, values: Any, name: str, scatter: dict[str,
 def _draw_pairs(ax: Axes, places: Any, known: Constraints, judge: Any) -> None:
     from matplotlib.collections import LineCollection
 
-    wrong = np.zeros((0, 2), dtype=int)
+    wrong: list[list[int]] = []
     if hasattr(judge, "suspicious_pairs"):
-        try:
-            wrong = judge.suspicious_pairs().standing_out.pairs
-        except ValueError:  # too few answers to judge any of them
-            wrong = wrong[:0]
+        drawn = {tuple(sorted(pair)) for pair in np.concatenate([known.must_link, known.cannot_link]).tolist()}
+        with suppress(ValueError):  # too few answers to judge any of them
+            found = judge.suspicious_pairs().standing_out.pairs.tolist()
+            wrong = [pair for pair in found if tuple(sorted(pair)) in drawn]
     for pairs, label, style in (
         (known.must_link, "belong together", {"color": MUST, "alpha": 0.5, "linewidths": 0.8}),
         (known.cannot_link, "do not", {"color": CANNOT, "alpha": 0.4, "linewidths": 0.8, "linestyles": "dashed"}),

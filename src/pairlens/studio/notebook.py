@@ -79,7 +79,9 @@ def widget(
 
     if hasattr(X, "columns"):
         if cells or texts or image_shape is not None:
-            raise InputError("cells, texts and image_shape are for arrays: a data frame shows its own columns", argument="X")
+            raise InputError(
+                "cells, texts and image_shape are for arrays: a data frame shows its own columns", argument="X"
+            )
         rows = _from_frame(X, ids, drop, images, Path(files))
     else:
         from pairlens.studio.rows import rows_from_array

@@ -132,7 +132,7 @@ class Desk:
 
     def _tell(self, topic: str, content: Mapping[str, Any]) -> None:
         for widget in list(self.widgets):
-            widget.send({"topic": topic, "content": dict(content)})
+            widget.tell({"topic": topic, "content": dict(content)})
 
     def request(self, path: str, method: str, body: str) -> Future[tuple[int, str, bytes]]:
         """Return the status, the type and the content that a server would send."""
@@ -160,7 +160,9 @@ class Desk:
             await self._app(scope, receive, send)
         except Exception:
             log.exception("a request of the widget failed")
-        head = next(message for message in sent if message["type"] == "http.response.start")
+        head = next((message for message in sent if message["type"] == "http.response.start"), None)
+        if head is None:
+            return 500, "application/json", json.dumps({"error": "the request failed"}).encode()
         kind = dict(head["headers"]).get(b"content-type", b"").decode()
         return head["status"], kind, b"".join(message.get("body", b"") for message in sent)
 
@@ -192,20 +194,30 @@ class Widget(anywidget.AnyWidget):
         super().__init__(height=height)
         self._desk = desk
         self._table = table
+        self._asked: set[str] = set()
+        # Two threads send: that of the session, and that of the replies.
+        self._sending = threading.Lock()
         self.store = desk.session.store.path
         self.on_msg(self._heard)
         desk.widgets.add(self)
 
     def _heard(self, _: Any, content: dict[str, Any], __: Any) -> None:
         if not content.get("ask"):
-            self.send({"reply": ""})
+            self.tell({"reply": "", "open": sorted(self._asked)})
             return
+        self._asked.add(content["ask"])
         done = self._desk.request(content["path"], content["method"], content["body"])
         done.add_done_callback(partial(self._reply, content["ask"]))
 
     def _reply(self, ask: str, done: Future[tuple[int, str, bytes]]) -> None:
         status, kind, content = done.result()
-        self.send({"reply": ask, "status": status, "type": kind}, buffers=[content])
+        self.tell({"reply": ask, "status": status, "type": kind}, [content])
+        self._asked.discard(ask)
+
+    def tell(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+        """Send a message to the page; may be called from any thread."""
+        with self._sending:
+            self.send(content, buffers)
 
     def constraints(self) -> Constraints:
         """Return what the answers so far say, with all that follows; wait until the rows are read."""

@@ -20,12 +20,20 @@ const SILENCE = 4000;
 
 /** @param {Model} model */
 function lineTo(model) {
-  /** @type {Map<string, {resolve: (reply: Response) => void, reject: (error: Error) => void}>} */
+  /** @type {Map<string, {since: number, resolve: (reply: Response) => void, reject: (error: Error) => void}>} */
   const pending = new Map();
   /** @type {{heard: import("./api.js").Heard, connected: (connected: boolean) => void} | null} */
   let listener = null;
   let lost = false;
   let last = 0;
+  /** @param {(ask: string, since: number) => boolean} which */
+  const giveUp = (which) => {
+    for (const [ask, { since, reject }] of [...pending]) {
+      if (!which(ask, since)) continue;
+      pending.delete(ask);
+      reject(new Error("no reply"));
+    }
+  };
   const receive = (/** @type {any} */ content, /** @type {DataView[]} */ buffers) => {
     last = performance.now();
     if (lost) {
@@ -33,19 +41,20 @@ function lineTo(model) {
       listener?.connected(true);
     }
     if (content.topic) return listener?.heard(content.topic, content.content);
-    const { reply, status, type } = content;
+    const { reply, status, type, open } = content;
+    // A message may get lost while a kernel is restarted: what it does not know is sent again.
+    if (open) return giveUp((ask, since) => since < last - SILENCE && !open.includes(ask));
     const body = /** @type {any} */ (buffers?.[0] ?? null);
     pending.get(reply)?.resolve(new Response(body, { status, headers: { "content-type": type } }));
     pending.delete(reply);
   };
   const watch = setInterval(() => {
-    const silent = performance.now() - last;
-    if (!pending.size || silent < SILENCE) return;
+    const now = performance.now();
+    if (![...pending.values()].some(({ since }) => since < now - SILENCE)) return;
     // It answers this whatever it computes, unless it runs a cell or is another one.
-    if (silent < 2 * SILENCE) return model.send({ ask: "" });
+    if (now - last < 2 * SILENCE) return model.send({ ask: "" });
     lost = true;
-    for (const { reject } of pending.values()) reject(new Error("no reply"));
-    pending.clear();
+    giveUp(() => true);
   }, SILENCE);
   model.on("msg:custom", receive);
   return {
@@ -54,7 +63,7 @@ function lineTo(model) {
       new Promise((resolve, reject) => {
         if (!pending.size) last = performance.now();
         const ask = newId();
-        pending.set(ask, { resolve, reject });
+        pending.set(ask, { since: performance.now(), resolve, reject });
         model.send({ ask, path, method: options?.method ?? "GET", body: options?.body ?? "" });
       }),
     /** @type {import("./api.js").Line["listen"]} */
@@ -117,7 +126,8 @@ export function render({ model, el }, { html, css }) {
   /** @type {HTMLElement} */ (shadow.querySelector(".screen")).tabIndex = -1;
   host.dataset.lmSuppressShortcuts = "true";
   host.style.setProperty("--height", `${model.get("height")}px`);
-  for (const kind of ["keydown", "keypress", "keyup"]) shadow.addEventListener(kind, (event) => event.stopPropagation());
+  for (const kind of ["keydown", "keypress", "keyup"])
+    shadow.addEventListener(kind, (event) => event.stopPropagation());
   const theme = new Theme(el, host);
   const line = lineTo(model);
   el.replaceChildren(host);
