@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from pairlens.preference.mlkr import MLKR
     from pairlens.preference.ranksvm import RankSVM
     from pairlens.preference.wsdr import WSDR
+    from pairlens.report.plotting import plot
+    from pairlens.studio.notebook import widget
     from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets, read_answers
     from pairlens.tables import TableEncoder
 
@@ -77,10 +79,12 @@ _HOMES = {
     "config_context": "engines",
     "export": "io.export",
     "load": "io.models",
+    "plot": "report.plotting",
     "read_answers": "supervision",
     "save": "io.models",
     "transform_constraints": "graphs.transformation",
     "view_pipeline": "pipeline",
+    "widget": "studio.notebook",
 }
 
 __all__ = [
@@ -127,10 +131,12 @@ __all__ = [
     "config_context",
     "export",
     "load",
+    "plot",
     "read_answers",
     "save",
     "transform_constraints",
     "view_pipeline",
+    "widget",
 ]
 
 

@@ -8,6 +8,7 @@ import html
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from numpy.typing import ArrayLike
 
 LONGEST_TEXT = 200
 """Characters of a text from the data that are shown."""
+SKETCH = (220, 150)
+"""Width and height of a small picture."""
+MOST_SKETCHED = 600
 
 # What HTML forbids, lone surrogates (which no file can hold) and signs that turn the direction of what follows.
 _UNSHOWABLE = re.compile(
@@ -110,3 +114,32 @@ def number(value: Any, digits: int = 3) -> str:
 def count(n: int, noun: str) -> str:
     """Format a number of things: "1 pair", "2,000 pairs"."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def sketch(groups: Sequence[tuple[str, ArrayLike]], caption: str) -> Markup:
+    """Return a small picture of points in the colour of the text around it, with its caption.
+
+    Parameters
+    ----------
+    groups : sequence of tuples
+        Label and points, of shape (n, 2) with all points of the picture or (n,) with those of one line of it.
+    caption : str
+    """
+    chosen = [(label, np.asarray(points, dtype=float)) for label, points in groups]
+    chosen = [(label, points[:: 1 + len(points) // MOST_SKETCHED]) for label, points in chosen if len(points)]
+    across = np.concatenate([points if points.ndim == 1 else points[:, 0] for _, points in chosen])
+    left, width = float(across.min()), float(np.ptp(across)) or 1.0
+    parts = []
+    for k, (label, points) in enumerate(chosen):
+        low = SKETCH[1] * (k + 0.5) / len(chosen)
+        down = np.full(len(points), low)
+        if points.ndim == 2:
+            height = float(np.ptp(points[:, 1])) or 1.0
+            down = 4 + (SKETCH[1] - 8) * (points[:, 1].max() - points[:, 1]) / height
+        x = 4 + (SKETCH[0] - 8) * ((points if points.ndim == 1 else points[:, 0]) - left) / width
+        parts += [tag("circle", cx=f"{a:.1f}", cy=f"{b:.1f}", r=1.6, opacity=0.45) for a, b in zip(x, down)]
+        parts.append(tag("text", label, x=4, y=f"{low - 7:.0f}", font_size=10) if label else Markup(""))
+    size = dict(zip(("width", "height"), SKETCH))
+    box = f"0 0 {SKETCH[0]} {SKETCH[1]}"
+    picture = tag("svg", *parts, viewBox=box, fill="currentColor", role="img", aria_label=caption, **size)
+    return tag("figure", picture, tag("figcaption", caption), style="margin:0.5em 0;font-size:0.9em")

@@ -149,10 +149,10 @@ def test_nothing_moves_when_the_page_is_loaded(studio, table, enter):
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_function("() => document.documentElement.dataset.ready === '1'")
         after = page.locator("main").bounding_box()["y"]
-        page.route("**/page/app.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
+        page.route("**/page/page.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
         page.reload()
         assert page.locator("main").bounding_box()["y"] == pytest.approx(after, abs=1)
-        page.unroute("**/page/app.js")
+        page.unroute("**/page/page.js")
         page.reload()
         page.wait_for_selector("[data-testid=question][data-question]")
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from pairlens._docs import complete_docstring
+from pairlens._markup import sketch
 from pairlens._sklearn import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -314,6 +315,32 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
+
+    def _repr_html_inner(self) -> str:
+        """Return scikit-learn's diagram, and below it the map of the rows, or the distances of held-out pairs."""
+        diagram: str = super()._repr_html_inner()
+        groups, caption = self._learned()
+        return diagram + sketch(groups, caption) if groups else diagram
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return what a notebook shows."""
+        output: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in output:
+            output["text/html"] = self._repr_html_inner()
+        return output
+
+    def _learned(self) -> tuple[list[tuple[str, Any]], str]:
+        """Return what of the fit can be drawn, and its caption."""
+        auc = float(getattr(self, "auc_", np.nan))
+        judged = f"held-out AUC {auc:.2f} ± {self.auc_error_:.2f}" if np.isfinite(auc) else ""
+        places, held_out = getattr(self, "embedding_", None), getattr(self, "_held_out", None)
+        if places is not None and places.shape[1] > 1 and not hasattr(places, "is_cuda"):
+            return [("", places[:, :2])], f"Map of {len(places):,} rows" + (f", {judged}" if judged else "")
+        if held_out is None or not judged:
+            return [], ""
+        last = min(self.n_components_, held_out.must.shape[1]) - 1
+        kinds = (("belong together", held_out.must), ("do not", held_out.cannot))
+        return [(label, np.sqrt(pairs[:, last])) for label, pairs in kinds], f"Distances of held-out pairs, {judged}"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,5 +1,1 @@
 """The studio: a page on which people answer "same or different?" and see the map get better."""
-
-from pairlens.studio.notebook import show
-
-__all__ = ["show"]

@@ -29,6 +29,7 @@ __all__ = [
     "Snapshot",
     "answers_csv",
     "answers_jsonl",
+    "fit_view",
     "make_groups",
     "make_model",
     "make_report",
@@ -75,7 +76,7 @@ def nothing(_: dict[str, Any]) -> None:
     """Prepare nothing: the first job, where none is needed."""
 
 
-def _fitted(known: Snapshot) -> tuple[Pipeline, Pipeline]:
+def fit_view(known: Snapshot) -> tuple[Pipeline, Pipeline]:
     """Fit the default view, which is also the one that the page shows; return the pipeline, and it for encoded rows.
 
     Of too few rows for a map the exported view is PairLens.
@@ -101,7 +102,7 @@ def make_model(_: dict[str, Any], known: Snapshot) -> bytes:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pipeline, _view = _fitted(known)
+        pipeline, _view = fit_view(known)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.pairlens")
         save(pipeline, path)
@@ -125,7 +126,7 @@ def make_report(_: dict[str, Any], known: Snapshot) -> str:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        view = _fitted(known)[1]
+        view = fit_view(known)[1]
         return build_report(
             view,
             known.X,

@@ -1,82 +1,25 @@
-"""Show the studio in a notebook."""
+"""The studio in a notebook."""
 
 from __future__ import annotations
 
-import html
-import os
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+
+from pairlens._optional import require
+from pairlens.exceptions import InputError
 
 if TYPE_CHECKING:
     from pairlens.studio.rows import Rows
-    from pairlens.studio.run import Studio
-    from pairlens.supervision import Constraints, Preferences
+    from pairlens.studio.widget import Widget
 
-__all__ = ["Shown", "show"]
-
-USUAL = "http://localhost:8888"
-"""Where Jupyter is unless it is told otherwise."""
+__all__ = ["widget"]
 
 
-class Shown:
-    """Hold a studio that runs in the background of a notebook; the value of the cell that shows it.
-
-    Attributes
-    ----------
-    store : Path
-        File that keeps the answers.
-    notebook : str
-        Address of the notebook's page, which alone may frame the studio.
-    """
-
-    def __init__(self, studio: Studio, height: int, store: Path, notebook: str) -> None:
-        self._studio = studio
-        self._height = height
-        self.store = store
-        self.notebook = notebook
-
-    @property
-    def url(self) -> str:
-        """Return a link that opens the studio."""
-        return next(iter(self._studio.urls.values()))
-
-    def constraints(self) -> Constraints:
-        """Return what the answers so far say, with all that follows; wait until the rows are read."""
-        return self._told("constraints")
-
-    def preferences(self) -> Preferences:
-        """Return the same for a studio with ``question="prefer"``."""
-        return self._told("preferences")
-
-    def _told(self, what: str) -> Any:
-        self._studio.wait()
-        asker = self._studio.call(lambda session: session.asker)
-        if not hasattr(asker, what):
-            other = "preferences" if what == "constraints" else "constraints"
-            raise ValueError(f"the answers of this studio are {other}: call {other}()")
-        return self._studio.call(lambda _: getattr(asker, what)())
-
-    def stop(self) -> None:
-        """End the studio; its answers stay in the store."""
-        self._studio.stop()
-
-    def _repr_html_(self) -> str:
-        address = html.escape(self.url, quote=True)
-        style = "border:0;border-radius:12px"
-        frame = f'<iframe src="{address}" width="100%" height="{self._height}" style="{style}"></iframe>'
-        return (
-            f"{frame}<p>Answers are kept in {html.escape(str(self.store))}. If the frame stays empty, this notebook is "
-            f"not at {html.escape(self.notebook)}: call show(..., notebook=) with the address of this page.</p>"
-        )
-
-
-def show(
+def widget(
     X: Any,
     *,
     ids: str | Sequence[Any] | None = None,
@@ -88,10 +31,12 @@ def show(
     image_shape: tuple[int, int] | None = None,
     question: str = "auto",
     store: str | PathLike[str] | None = None,
-    notebook: str | None = None,
-    height: int = 800,
-) -> Shown:
-    """Start a studio on the rows of a data frame or an array, and show it in the cell of a notebook.
+    height: int = 720,
+) -> Widget:
+    """Show the question, the map and the groups of a table in the cell of a notebook.
+
+    The kernel is the back end: there is no server and no port. It works wherever anywidget does, as in Jupyter,
+    VS Code, Colab and marimo.
 
     Parameters
     ----------
@@ -115,23 +60,28 @@ def show(
         What is asked; "auto" begins with two rows, and asks for the group of a row from three groups on.
     store : path, optional
         File that keeps the answers; by default one for these rows in the current folder, that of the notebook.
-    notebook : str, optional
-        Address of the notebook's page, the only one that may frame the studio. By default that of the Jupyter server
-        that runs this notebook, or http://localhost:8888 if there is none.
-    height : int, default=800
-        Height of the frame in pixels.
+    height : int, default=720
+        Height in pixels; a narrow cell takes what it needs.
 
     Returns
     -------
-    Shown
-        With ``url``, ``constraints()`` or ``preferences()``, and ``stop()``.
+    Widget
+        With ``constraints()``, ``preferences()``, ``groups()``, ``selection()`` and ``model()``.
+
+    Examples
+    --------
+    >>> widget = pairlens.widget(frame, ids="name", drop=["species"])  # doctest: +SKIP
+    >>> widget.constraints()  # doctest: +SKIP
     """
-    from pairlens.studio.run import Studio, open_store
-    from pairlens.studio.security import is_loopback
+    require("anywidget", extra="notebook", purpose="the widget")
+    require("starlette", extra="notebook", purpose="the widget")
+    from pairlens.studio.widget import Desk, Widget
 
     if hasattr(X, "columns"):
         if cells or texts or image_shape is not None:
-            raise ValueError("cells, texts and image_shape are for arrays: a data frame shows its own columns")
+            raise InputError(
+                "cells, texts and image_shape are for arrays: a data frame shows its own columns", argument="X"
+            )
         rows = _from_frame(X, ids, drop, images, Path(files))
     else:
         from pairlens.studio.rows import rows_from_array
@@ -146,19 +96,11 @@ def show(
             image_shape=image_shape,
         )
     path = Path(f"pairlens-{rows.fingerprint['content'][:8]}.answers.db" if store is None else store)
-    address = notebook or _running_notebook() or USUAL
-    # A browser takes other names of this machine for other sites, and keeps the cookie from their frames.
-    host = urlsplit(address).hostname or "localhost"
-    studio = Studio.prepare(
-        rows,
-        open_store(path, rows),
-        question=question,
-        host=host if is_loopback(host) else "localhost",
-        ancestors=address,
-    )
-    if studio.left_out:
-        warnings.warn(studio.left_out, stacklevel=2)
-    return Shown(studio.start(), height, path, address)
+    desk = Desk.at(rows, path, question)
+    left_out = desk.session.history.told()
+    if left_out:
+        warnings.warn(left_out, stacklevel=2)
+    return Widget(desk, X if hasattr(X, "columns") else rows.frame(), height)
 
 
 def _from_frame(
@@ -180,17 +122,3 @@ def _from_frame(
         rows = rows_from_file(path, ids=column, drop=drop, image=image, files=files)
     rows.source = "the rows"
     return rows
-
-
-def _running_notebook() -> str | None:
-    """Return the address of the Jupyter server that started this process; None if there is none."""
-    parent = os.environ.get("JPY_PARENT_PID")
-    try:
-        running = import_module("jupyter_server.serverapp").list_running_servers()
-    except ImportError:
-        return None
-    for server in running:
-        if str(server.get("pid")) == parent:
-            found = urlsplit(server["url"])
-            return f"{found.scheme}://{found.netloc}"
-    return None

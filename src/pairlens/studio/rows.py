@@ -120,6 +120,12 @@ class Rows:
             result["line"] = [round(float(value), 3) for value in self.line[row]]
         return result
 
+    def frame(self) -> Any:
+        """Return the numbers that are learned from as a data frame, the rows by their names."""
+        import pandas as pd
+
+        return pd.DataFrame(self.X, index=self.ids, columns=list(self.features))
+
     def find(self, text: str) -> list[int]:
         """Return the rows whose name, cells or texts contain a text, whatever its case."""
         wanted = text.casefold()

@@ -111,10 +111,8 @@ def _event(topic: str, content: Mapping[str, Any]) -> str:
 class Routes:
     """One method for each route; what touches the session runs in its thread."""
 
-    def __init__(self, session: Session, access: Access, hub: Hub) -> None:
+    def __init__(self, session: Session) -> None:
         self.session = session
-        self.access = access
-        self.hub = hub
         # The rows as they are, and the store by the seed that it got at random.
         self.study = sha256(f"{session.rows.fingerprint['content']} {session.settings.seed}".encode()).hexdigest()
 
@@ -131,19 +129,6 @@ class Routes:
 
     async def _do(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self.session.thread, function, *arguments)
-
-    async def home(self, request: Request) -> Response:
-        """Send the page; with a token, the cookie."""
-        if request.scope["annotator"] is not None:
-            return RedirectResponse("/", 303) if "token" in request.query_params else _asset("index.html")
-        session = self.access.redeem(request.query_params.get("token", "")) if request.method == "GET" else None
-        if session is None:
-            return HTMLResponse(REFUSED, 403)
-        return RedirectResponse("/", 303, headers={"set-cookie": self.access.set_cookie(session)})
-
-    async def asset(self, request: Request) -> Response:
-        """Send a file of the page."""
-        return _asset(request.path_params["name"])
 
     async def state(self, request: Request) -> Response:
         """Send all that the page shows at its beginning, less the question."""
@@ -241,13 +226,6 @@ class Routes:
                 _text(body, "name", 1000, empty=True) if "name" in body else "",
             ),
         )
-
-    async def link(self, request: Request) -> Response:
-        """Make a link for one more person, or for another browser of one."""
-        annotator, body = request.scope["annotator"], await _json(request)
-        name = _text(body, "name", 80).strip()
-        await self._do(self.session.join, annotator, _text(body, "id"), name)
-        return JSONResponse({"name": name, "url": f"http://{request.headers['host']}/?token={self.access.link(name)}"})
 
     async def progress(self, request: Request) -> Response:
         """Send the learning curve and what belongs to it."""
@@ -356,14 +334,9 @@ class Routes:
         content = number.astype("<u2").tobytes() + np.round(255 * probability).astype("u1").tobytes()
         return Response(content, media_type="application/octet-stream")
 
-    async def events(self, request: Request) -> Response:
-        """Send the stream of what happens."""
-        stream = self.hub.stream(lambda: self._do(self.session.status))
-        return StreamingResponse(stream, media_type="text/event-stream")
-
-    def routes(self) -> list[Route]:
-        """Return all of them."""
-        reads: dict[str, Handler] = {
+    def reads(self) -> dict[str, Handler]:
+        """Return the routes that change nothing."""
+        return {
             "state": self.state,
             "rows": self.rows,
             "picture/{row:int}": self.picture,
@@ -374,12 +347,14 @@ class Routes:
             "ranking": self.ranking,
             "find": self.find,
             "column": self.column,
-            "events": self.events,
             "progress": self.progress,
             "doubts": self.doubts,
             "export/{name}": self.export,
         }
-        changes: dict[str, Handler] = {
+
+    def changes(self) -> dict[str, Handler]:
+        """Return the routes that change something."""
+        return {
             "next": self.next,
             "answer": self.answer,
             "undo": self.undo,
@@ -389,27 +364,78 @@ class Routes:
             "name": self.name,
             "review": self.review,
             "choose": self.choose,
-            "link": self.link,
         }
+
+    def routes(self) -> list[Route]:
+        """Return all of them."""
         return [
-            Route("/", self.home),
-            Route("/page/{name}", self.asset),
-            *(Route(f"/api/{name}", self._here(method)) for name, method in reads.items()),
-            *(Route(f"/api/{name}", self._here(method), methods=["POST"]) for name, method in changes.items()),
+            *(Route(f"/api/{name}", self._here(method)) for name, method in self.reads().items()),
+            *(Route(f"/api/{name}", self._here(method), methods=["POST"]) for name, method in self.changes().items()),
         ]
 
 
-def build_app(session: Session, access: Access, hub: Hub) -> Starlette:
-    """Return the application, not yet guarded (see :class:`~pairlens.studio.security.Guard`)."""
+class ServedRoutes(Routes):
+    """The same with what a server has beside them: the page, its stream, and links for people."""
+
+    def __init__(self, session: Session, access: Access, hub: Hub) -> None:
+        super().__init__(session)
+        self.access = access
+        self.hub = hub
+
+    async def home(self, request: Request) -> Response:
+        """Send the page; with a token, the cookie."""
+        if request.scope["annotator"] is not None:
+            return RedirectResponse("/", 303) if "token" in request.query_params else _asset("index.html")
+        session = self.access.redeem(request.query_params.get("token", "")) if request.method == "GET" else None
+        if session is None:
+            return HTMLResponse(REFUSED, 403)
+        return RedirectResponse("/", 303, headers={"set-cookie": self.access.set_cookie(session)})
+
+    async def asset(self, request: Request) -> Response:
+        """Send a file of the page."""
+        return _asset(request.path_params["name"])
+
+    async def link(self, request: Request) -> Response:
+        """Make a link for one more person, or for another browser of one."""
+        annotator, body = request.scope["annotator"], await _json(request)
+        name = _text(body, "name", 80).strip()
+        await self._do(self.session.join, annotator, _text(body, "id"), name)
+        return JSONResponse({"name": name, "url": f"http://{request.headers['host']}/?token={self.access.link(name)}"})
+
+    async def events(self, request: Request) -> Response:
+        """Send the stream of what happens."""
+        stream = self.hub.stream(lambda: self._do(self.session.status))
+        return StreamingResponse(stream, media_type="text/event-stream")
+
+    def reads(self) -> dict[str, Handler]:
+        """Return the routes that change nothing."""
+        return {**super().reads(), "events": self.events}
+
+    def changes(self) -> dict[str, Handler]:
+        """Return the routes that change something."""
+        return {**super().changes(), "link": self.link}
+
+    def routes(self) -> list[Route]:
+        """Return all of them."""
+        return [Route("/", self.home), Route("/page/{name}", self.asset), *super().routes()]
+
+
+def build_app(session: Session, access: Access | None = None, hub: Hub | None = None) -> Starlette:
+    """Return the application, not yet guarded (see :class:`~pairlens.studio.security.Guard`).
+
+    Without `access` and `hub` it is that of a widget, which has no server: requests come as messages.
+    """
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        hub.attach()
+        if hub is not None:
+            hub.attach()
         session.start()
         yield
 
+    routes = Routes(session) if access is None or hub is None else ServedRoutes(session, access, hub)
     return Starlette(
-        routes=Routes(session, access, hub).routes(),
+        routes=routes.routes(),
         exception_handlers={
             BadRequestError: _explained,
             StoreError: _explained,

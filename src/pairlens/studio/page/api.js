@@ -1,5 +1,8 @@
 // @ts-check
-/** Talking to the server: JSON both ways, our own header on every change, errors with words. */
+/**
+ * Talking to the server: JSON both ways, our own header on every change, errors with words. In a notebook the same requests
+ * go to the kernel.
+ */
 
 export class ApiError extends Error {
   /**
@@ -22,7 +25,27 @@ export class ApiError extends Error {
   }
 }
 
+/** @typedef {(topic: string, content: any) => void} Heard */
+/**
+ * @typedef {object} Line to the kernel of a notebook
+ * @property {(path: string, options?: RequestInit) => Promise<Response>} fetch
+ * @property {(heard: Heard, connected: (connected: boolean) => void) => void} listen
+ * @property {(rows: number[]) => void} selected tells which rows were drawn round
+ */
+
 let study = "";
+/** @type {Line | null} */
+let kernel = null;
+
+/** From now on all requests take this line. @param {Line} line */
+export function speakBy(line) {
+  kernel = line;
+}
+
+/** The line to the kernel; null where there is a server. */
+export function line() {
+  return kernel;
+}
 
 /** From now on this page speaks of these rows and this store alone. @param {string} name */
 export function speakOf(name) {
@@ -38,7 +61,7 @@ async function request(path, options) {
   let response;
   try {
     const headers = { ...options?.headers, ...(study ? { "x-pairlens-study": study } : {}) };
-    response = await fetch(path, { credentials: "same-origin", ...options, headers });
+    response = await (kernel?.fetch ?? fetch)(path, { credentials: "same-origin", ...options, headers });
   } catch {
     throw new ApiError("the studio does not answer", 0);
   }
@@ -60,6 +83,11 @@ export async function get(name) {
 /** @param {string} name @returns {Promise<ArrayBuffer>} */
 export async function getBinary(name) {
   return (await request(`/api/${name}`)).arrayBuffer();
+}
+
+/** Where the browser finds a file: at the server, or in what the kernel has sent. @param {string} name @returns {Promise<string>} */
+export async function address(name) {
+  return kernel ? URL.createObjectURL(await (await request(`/api/${name}`)).blob()) : `/api/${name}`;
 }
 
 /**

@@ -1,8 +1,8 @@
 // @ts-check
 /** The studio's page: what the person does goes out, what the server says comes in. */
 
-import { ApiError, get, getBinary, newId, post, speakOf } from "./api.js";
-import { byId, counted, h } from "./dom.js";
+import { ApiError, get, getBinary, line, newId, post, speakOf } from "./api.js";
+import { byId, counted, h, page } from "./dom.js";
 import { keep, kept, storage } from "./kept.js";
 import { Keys } from "./keys.js";
 import { MapView, unpack, unpackCertain } from "./map.js";
@@ -60,7 +60,10 @@ export class Studio {
         if (!shown) return null;
         return this.thumbnail(shown);
       },
-      selected: (rows) => this.panels.chooser.selection(rows),
+      selected: (rows) => {
+        line()?.selected(rows);
+        this.panels.chooser.selection(rows);
+      },
       rename: (group) => this.panels.chooser.group(group),
       tell: () => this.panels.map(),
       pick: (row) => this.panels.chooser.place(row),
@@ -97,8 +100,7 @@ export class Studio {
     this.panels = new Panels(this);
     byId("source").textContent = state.table.source;
     byId("menu").replaceChildren(...this.panels.menu());
-    document.title = `${state.table.source} · pairlens studio`;
-    document.addEventListener("keydown", (event) => this.key(event));
+    page().addEventListener("keydown", (event) => this.key(/** @type {KeyboardEvent} */ (event)));
     this.strip.show(this.recent);
     this.tell(this.status);
     this.tellTabs = listen({
@@ -417,7 +419,12 @@ export class Studio {
       banner(
         `Another studio runs at this address now; this page is of ${this.state.table.source}. Open that one again to go on.${kept}`,
       );
-    else if (error.status === 0) banner(`The studio does not answer; perhaps it was stopped.${kept}`);
+    else if (error.status === 0)
+      banner(
+        line()
+          ? `The kernel does not answer: it is busy with another cell, or was restarted; then run this cell again.${kept}`
+          : `The studio does not answer; perhaps it was stopped.${kept}`,
+      );
     else if (error.status !== 503) banner(`${sentence(error.message)}${kept}`);
     if (!this.hand.length && error.status !== 503) this.display();
   }
@@ -471,18 +478,16 @@ function banner(text, place = "banner") {
   say(text);
 }
 
-async function begin() {
+/** Begin as soon as the studio answers. @param {(studio: Studio) => void} [ready] */
+export async function begin(ready) {
   try {
     const state = await get("state");
     speakOf(state.study);
-    new Studio(state);
-    document.documentElement.dataset.ready = "1";
+    ready?.(new Studio(state));
   } catch (error) {
     const failure = /** @type {ApiError} */ (error);
     banner(failure.status === 401 ? "Open the studio by the link that it printed last." : sentence(failure.message));
-    if (failure.status === 0) setTimeout(begin, 2000);
+    if (failure.status === 0) setTimeout(() => begin(ready), 2000);
     if (!(failure instanceof ApiError)) throw error;
   }
 }
-
-begin();

@@ -45,13 +45,33 @@ export function svg(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** @typedef {{matches: boolean, addEventListener(kind: "change", run: () => void): void}} Darkness */
+
+/** @type {{place: Document | ShadowRoot | null, dark: Darkness | null}} */
+const here = { place: null, dark: null };
+
+/** From now on the page is in a part of another one, which says whether it is dark. @param {ShadowRoot} place @param {Darkness} dark */
+export function within(place, dark) {
+  Object.assign(here, { place, dark });
+}
+
+/** What holds the page. @returns {Document | ShadowRoot} */
+export function page() {
+  return here.place ?? document;
+}
+
+/** Whether the page is dark, and when that changes. */
+export function darkness() {
+  return here.dark ?? matchMedia("(prefers-color-scheme: dark)");
+}
+
 /**
  * The element of this id, which is in the page.
  * @param {string} id
  * @returns {HTMLElement}
  */
 export function byId(id) {
-  const found = document.getElementById(id);
+  const found = page().getElementById(id);
   if (!found) throw new Error(`the page has no #${id}`);
   return found;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** Below the map: the groups, each with its mark, name and size; pressing one names it. */
 
-import { append, h } from "./dom.js";
+import { append, h, page } from "./dom.js";
 import { markPicture } from "./marks.js";
 
 /** @typedef {{number: number, shown: number, name: string, rows: number[], confidence: number[]}} Group */
@@ -33,7 +33,7 @@ export class Legend {
 
   /** @param {Group[]} groups */
   show(groups) {
-    const focused = document.activeElement;
+    const focused = page().activeElement;
     const held = focused instanceof HTMLElement && this.list.contains(focused) ? focused.dataset.group : undefined;
     this.groups = groups;
     this.root.hidden = !groups.length;

@@ -1,7 +1,7 @@
 // @ts-check
 /** The map of all rows: pan, zoom, point at, draw round, and the way from one fit to the next. */
 
-import { append, counted, h } from "./dom.js";
+import { append, counted, darkness, h } from "./dom.js";
 import { Fingers } from "./gestures.js";
 import { Grid } from "./grid.js";
 import { Legend, groupName } from "./legend.js";
@@ -135,7 +135,7 @@ export class MapView {
     this.zoomed = false;
     this.dragging = false;
     this.calm = matchMedia("(prefers-reduced-motion: reduce)");
-    this.dark = matchMedia("(prefers-color-scheme: dark)");
+    this.dark = darkness();
     this.dark.addEventListener("change", () => this.paint());
     new ResizeObserver(() => this.resize()).observe(this.canvas);
     whole.addEventListener("click", () => this.fit());

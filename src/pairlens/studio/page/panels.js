@@ -1,8 +1,8 @@
 // @ts-check
 /** Dialogs: help and keys, files, people. */
 
-import { ApiError, get, newId, post } from "./api.js";
-import { apart, byId, counted, h } from "./dom.js";
+import { ApiError, address, get, line, newId, post } from "./api.js";
+import { apart, byId, counted, h, page } from "./dom.js";
 import { DEFAULT_KEYS, keyLabel, keyName, shortcut } from "./keys.js";
 import { Chooser } from "./choose.js";
 import { mapWords } from "./mapwords.js";
@@ -68,14 +68,14 @@ export class Panels {
   }
 
   menu() {
-    return MENU.map(([name, words]) =>
+    return MENU.filter(([name]) => name !== "people" || !line()).map(([name, words]) =>
       h("button", { type: "button", class: "quiet", "data-panel": name, onclick: () => this.open(name) }, words),
     );
   }
 
   /** @param {string} name */
   open(name) {
-    if (document.querySelector("dialog[open]")) return;
+    if (page().querySelector("dialog[open]")) return;
     /** @type {Record<string, () => unknown>} */
     const known = {
       help: () => this.help(),
@@ -114,7 +114,7 @@ export class Panels {
     dialog.focus();
     // Orca reads the title, or lets letters through to a field, only if the focus comes there after the page has gone.
     setTimeout(() => {
-      if (document.activeElement === dialog)
+      if (page().activeElement === dialog)
         /** @type {HTMLElement} */ (body.querySelector("[data-first]") ?? heading).focus();
     }, SETTLE);
     return dialog;
@@ -264,7 +264,7 @@ export class Panels {
         h(
           "li",
           {},
-          early(name) ? h("span", {}, name) : h("a", { href: `/api/export/${name}`, download: name }, name),
+          early(name) ? h("span", {}, name) : this.file(name),
           h("span", {}, early(name) ? `${words}. There is none before the first answer` : words),
         ),
       );
@@ -277,6 +277,23 @@ export class Panels {
       ),
       h("ul", { class: "files" }, list),
     );
+  }
+
+  /** @param {string} name */
+  file(name) {
+    const link = /** @type {HTMLAnchorElement} */ (h("a", { href: `/api/export/${name}`, download: name }, name));
+    link.addEventListener("click", async (event) => {
+      // What comes from a kernel has no address before it is there; then it is as if the link were pressed again.
+      if (!line() || !event.isTrusted) return;
+      event.preventDefault();
+      try {
+        link.href = await address(`export/${name}`);
+        link.click();
+      } catch (error) {
+        this.toast(/** @type {ApiError} */ (error).message);
+      }
+    });
+    return link;
   }
 
   people() {
@@ -341,7 +358,7 @@ export class Panels {
   /** A short note that goes by itself. @param {string} text */
   toast(text) {
     const note = h("p", { class: "toast" }, text);
-    document.body.append(note);
+    byId("notes").append(note);
     say(text);
     setTimeout(() => note.remove(), 5000);
   }

@@ -1,7 +1,7 @@
 // @ts-check
 /** The question on the left: two rows, a row and the groups, or two rows of which one is better. */
 
-import { h } from "./dom.js";
+import { h, page } from "./dom.js";
 import { PAUSE, shortcut } from "./keys.js";
 import { fromKeyWord, keyWords } from "./keywords.js";
 import { markPicture } from "./marks.js";
@@ -108,7 +108,7 @@ export class QuestionView {
 
   /** Remember where the focus is, before what has it goes. */
   hold() {
-    const active = document.activeElement;
+    const active = page().activeElement;
     // Words that stood in for a question between two of them have passed it on.
     if (active === this.root && !this.question) return;
     this.held = this.root.contains(active)

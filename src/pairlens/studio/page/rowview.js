@@ -1,6 +1,7 @@
 // @ts-check
 /** A row as what it is: a picture, a text, a line, a table. */
 
+import { address, getBinary } from "./api.js";
 import { append, h, svg } from "./dom.js";
 
 /**
@@ -91,14 +92,14 @@ function filePicture(row) {
     missing("This row has no picture.");
     return frame;
   }
-  const image = h("img", { src: `/api/picture/${row.row}`, alt: `picture of ${row.id}`, draggable: "false" });
+  const name = `picture/${row.row}`;
+  const image = /** @type {HTMLImageElement} */ (h("img", { alt: `picture of ${row.id}`, draggable: "false" }));
+  const explain = (/** @type {Error} */ error) => missing(`No picture: ${error.message}.`);
   image.addEventListener("error", () => {
     missing("The picture cannot be shown.");
-    fetch(`/api/picture/${row.row}`)
-      .then((reply) => (reply.ok ? null : reply.json()))
-      .then((reply) => reply?.error && missing(`No picture: ${reply.error}.`))
-      .catch(() => undefined);
+    getBinary(name).catch(explain);
   });
+  address(name).then((place) => (image.src = place), explain);
   frame.append(image);
   return frame;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** What is said to those who listen rather than look. */
 
-import { byId, counted } from "./dom.js";
+import { byId, counted, page } from "./dom.js";
 
 /** @typedef {import("./rowview.js").Row} Row */
 /** @typedef {import("./question.js").Question} Question */
@@ -22,7 +22,7 @@ export function say(text) {
   if (pending.length > 1) return;
   setTimeout(() => {
     // While a dialog is open, readers know nothing outside of it.
-    (document.querySelector("dialog[open] .said") ?? byId("said")).textContent = pending.join(" ");
+    (page().querySelector("dialog[open] .said") ?? byId("said")).textContent = pending.join(" ");
     pending.length = 0;
   }, TOGETHER);
 }

@@ -1,6 +1,8 @@
 // @ts-check
 /** What happens at the server, as it happens. One tab of a browser reads the stream and tells the others. */
 
+import { line } from "./api.js";
+
 const TOPICS = ["ready", "status", "map", "groups", "trouble"];
 
 /**
@@ -45,7 +47,9 @@ export function listen({ study, heard, connected }) {
         tell(topic, content);
       });
   };
-  if (channel && navigator.locks) navigator.locks.request(`${name}/stream`, () => new Promise(() => read()));
+  const kernel = line();
+  if (kernel) kernel.listen(heard, connected);
+  else if (channel && navigator.locks) navigator.locks.request(`${name}/stream`, () => new Promise(() => read()));
   else read();
   return tell;
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** Below the question: the last answers, each of which can be changed or taken back. */
 
-import { apart, counted, h } from "./dom.js";
+import { apart, counted, h, page } from "./dom.js";
 import { WORDS } from "./question.js";
 
 /**
@@ -60,11 +60,12 @@ export class Strip {
       { class: "quiet-words" },
       "Your last ten answers appear here. Click one to change it or take it back.",
     );
+    this.root = root;
     root.replaceChildren(this.words, this.empty, this.list);
     this.handlers = { change, retract, flag, point };
     /** @type {Past[]} */
     this.pasts = [];
-    document.addEventListener("click", (event) => {
+    page().addEventListener("click", (event) => {
       if (!(event.target instanceof Element) || !event.target.closest(".past")) this.close();
     });
   }
@@ -75,7 +76,7 @@ export class Strip {
     this.empty.hidden = pasts.length > 0;
     this.list.hidden = !pasts.length;
     const chips = () => /** @type {HTMLElement[]} */ ([...this.list.querySelectorAll(".chip")]);
-    const at = [...this.list.children].findIndex((item) => item.contains(document.activeElement));
+    const at = [...this.list.children].findIndex((item) => item.contains(page().activeElement));
     const held = chips()[at]?.dataset.event;
     this.list.replaceChildren(...pasts.map((past) => this.item(past)));
     // Whoever goes through the list by keys stays there; an answer that is gone leaves them at its neighbour.
@@ -169,8 +170,9 @@ export class Strip {
     });
     item.append(menu);
     // Above its answer, and never beyond the edge; a narrow screen has a place of its own for it.
+    const box = this.root.getBoundingClientRect();
     if (innerWidth > STACKED)
-      menu.style.left = `${Math.max(12, Math.min(button.getBoundingClientRect().left, innerWidth - menu.offsetWidth - 12))}px`;
+      menu.style.left = `${Math.max(12, Math.min(button.getBoundingClientRect().left - box.left, box.width - menu.offsetWidth - 12))}px`;
     /** @type {HTMLElement | null} */ (menu.querySelector(".choice"))?.focus();
   }
 
