@@ -177,7 +177,7 @@ def judged(view: NDArray[Any], y: NDArray[Any]) -> tuple[float, float]:
 
 def held_out_auc(view: NDArray[Any], everything: Constraints, answers: Constraints, rng: Any) -> float:
     """Return the AUC of pairs that were not answered."""
-    others = everything.sample(JUDGED, rng)
+    others = everything.sample(min(JUDGED, everything.n_pairs), rng)
     known = {tuple(pair) for pair in np.sort(np.vstack([answers.must_link, answers.cannot_link]), axis=1).tolist()}
     must, cannot = (
         [pair for pair in pairs.tolist() if tuple(sorted(pair)) not in known]

@@ -233,7 +233,7 @@ class Source:
 
     @property
     def id_name(self) -> str | None:
-        """What the names of the rows are called; None if they have none."""
+        """Return what the names of the rows are called; None if they have none."""
         return self.ids or {"h5ad": CELL_NAMES, PICTURES: FILE}.get(kind_of(self.path))
 
     @property

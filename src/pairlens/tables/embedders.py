@@ -112,11 +112,11 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """What the model is called in texts."""
+        """Return what the model is called in texts."""
 
     @property
     def digest(self) -> str:
-        """What tells the model from others."""
+        """Return what tells the model from others."""
 
     def vectors(self, cells: Sequence[Any]) -> Any:
         """Return a vector for each cell: a text, or an array of pixels of shape (height, width, 3) from 0 to 1."""
