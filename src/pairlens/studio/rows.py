@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from pairlens.io.columns import check_column, naming
 from pairlens.io.pictures import PictureError, PictureFolder, are_picture_paths
 from pairlens.io.source import NAMED, Source, Table, column_names, kind_of, read_columns
 from pairlens.pipeline import Preparation, prepare
-from pairlens.tables import Role
+from pairlens.tables import Role, TextIndex
 from pairlens.tables.roles import role_of
 
 __all__ = ["Rows", "rows_from_array", "rows_from_file"]
@@ -99,6 +100,18 @@ class Rows:
     line: NDArray[np.float64] | None = None
     line_words: str = ""
     pictures: PictureFolder | None = None
+
+    @cached_property
+    def joined_texts(self) -> list[str] | None:
+        """The long texts of each row as one; None if there are none."""
+        if not self.texts:
+            return None
+        return [" ".join(said(column[row]) for column in self.texts.values()) for row in range(self.n_rows)]
+
+    @cached_property
+    def text_index(self) -> TextIndex | None:
+        """The words of the long texts; None if there are none."""
+        return None if self.joined_texts is None else TextIndex.of(self.joined_texts)
 
     @property
     def n_rows(self) -> int:
