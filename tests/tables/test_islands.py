@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from pairlens.tables import TextIndex
+from pairlens.tables.islands import TextIndex
 
 TOPICS = [["violin", "cello", "orchestra"], ["goal", "referee", "stadium"], ["flour", "oven", "yeast"]]
 FILLER = ["about", "something", "which", "people", "often", "during"]

@@ -26,7 +26,7 @@ from pairlens.report._views import MAX_AXES, feature_weights, look
 from pairlens.selection.judgement import ViewJudgement, judge_view
 from pairlens.supervision import Constraints, Preferences
 from pairlens.supervision.combined import combine, combine_preferences
-from pairlens.tables import TextIndex
+from pairlens.tables.islands import TextIndex
 
 EQUAL_UP_TO = 1.25
 """Ratio of the widths of two axes up to which one scale for both does not squeeze the points."""

@@ -22,7 +22,8 @@ from pairlens.io.columns import check_column, naming
 from pairlens.io.pictures import PictureError, PictureFolder, are_picture_paths
 from pairlens.io.source import NAMED, Source, Table, column_names, kind_of, read_columns
 from pairlens.pipeline import Preparation, prepare
-from pairlens.tables import Role, TextIndex
+from pairlens.tables import Role
+from pairlens.tables.islands import TextIndex
 from pairlens.tables.roles import role_of
 
 __all__ = ["Rows", "rows_from_array", "rows_from_file"]

@@ -352,8 +352,9 @@ class Routes:
         points, rows = self.session.map.points, self.session.rows
 
         def found() -> list[dict[str, Any]]:
-            index = None if points is None or self.session.settings.question == "prefer" else rows.text_index
-            return [] if index is None else [asdict(island) for island in index.islands(points)]
+            if points is None or rows.text_index is None or self.session.settings.question == "prefer":
+                return []
+            return [asdict(island) for island in rows.text_index.islands(points)]
 
         return JSONResponse(await asyncio.to_thread(found))
 

@@ -116,11 +116,8 @@ class TextIndex:
         )
         words = self.telling(found, most)
         largest = sorted(words, key=lambda island: (-int((found == island).sum()), island))[:MOST_ISLANDS]
-        return [
-            Island(*np.median(places[found == island], axis=0).tolist(), words[island])
-            for island in largest
-            if words[island]
-        ]
+        middles = {island: np.median(places[found == island], axis=0) for island in largest}
+        return [Island(float(x), float(y), words[island]) for island, (x, y) in middles.items() if words[island]]
 
 
 def _distinct(words: Iterable[str], most: int) -> list[str]:
