@@ -261,6 +261,7 @@ def test_the_ranking_has_a_screen_of_its_own(studio, table, enter, options):
     seen.wait_map(40)
     page.click("[data-panel=progress]")
     page.locator("dialog .certainty", has_text="% is sure").wait_for()
+    assert "for the left row" in page.locator("dialog").inner_text()
     assert "same" not in page.locator("dialog").inner_text().replace("the same answer", "")
     page.keyboard.press("Escape")
     page.click("[data-panel=export]")
