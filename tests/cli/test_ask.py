@@ -195,3 +195,4 @@ def test_dropped_columns_are_not_shown(table, cli, monkeypatch):
     assert "* w" in outcome.out
     assert "class" not in outcome.out
     assert "note" not in outcome.out
+    assert not re.search(r"^\*? *id ", outcome.out, re.MULTILINE)

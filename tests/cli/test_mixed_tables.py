@@ -8,6 +8,8 @@ import json
 import numpy as np
 import pytest
 
+from tests.report.pages import Page
+
 RNG = np.random.default_rng(1)
 N = 90
 GROUP = np.repeat([0, 1, 2], N // 3)
@@ -169,3 +171,25 @@ def test_a_column_of_5000_words(answers, cli):
     section = page.partition('id="columns"')[2].partition("</section>")[0]
     assert "short text" in section
     assert "2 of 2 columns used" in section
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_texts_of_a_table_or_beside_its_features_name_the_islands_of_the_report(beside, cli, tmp_path):
+    pytest.importorskip("plotly")
+    topics = ["violin cello", "referee stadium", "flour oven"]
+    texts = [
+        f"It is about {topics[g]} and number {i % 7} of something that people often do." for i, g in enumerate(GROUP)
+    ]
+    columns = {"id": [f"r{i}" for i in range(N)], "text": texts}
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([list(columns), *zip(*columns.values())])
+    np.save(tmp_path / "features.npy", 4 * NUMBERS)
+    lines = [f"r{a},r{b},{'must-link' if GROUP[a] == GROUP[b] else 'cannot-link'}" for a, b in PAIRS]
+    (tmp_path / "pairs.csv").write_text("\n".join(["a,b,kind", *lines]))
+    data = ["features.npy", "--rows", "rows.csv"] if beside else ["rows.csv"]
+    outcome = cli("fit", *data, "--id", "id", "--pairs", "pairs.csv", "--method", "linear-pairlens", "--out", "result")
+    assert outcome.code == 0, outcome.err
+    page = Page((tmp_path / "result/report.html").read_text(encoding="utf-8"))
+    named = [set(island["words"]) for island in page.data["islands"]]
+    assert len(named) > 1
+    assert all(any(words <= set(topic.split()) for topic in topics) for words in named)

@@ -282,6 +282,27 @@ def test_rows_with_cells_and_pictures(visit, digits):
     assert seen.page.locator("#rows tbody tr").count() == 40
 
 
+def test_words_tell_islands_of_texts_apart(visit):
+    rng = np.random.default_rng(0)
+    topic = np.arange(120) % 3
+    rows = 20 * np.eye(3)[topic][:, :2] + rng.standard_normal((120, 2))
+    words = ["violin", "stadium", "<b>flour</b>"]
+    texts = [f"It is {' '.join(rng.choice(['about', 'for', 'with'], 5))} a {words[k]}." for k in topic]
+    model = LPP(2).fit(rows)
+    seen = visit().open(build_report(model, rows, texts=texts, n_splits=0))
+    shown = seen.page.locator("#view-plot .annotation-text").all_text_contents()
+    assert sorted(text.split(" · ")[0] for text in shown) == ["flour", "stadium", "violin"]
+    assert seen.page.locator("#pca-plot .annotation-text").count() == 0
+    assert "tell the texts of an island" in seen.page.locator("body").inner_text()
+    places = model.transform(rows)
+    for k, word in enumerate(["violin", "stadium", "flour"]):
+        box = seen.page.locator("#view-plot .annotation-text", has_text=word).bounding_box()
+        middle = places[topic == k].mean(axis=0)
+        x, y = seen.page.evaluate(SCREEN_POSITION, ["view", 0, middle.tolist()])
+        assert abs(box["x"] + box["width"] / 2 - x) < 20
+        assert abs(box["y"] + box["height"] / 2 - y) < 20
+
+
 def test_hostile_texts_do_no_harm(visit):
     rows = np.random.default_rng(0).standard_normal((len(HOSTILE) * 2, len(HOSTILE)))
     pairs = Constraints([(0, 1), (2, 3)], [(k, k + len(HOSTILE)) for k in range(len(HOSTILE))], n_samples=len(rows))
@@ -294,6 +315,7 @@ def test_hostile_texts_do_no_harm(visit):
         ids=texts,
         labels=texts,
         beside={HOSTILE[3]: texts},
+        texts=texts,
         feature_names=HOSTILE,
         title=HOSTILE[1],
         run={HOSTILE[0]: HOSTILE[2], "texts": dict(zip(HOSTILE, HOSTILE))},

@@ -19,6 +19,11 @@ FITS = """() => {
     return [panel.scrollHeight <= panel.clientHeight, page.scrollHeight <= innerHeight];
 }"""
 
+READ = """() => {
+    const text = document.querySelector(".subject .text"), panel = document.querySelector(".subject");
+    return text.scrollHeight <= text.clientHeight + 1 && panel.scrollHeight <= panel.clientHeight + 1;
+}"""
+
 
 def draw_round(page: Any, *corners: tuple[float, float]) -> None:
     """Draw a lasso, by shares of the map's width and height."""
@@ -176,6 +181,13 @@ def test_eight_groups_of_texts_fit_on_the_screen(studio, texts, enter):
         assert card.locator(".excerpt").inner_text().startswith("…")
         button, frame = card.locator(".answer").bounding_box(), card.bounding_box()
         assert button["y"] + button["height"] <= frame["y"] + frame["height"]
+    # The row in question can be read to its end, and words on the map tell the islands apart.
+    assert page.evaluate(READ)
+    seen.wait_map(60)
+    page.locator(".islands span").nth(7).wait_for()
+    named = page.locator(".islands span").all_inner_texts()
+    assert len({words.split(" · ")[0] for words in named}) == len(named)
+    assert all(any(words.startswith(stem) for stem in STEMS) for words in named)
     page.set_viewport_size({"width": 1280, "height": 1000})
     assert page.evaluate(FITS) == [True, True]
 
@@ -249,6 +261,7 @@ def test_the_ranking_has_a_screen_of_its_own(studio, table, enter, options):
     seen.wait_map(40)
     page.click("[data-panel=progress]")
     page.locator("dialog .certainty", has_text="% is sure").wait_for()
+    assert "for the left row" in page.locator("dialog").inner_text()
     assert "same" not in page.locator("dialog").inner_text().replace("the same answer", "")
     page.keyboard.press("Escape")
     page.click("[data-panel=export]")

@@ -9,6 +9,8 @@ import time
 import pytest
 
 from pairlens.studio.groups import chosen_pairs
+from pairlens.studio.overview import contradictions, weakest_answers
+from pairlens.studio.replay import Answer
 from tests.studio.conftest import Person, link, truth
 from tests.studio.test_session import settled
 
@@ -181,6 +183,24 @@ def test_the_weakest_link_of_a_chain_is_asked_again(running, table, tmp_path):
     for target in ("wrong0", "wrong1"):
         person.post("review", {"id": person.event(), "target": target, "outcome": "flip", "answer": "different"})
     assert person.get("doubts")["conflicts"] == 0
+
+
+def test_one_wrong_answer_explains_all_that_it_contradicts():
+    """Rows 0 to 3 and 4 to 7 are chains of "same", each row differs from its counterpart, and one "same" joins them."""
+    pairs = [*((i, i + 1, "same") for i in (0, 1, 2, 4, 5, 6)), *((i, i + 4, "different") for i in range(4))]
+    answers = [
+        Answer(f"{i}-{j}", {"id": f"{i}-{j}", "kind": "same", "rows": [i, j]}, said, "me", "", seq=seq)
+        for seq, (i, j, said) in enumerate([(1, 6, "same"), *pairs])
+    ]
+    found = contradictions(answers, 8)
+    assert len(found) == 4
+    # Even where the views doubt others a little more, and the wrong answer is the oldest.
+    doubts = {(1, 6, 1): 0.3, (1, 2, 1): 0.35, (0, 1, 1): 0.32}
+    assert {name: len(of) for name, of in weakest_answers(found, doubts, set()).items()} == {"1-6": 4}
+    kept = weakest_answers(found, doubts, {"1-6"})
+    assert kept.keys().isdisjoint({"1-6"})
+    assert sum(map(len, kept.values())) == 4
+    assert weakest_answers(found, doubts, {answer.id for answer in answers}) == {}
 
 
 def test_all_answers_can_be_found_and_changed(running):

@@ -233,7 +233,8 @@ class _Rows:
             columns = column_names(data)
             for name in show:
                 check_column(name, columns, data.name)
-            shown = show or [name for name in columns if name not in drop][:MOST_COLUMNS]
+            # The ids stand above the columns.
+            shown = show or [name for name in columns if name not in (*drop, table.id_column)][:MOST_COLUMNS]
             self._columns = read_columns(data, shown)
         else:
             for name in show:

@@ -272,6 +272,7 @@ def _report(
             labels=None if colour is None else label_values(table.asked[colour]),
             beside=cells,
             pictures=pictures,
+            texts=_texts(work),
             columns=run["data"]["encoding"],
             feature_names=work.features,
             title=f"{run['method']['name']} of {table.source}",
@@ -282,6 +283,24 @@ def _report(
     except MissingExtraError as error:
         remark(f"no {REPORT}, because {error}")
         return None
+
+
+def _texts(work: Work) -> list[str] | None:
+    """Return the texts of each row as one: columns that are learned from as texts, or long ones beside the features."""
+    import pandas
+
+    from pairlens.tables.roles import Role, role_of
+
+    table, read = work.table, work.prepared.encoder
+    if table.beside is not None:
+        columns = [pandas.Series(column) for column in table.beside.columns.values()]
+        found = [column for column in columns if role_of(column, "")[0] is Role.long_text]
+    else:
+        roles = (Role.long_text.value, Role.short_text.value)
+        found = [] if read is None else [table.rows[each.name] for each in read.columns_ if each.role in roles]
+    if not found:
+        return None
+    return [" ".join(cells) for cells in zip(*(column.fillna("").astype(str) for column in found))]
 
 
 def _shown(table: Table) -> tuple[dict[str, NDArray[Any]] | None, Any]:

@@ -6,6 +6,7 @@ import html
 import inspect
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib.resources import files
 from os import PathLike
 from typing import Any
@@ -25,6 +26,7 @@ from pairlens.report._views import MAX_AXES, feature_weights, look
 from pairlens.selection.judgement import ViewJudgement, judge_view
 from pairlens.supervision import Constraints, Preferences
 from pairlens.supervision.combined import combine, combine_preferences
+from pairlens.tables.islands import TextIndex
 
 EQUAL_UP_TO = 1.25
 """Ratio of the widths of two axes up to which one scale for both does not squeeze the points."""
@@ -45,6 +47,7 @@ def build_report(
     labels: ArrayLike | None = None,
     beside: Mapping[str, ArrayLike] | None = None,
     pictures: Pictures | None = None,
+    texts: Sequence[str] | None = None,
     columns: Sequence[Mapping[str, Any]] | None = None,
     feature_names: ArrayLike | None = None,
     title: str = "",
@@ -79,6 +82,8 @@ def build_report(
     pictures : Pictures, optional
         Pictures of rows, such as a :class:`pairlens.tables.pictures.PictureFolder`. At most 300 go into the page, those
         of rows in pairs first, none larger than 64 pixels and 16 KiB.
+    texts : sequence of str, optional
+        A text for each row. In a view of two directions, each island has the words that tell its texts from the others.
     columns : sequence of mappings, optional
         What a :class:`~pairlens.TableEncoder` did with each column of the table that X was made of: its `columns_`, as
         mappings.
@@ -126,6 +131,7 @@ def build_report(
     needed = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in parts)]))
     drawn = choose_rows(n, needed, random_state)
     places = Places(n, drawn)
+    islands = [] if texts is None or n_dims != 2 else TextIndex.of(texts).islands(fitted.Z)
     views = (("view", material.method, fitted.axes, fitted.Z), *((c.key, c.name, c.axes, c.Z) for c in others))
     payload = {
         "n": n if drawn is None else len(drawn),
@@ -133,6 +139,7 @@ def build_report(
         "ids": material.names.as_text(drawn),
         "colours": material.colours.payload(drawn),
         "beside": None if told is None else told.payload(drawn, n),
+        "islands": [asdict(island) for island in islands],
         "equal": all(_alike_wide(Z) for _, _, _, Z in views),
         "views": [{"key": key, "axes": axes[:MAX_AXES], "columns": _columns(Z, drawn)} for key, _, axes, Z in views],
         "pairs": [
@@ -148,7 +155,7 @@ def build_report(
         ],
     }
     heading = plain(title) if title else f"{material.method}: {count(n, 'row')} in {count(n_dims, 'direction')}"
-    captions = _captions(material)
+    captions = _captions(material, bool(islands))
     panels = [
         sections.panel(
             key, name, axes[:MAX_AXES], ". ".join(filter(None, (part.described[k] for part in parts))), caption
@@ -260,11 +267,12 @@ def _alike_wide(Z: NDArray[np.float64]) -> bool:
     return bool(width.max() <= EQUAL_UP_TO * width.min())
 
 
-def _captions(material: Material) -> tuple[str, ...]:
+def _captions(material: Material, has_words: bool) -> tuple[str, ...]:
     fitted, colour = material.fitted, material.colours
     steps = [type(step).__name__ for step in fitted.steps]
     after = f", after {' and '.join(steps)}" if steps else ""
     heights = ""
+    words = " The words tell the texts of an island from the others." if has_words else ""
     if fitted.Z.shape[1] == 1:
         heights = " The height of a point means nothing."
         if colour.numbers is not None:
@@ -272,7 +280,7 @@ def _captions(material: Material) -> tuple[str, ...]:
         elif colour.given:
             heights = " Rows of one label share a band; the height inside it means nothing."
     return (
-        f"What {material.method} makes of the rows{after}.{heights}",
+        f"What {material.method} makes of the rows{after}.{heights}{words}",
         *(f"{control.name} of the same rows{after}. It sees no pair." for control in material.judgement.controls),
     )
 

@@ -244,6 +244,14 @@
       if (this.strip && !scale)
         Object.assign(layout.yaxis, { showticklabels: false, showgrid: false, fixedrange: true });
       else if (!this.strip && byId("equal").checked) Object.assign(layout.yaxis, { scaleanchor: "x", scaleratio: 1 });
+      // Words of the data, which hold letters and hyphens alone: Plotly reads markup here.
+      if (this.place === 0 && this.axes.join() === "0,1" && !this.strip)
+        Object.assign(layout, {
+          annotations: data.islands.map((/** @type {any} */ { x, y, words }) => ({
+            ...{ x, y, text: words.join(" · "), showarrow: false, captureevents: false, borderpad: 2 },
+            ...{ font: { size: 12, color: css("--ink") }, bgcolor: css("--panel"), opacity: 0.85 },
+          })),
+        });
       return printing ? { ...layout, ...PRINT_SIZE, autosize: false } : { ...layout, autosize: true };
     }
 

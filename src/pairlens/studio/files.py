@@ -59,6 +59,8 @@ class Snapshot:
         What is known; one of the two.
     labels : list
         The groups, None where unknown.
+    texts : list of str or None
+        The long texts of each row as one.
     title : str
     """
 
@@ -69,6 +71,7 @@ class Snapshot:
     constraints: Constraints | None
     preferences: Preferences | None
     labels: list[Any]
+    texts: list[str] | None
     title: str
 
 
@@ -134,6 +137,7 @@ def make_report(_: dict[str, Any], known: Snapshot) -> str:
             preferences=known.preferences,
             ids=known.ids,
             labels=known.labels if any(known.labels) else None,
+            texts=known.texts,
             feature_names=known.features,
             title=known.title,
         )

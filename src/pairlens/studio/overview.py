@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,17 @@ from pairlens.studio.session import BadRequestError, Session
 from pairlens.studio.worker import Worker
 from pairlens.supervision import Constraints, Preferences
 
-__all__ = ["EXPORTS", "Conflict", "contradictions", "export", "list_answers", "progress", "ranking", "review"]
+__all__ = [
+    "EXPORTS",
+    "Conflict",
+    "contradictions",
+    "export",
+    "list_answers",
+    "progress",
+    "ranking",
+    "review",
+    "weakest_answers",
+]
 
 EXPORTS = {
     "answers.csv": "text/csv",
@@ -34,6 +44,8 @@ TARGETS = {"groups.csv": "make_groups", "model.pairlens": "make_model", "report.
 """The jobs that make the files that have to be fitted."""
 LEAST_SURE = 12
 """Rows that are listed as the least sure ones."""
+UNKNOWN = 0.01
+"""Least probability of being wrong of an answer that is part of a contradiction."""
 LOOKS_WRONG = 0.5
 """Probability of being wrong from which on an answer that does not fit the groups is worth a second look."""
 
@@ -147,11 +159,47 @@ def _circles(answers: Sequence[Answer], n_rows: int) -> list[Conflict]:
     ]
 
 
+def weakest_answers(
+    conflicts: Sequence[Conflict], wrong: Mapping[tuple[int, int, int], float], kept: Collection[str]
+) -> dict[str, list[Conflict]]:
+    """Return the few answers that explain all contradictions if they are wrong, each with those that it explains.
+
+    One after the other, the answer is taken with the largest probability of being wrong, times the number of the
+    contradictions left that it is part of; of equal ones, the newest.
+
+    Parameters
+    ----------
+    conflicts : sequence of Conflict
+    wrong : mapping of (int, int, int) to float
+        How probable it is that an answer about two rows is wrong, by views that did not see it.
+    kept : collection of str
+        Answers that were asked again and kept; a contradiction of such answers alone is left out.
+    """
+    left = list(conflicts)
+    result: dict[str, list[Conflict]] = {}
+    while left:
+        value: Counter[str] = Counter()
+        seq: dict[str, int] = {}
+        for conflict in left:
+            doubt: dict[str, float] = {}
+            for answer, *said in conflict.links:
+                if answer.id not in kept:
+                    i, j, verdict = said
+                    doubt[answer.id] = max(doubt.get(answer.id, UNKNOWN), wrong.get((i, j, verdict), UNKNOWN))
+                    seq[answer.id] = answer.seq
+            value.update(doubt)
+        if not value:
+            break
+        name = max(value, key=lambda each: (round(value[each], 9), seq[each]))
+        result[name] = [conflict for conflict in left if any(link[0].id == name for link in conflict.links)]
+        left = [conflict for conflict in left if conflict not in result[name]]
+    return result
+
+
 def review(session: Session, wrong: Mapping[tuple[int, int, int], float]) -> dict[str, Any]:
     """Return what is worth a second look, and how many contradictions there are.
 
-    Of each contradiction the weakest answer is asked again that was not kept before: the one that is most probably
-    wrong by views that did not see it, or else the newest. Then come answers that do not fit the groups, and flags.
+    Answers that explain contradictions come first, then those that do not fit the groups, and flags.
 
     Parameters
     ----------
@@ -161,12 +209,7 @@ def review(session: Session, wrong: Mapping[tuple[int, int, int], float]) -> dic
     """
     history = session.history
     found = contradictions(list(history.answers.values()), session.rows.n_rows)
-    weak: dict[str, list[Conflict]] = {}
-    for conflict in found:
-        open_links = [link for link in conflict.links if link[0].id not in history.kept]
-        if open_links:
-            weakest = max(open_links, key=lambda link: (wrong.get(link[1:], 0.0), link[0].seq))
-            weak.setdefault(weakest[0].id, []).append(conflict)
+    weak = weakest_answers(found, wrong, history.kept)
     doubts = [
         _doubt(session, name, "contradiction", conflicts)
         for name, conflicts in sorted(weak.items(), key=lambda item: -len(item[1]))

@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import file_digest, sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -21,6 +22,7 @@ from pairlens.io.columns import check_column, naming
 from pairlens.io.source import NAMED, Source, Table, column_names, kind_of, read_columns
 from pairlens.pipeline import Preparation, prepare
 from pairlens.tables import Role
+from pairlens.tables.islands import TextIndex
 from pairlens.tables.pictures import PictureFolder, are_picture_paths
 from pairlens.tables.roles import role_of
 
@@ -97,6 +99,18 @@ class Rows:
     line: NDArray[np.float64] | None = None
     line_words: str = ""
     pictures: PictureFolder | None = None
+
+    @cached_property
+    def joined_texts(self) -> list[str] | None:
+        """The long texts of each row as one; None if there are none."""
+        if not self.texts:
+            return None
+        return [" ".join(said(column[row]) for column in self.texts.values()) for row in range(self.n_rows)]
+
+    @cached_property
+    def text_index(self) -> TextIndex | None:
+        """The words of the long texts; None if there are none."""
+        return None if self.joined_texts is None else TextIndex.of(self.joined_texts)
 
     @property
     def n_rows(self) -> int:

@@ -9,6 +9,7 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import PurePosixPath
@@ -324,6 +325,17 @@ class Routes:
             struct.pack("<I", len(head)) + head + points.astype("<f4").tobytes(), media_type="application/octet-stream"
         )
 
+    async def islands(self, request: Request) -> Response:
+        """Return where words stand on the map: those that tell the texts of an island from the others."""
+        points, rows = self.session.map.points, self.session.rows
+
+        def found() -> list[dict[str, Any]]:
+            if points is None or rows.text_index is None or self.session.settings.question == "prefer":
+                return []
+            return [asdict(island) for island in rows.text_index.islands(points)]
+
+        return JSONResponse(await asyncio.to_thread(found))
+
     async def groups(self, request: Request) -> Response:
         """Return the groups and their rows."""
         return JSONResponse(await self._do(self.session.groups))
@@ -341,6 +353,7 @@ class Routes:
             "rows": self.rows,
             "picture/{row:int}": self.picture,
             "map": self.map,
+            "islands": self.islands,
             "groups": self.groups,
             "certain": self.certain,
             "answers": self.answers,

@@ -671,6 +671,7 @@ class Session:
             self._constraints(),
             self._preferences(),
             [groups.get(row) for row in range(self.rows.n_rows)],
+            self.rows.joined_texts,
             self.rows.source,
         )
 

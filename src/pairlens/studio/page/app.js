@@ -371,6 +371,7 @@ export class Studio {
     this.shownMap = version;
     try {
       this.map.show(unpack(await getBinary("map")));
+      this.map.name(await get("islands"));
     } catch {
       this.shownMap = -1;
     }

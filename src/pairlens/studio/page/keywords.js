@@ -2,7 +2,7 @@
 /** What tells a text from the others beside it: its key words, and the place where they begin. */
 
 const LEAST = 4;
-const FEW = 5;
+const FEW = 3;
 /** Letters that are kept before the first key word. */
 const BEFORE = 8;
 

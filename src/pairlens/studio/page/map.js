@@ -62,6 +62,7 @@ export class MapView {
       })
     );
     this.marks = /** @type {HTMLCanvasElement} */ (h("canvas", { class: "marks", "aria-hidden": "true" }));
+    this.islands = h("div", { class: "islands", "aria-hidden": "true" });
     this.tip = h("div", { class: "tip", hidden: true, role: "status" });
     this.words = h("p", { class: "map-words" }, "The map is being made …");
     this.note = h("p", { class: "map-note" });
@@ -103,7 +104,7 @@ export class MapView {
         this.words,
         h("div", { class: "map-tools" }, farther, nearer, this.lasso, whole, words),
       ),
-      h("div", { class: "map-frame" }, this.canvas, this.marks, this.tip),
+      h("div", { class: "map-frame" }, this.canvas, this.marks, this.islands, this.tip),
       this.note,
       this.sure,
       this.legend.root,
@@ -156,6 +157,14 @@ export class MapView {
     if (first) this.resize();
     if (first || !this.moved) this.fit();
     this.paint();
+  }
+
+  /** Write words where the islands are that they belong to. @param {{x: number, y: number, words: string[]}[]} islands */
+  name(islands) {
+    this.islands.replaceChildren(
+      ...islands.map(({ x, y, words }) => h("span", { "data-x": x, "data-y": y }, words.join(" · "))),
+    );
+    this.redraw();
   }
 
   /** Places as they are on the way from one fit to the next. */
@@ -296,6 +305,10 @@ export class MapView {
     }
     pen.globalAlpha = 1;
     this.ring(pen, places, this.pointed, 9, ink, 2);
+    for (const island of /** @type {HTMLElement[]} */ ([...this.islands.children])) {
+      const [x, y] = this.screen(Number(island.dataset.x), Number(island.dataset.y));
+      island.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px) translate(-50%, -50%)`;
+    }
     if (this.path.length) {
       pen.strokeStyle = ink;
       pen.fillStyle = this.dark.matches ? "rgb(255 255 255 / .08)" : "rgb(0 0 0 / .06)";

@@ -137,9 +137,9 @@ export function progressContent(progress, studio) {
     unsure: "can’t tell",
     placed: "placed",
     none: "none of these",
-    left: "left",
-    right: "right",
-    equal: "equal",
+    left: "for the left row",
+    right: "for the right row",
+    equal: "equally good",
   });
   const list = Object.entries(counts).map(([name, count]) => `${count} ${words[name] ?? name}`);
   const verdict = curveVerdict(

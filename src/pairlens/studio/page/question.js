@@ -192,7 +192,7 @@ export class QuestionView {
   /** @param {Question} question */
   placement(question) {
     const [subject, ...groups] = question.rows;
-    const [own, ...words] = keyWords(question.rows.map((row) => (row.texts ?? []).map(([, text]) => text).join(" ")));
+    const [, ...words] = keyWords(question.rows.map((row) => (row.texts ?? []).map(([, text]) => text).join(" ")));
     const cards = groups.map((row, k) => {
       const slot = String(k + 1);
       const name = question.names[k] || (question.numbers[k] ? `Group ${question.numbers[k]}` : "With this one");
@@ -216,7 +216,6 @@ export class QuestionView {
       "article",
       { class: "row subject", "data-row": subject.row, "aria-label": `This one: ${subject.id}` },
       h("h3", {}, subject.id),
-      subject.texts?.length && own.length ? h("p", { class: "key-words" }, own.join(" · ")) : null,
       pictureParts(subject, { scale: this.scale }),
       comparison([subject]),
       numbersTable([subject]),
