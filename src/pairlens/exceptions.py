@@ -11,6 +11,7 @@ __all__ = [
     "ArgumentError",
     "ConflictError",
     "ConflictWarning",
+    "EndpointError",
     "InputError",
     "MissingExtraError",
     "ScaleWarning",
@@ -146,6 +147,41 @@ class ConflictError(ArgumentError):
 
     def _text(self, argument: str, reason: str, remedy: str) -> str:
         return f"{reason}. {remedy}." if remedy else reason
+
+
+class EndpointError(InputError):
+    """Report an address that gave no usable reply.
+
+    Parameters
+    ----------
+    reason : str
+        What happened.
+    url : str
+        The address.
+    problem : str
+        A name for it that does not change with the text: "no-connection", "timeout", "cut-off", "not-http", "not-json",
+        "too-large", "redirect", "rate-limit", "server", "rejected" or "malformed", which is JSON that lacks what was
+        asked for.
+    status : int or None
+        The HTTP status of the last reply, if it was an error.
+    attempts : int
+        How often the request was sent.
+    remedy : str, optional
+        How to go on.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        url: str = "",
+        problem: str = "malformed",
+        status: int | None = None,
+        attempts: int = 1,
+        remedy: str | None = None,
+    ) -> None:
+        super().__init__(reason, argument="url", value=url, remedy=remedy)
+        self.url, self.problem, self.status, self.attempts = url, problem, status, attempts
 
 
 class ConflictWarning(UserWarning):
