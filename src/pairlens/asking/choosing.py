@@ -117,7 +117,7 @@ def _compare(now: Situation, row: int, purpose: Purpose, screens: bool) -> Draft
     choice = dict(free)
     if not choice:
         return None
-    compared = {groups.where[other] for other, _ in now.state.answers.about(row) if other in groups.where}
+    compared = {groups.where[other] for other, *_ in now.state.answers.about(row) if other in groups.where}
     chance = dict(zip(groups.numbers, p.tolist()))
     open_ones = [number for number in choice if number not in compared or chance[number] > UNLIKELY] or list(choice)
     # The likeliest groups, in an order that stays: the place on the screen says nothing about the guess.
@@ -274,7 +274,7 @@ def _chance_of_same(state: State, closer: NDArray[np.float64]) -> NDArray[np.flo
     """Return P(same) of pairs from how close they are, calibrated on the answers: a logistic curve with a prior."""
     look = state.look
     assert look is not None
-    told = [(look.closeness(i, j), float(vote > 0)) for (i, j), vote in state.votes.items() if vote]
+    told = [(look.closeness(i, j), float(vote > 0)) for (i, j), vote in state.evidence().items() if vote]
     prior = np.array([SLOPE * CENTRE, -SLOPE])
     theta = prior.copy()
     if told:
@@ -298,7 +298,7 @@ class _Known:
 
     def __init__(self, state: State) -> None:
         self._part = {row: number for number, rows in enumerate(state.components()[0]) for row in rows}
-        self._apart = {frozenset((self._of(i), self._of(j))) for (i, j), vote in state.votes.items() if vote < 0}
+        self._apart = {frozenset((self._of(i), self._of(j))) for (i, j), vote in state.evidence().items() if vote < 0}
 
     def _of(self, row: int) -> int:
         return self._part.get(row, -1 - row)
