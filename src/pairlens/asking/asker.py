@@ -202,6 +202,17 @@ class Asker(Session[State, FitJob, View]):
         with warnings.catch_warnings(action="ignore", category=ConflictWarning):
             return self._state.constraints(self.n_rows)
 
+    def answered(self) -> Constraints:
+        """Return the answers alone, without what follows from them.
+
+        Returns
+        -------
+        Constraints
+            An answer of a person weighs 1, one of a machine by its error rate; where several were asked the same, their
+            answers outvote each other.
+        """
+        return self._state.bare(self.n_rows, self._state.evidence())
+
     @property
     def predicted_groups_(self) -> list[int]:
         """The numbers of all groups, those too that no answer has named: the columns of :meth:`predict_proba`."""

@@ -300,7 +300,7 @@ class _Known:
 
     def __init__(self, state: State) -> None:
         self._part = {row: number for number, rows in enumerate(state.components()[0]) for row in rows}
-        self._apart = {frozenset((self._of(i), self._of(j))) for (i, j), vote in state.evidence().items() if vote < 0}
+        self._apart = {frozenset((self._of(i), self._of(j))) for (i, j), vote in state.votes.items() if vote < 0}
 
     def _of(self, row: int) -> int:
         return self._part.get(row, -1 - row)

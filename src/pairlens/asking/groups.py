@@ -20,7 +20,7 @@ from pairlens.asking.posterior import (
     pair_weights,
     weigh,
 )
-from pairlens.asking.reliability import worth_of
+from pairlens.asking.reliability import Trust
 from pairlens.engines import Float64
 
 __all__ = ["FIRST_ERROR", "Answers", "Groups"]
@@ -137,9 +137,8 @@ class Groups:
     ----------
     error : float
         Share of wrong answers of people.
-    trust : dict of str to (float, float)
-        How probable it is that a "different" and a "same" of each machine are wrong, if as many pairs are the same as
-        are different.
+    trust : dict of str to Trust
+        How far the answers of each machine are to be believed.
     """
 
     def __init__(self, Z: Float64) -> None:
@@ -149,7 +148,7 @@ class Groups:
         self.confidence: dict[int, float] = {}
         self.slots: dict[int, int] = {}
         self.error = FIRST_ERROR
-        self.trust: dict[str, tuple[float, float]] = {}
+        self.trust: dict[str, Trust] = {}
         self.n_founded = 0
         self._look(Z)
 
@@ -243,7 +242,7 @@ class Groups:
 
     def errors(self, answers: Answers, by: Ints, same: NDArray[np.bool_]) -> Float64:
         """Return how probable it is that comparisons are wrong, by who made them and what they say."""
-        table = np.array([(self.error, self.error), *(self.trust[name] for name in answers.machines)])
+        table = np.array([(self.error, self.error), *(self.trust[name].error for name in answers.machines)])
         return np.asarray(table[by, same.astype(np.int64)])
 
     def log_odds(self, answers: Answers) -> tuple[Float64, Ints]:
@@ -315,9 +314,7 @@ class Groups:
                 group, sure = self._by_row(rows)
                 start += 1
 
-    def _places(
-        self, rows: Ints, told: _Told, group: Ints, sure: Float64, answers: Answers
-    ) -> tuple[Ints, Float64]:
+    def _places(self, rows: Ints, told: _Told, group: Ints, sure: Float64, answers: Answers) -> tuple[Ints, Float64]:
         """Return the likeliest groups of a block of rows, and how likely they are, if no row before moves.
 
         A row sees the new confidences of those before it. They are found by repetition: what the first t rows get no
@@ -378,8 +375,8 @@ class Groups:
 
     def worth(self, answers: Answers) -> Float64:
         """Return what each comparison is worth, that of a person being worth 1."""
-        by, same = answers.by(), answers.columns()[2]
-        return np.where(by == 0, 1.0, worth_of(self.errors(answers, by, same)))
+        table = np.array([(1.0, 1.0), *(self.trust[name].weight for name in answers.machines)])
+        return np.asarray(table[answers.by(), answers.columns()[2].astype(np.int64)])
 
     def settled(self, row: int, p: Float64, answers: Answers, sure: float, unlikely: float) -> bool:
         """Return whether it is known where an open row with this posterior belongs, and an answer says so.

@@ -100,6 +100,9 @@ class Journal:
         """Keep that the last answer (of a person) was taken back."""
         self._add({"undo": annotator})
 
+    def close(self) -> None:
+        """Do nothing: every line is on the disk."""
+
     def _add(self, event: dict[str, Any]) -> None:
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(event, ensure_ascii=False) + "\n")

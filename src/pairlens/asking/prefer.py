@@ -13,7 +13,7 @@ from pairlens.asking.choosing import TRIES, Draft, drawn_pair
 from pairlens.asking.progress import CurvePoint, StoppingHint, hint, share_curve
 from pairlens.asking.questions import Entry, is_machine
 from pairlens.asking.ranking import RankedRows, Ranking, RankJob, RankLens, better_chance, information, rank_rows
-from pairlens.asking.reliability import Record, worth_of
+from pairlens.asking.reliability import NO_USE, Record, worth_of
 from pairlens.asking.session import Session
 from pairlens.asking.view import fingerprint
 from pairlens.supervision import Preferences
@@ -66,7 +66,7 @@ class _State:
 
     def weighed(self) -> dict[tuple[int, int], tuple[float, float]]:
         """Return the weight of the answers to each pair, 1 for one of a person, and by how much the first is better."""
-        worth = {name: float(worth_of(np.array(rate.rate))) for name, rate in self.record.rates().items()}
+        worth = {name: worth_of(min(rate.rate, NO_USE), rate.rate) for name, rate in self.record.rates().items()}
         found = {}
         for pair, votes in self.votes.items():
             weights = [worth.get(by, 1.0) if by else 1.0 for _, by in votes]

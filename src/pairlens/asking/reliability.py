@@ -1,27 +1,33 @@
 r"""How often each annotator is wrong, from audits and repeats, and how much its answers weigh.
 
-A machine is *audited* where a person answers a question that the machine answered too. It is *repeated* where it answers
-a question a second time, with sides swapped. Let :math:`\varphi` be the share of answers that it flips at random,
+A machine is *audited* where a person answers a question that it answered too, and *repeated* where it answers a
+question a second time, with sides swapped. Let :math:`\varphi` be the share of answers that it flips at random,
 :math:`e_0` the share that would be wrong without flips, and :math:`\epsilon` the share of wrong answers of people. Then
 
 .. math::
     e = e_0 (1 - \varphi) + (1 - e_0) \varphi
 
 of its answers are wrong, an audit disagrees with probability :math:`e (1 - \epsilon) + (1 - e) \epsilon`, and a repeat
-with :math:`2 \varphi (1 - \varphi)`. Repeats alone bound the error from below, because a machine that is always wrong in
-the same way never disagrees with itself; audits say the rest. The priors are Beta(1, 3) for :math:`e_0`, Beta(1, 9)
-for :math:`\varphi` and Beta(1, 49) for :math:`\epsilon`, which repeats by people inform as well. The posterior is computed on a grid.
+with :math:`2 \varphi (1 - \varphi)`. Repeats alone bound the error from below, because a machine that is always wrong
+in the same way never disagrees with itself; audits say the rest. The priors are Beta(1, 3) for :math:`e_0`, Beta(1, 9)
+for :math:`\varphi` and Beta(1, 49) for :math:`\epsilon`, which repeats by people inform as well. The posterior is
+computed on a grid.
 
 What an answer says depends on what was answered: a machine that calls most pairs the same is seldom wrong with its
 "different". So the audits also estimate the two shares :math:`a` of same pairs and :math:`b` of different pairs that it
 calls the same, each shrunk towards the common error by four audits. A "same" of the machine is wrong with the
 probability :math:`b / (a + b)`, and a "different" with :math:`(1 - a) / (2 - a - b)`, if as many pairs are the same as
-are different. Its logarithmic odds are the evidence of the answer in the posterior of the groups. Over those of a
-person who errs in 5 % of the answers, they are its weight as a pair: 1 is as good as a person, 0 tells nothing.
+are different. Its logarithmic odds are the evidence of the answer in the posterior of the groups.
+
+As a pair for a learner an answer weighs its logarithmic odds, over those of a person who errs in 5 % of the answers,
+times the square of the share of such answers that are right. Of must-links of which a share c is wrong, the mean
+scatter is :math:`(1 - c) W + c T`: what they tell beyond the scatter T of all rows falls with :math:`1 - c`, and the
+number of pairs that tells as much grows with its inverse square. 1 is as good as a person, 0 tells nothing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -29,9 +35,8 @@ from functools import lru_cache
 import numpy as np
 
 from pairlens.asking.questions import Entry, is_machine
-from pairlens.engines import Float64
 
-__all__ = ["ErrorRate", "Record", "error_rate", "error_rates", "worth_of"]
+__all__ = ["ErrorRate", "Record", "Trust", "error_rate", "error_rates", "worth_of"]
 
 LEVEL = 0.95
 LEAST_ERROR, NO_USE = 0.002, 0.5
@@ -71,16 +76,39 @@ class ErrorRate:
     high: float
 
 
-def worth_of(error: Float64) -> Float64:
-    """Return the weight of answers of which this share is wrong; 1 at most, which is that of a person's answer.
+@dataclass(frozen=True)
+class Trust:
+    """How far the answers of a machine are to be believed, those that say "different" first and "same" second.
+
+    Attributes
+    ----------
+    error : tuple of float
+        How probable it is that they are wrong, if as many pairs are the same as are different.
+    weight : tuple of float
+        What they weigh as pairs; an answer of a person weighs 1.
+    """
+
+    error: tuple[float, float]
+    weight: tuple[float, float]
+
+
+def worth_of(error: float, wrong: float) -> float:
+    """Return the weight of an answer as a pair; 1 at most, which is that of a person's answer.
+
+    Parameters
+    ----------
+    error : float
+        How probable it is that such an answer is wrong at even odds.
+    wrong : float
+        Share of such answers that are wrong.
 
     Examples
     --------
-    >>> worth_of(np.array([0.05, 0.2, 0.5])).round(2).tolist()
-    [1.0, 0.47, 0.0]
+    >>> [round(worth_of(error, 0.2), 2) for error in (0.05, 0.2, 0.5)]
+    [0.64, 0.3, 0.0]
     """
-    odds = np.log((1 - error) / error)
-    return np.asarray(np.clip(odds / np.log((1 - PERSON_ERROR) / PERSON_ERROR), 0.0, 1.0))
+    odds = math.log((1 - error) / error) / math.log((1 - PERSON_ERROR) / PERSON_ERROR)
+    return min(max(odds, 0.0), 1.0) * (1 - wrong) ** 2
 
 
 @lru_cache(maxsize=1024)
@@ -112,21 +140,18 @@ def error_rate(
     >>> [round(value, 2) for value in error_rate(audits=40, wrong=8)]
     [0.2, 0.09, 0.32]
     """
-    fixed, flips, people = (
-        top * (np.arange(n) + 0.5) / n for n, top in zip(CELLS, (1.0, 0.5, 0.25))
-    )
+    fixed, flips, people = (top * (np.arange(n) + 0.5) / n for n, top in zip(CELLS, (1.0, 0.5, 0.25)))
     fixed, flips, people = fixed[:, None, None], flips[None, :, None], people[None, None, :]
     error = fixed * (1 - flips) + (1 - fixed) * flips
-    log_p = sum(
-        (a - 1) * np.log(share) + (b - 1) * np.log1p(-share)
-        for share, (a, b) in ((fixed, FIXED), (flips, FLIPS), (people, PEOPLE))
-    )
+    log_p = np.zeros(CELLS)
+    for share, (a, b) in ((fixed, FIXED), (flips, FLIPS), (people, PEOPLE)):
+        log_p += (a - 1) * np.log(share) + (b - 1) * np.log1p(-share)
     for share, n, k in (
         (error * (1 - people) + (1 - error) * people, audits, wrong),
         (2 * flips * (1 - flips), repeats, inconsistent),
         (2 * people * (1 - people), people_repeats, people_inconsistent),
     ):
-        log_p = log_p + k * np.log(share) + (n - k) * np.log1p(-share)
+        log_p += k * np.log(share) + (n - k) * np.log1p(-share)
     p = np.exp(log_p - log_p.max()).sum(axis=2).ravel()
     error = error[..., 0].ravel()
     order = np.argsort(error, kind="stable")
@@ -154,7 +179,9 @@ class _Tally:
 class Record:
     """Answers of several annotators to the same questions, counted as they come in."""
 
-    _said: dict[tuple[tuple[int, int], ...], tuple[tuple[str | None, tuple[int, ...]], ...]] = field(default_factory=dict)
+    _said: dict[tuple[tuple[int, int], ...], tuple[tuple[str | None, tuple[int, ...]], ...]] = field(
+        default_factory=dict
+    )
     _tallies: dict[str, _Tally] = field(default_factory=dict)
     _people: tuple[int, int] = (0, 0)
 
@@ -215,23 +242,28 @@ class Record:
         counts = tally.audits, tally.wrong, tally.repeats, tally.inconsistent
         return ErrorRate(tally.answers, *counts, *error_rate(*counts, *self._people))
 
-    def trust(self) -> dict[str, tuple[float, float]]:
-        """Return how probable it is that a "different" and a "same" of each machine are wrong, at even odds."""
+    def trust(self) -> dict[str, Trust]:
+        """Return how far the answers of each machine are to be believed."""
         return {name: self._trust(tally) for name, tally in self._tallies.items()}
 
-    def _trust(self, tally: _Tally) -> tuple[float, float]:
+    def _trust(self, tally: _Tally) -> Trust:
         n = tally.both_same + tally.only_person + tally.only_machine + tally.both_different
         wrong = tally.only_person + tally.only_machine
         error = error_rate(n, wrong, tally.repeats, tally.inconsistent, *self._people)[0]
-        same = (tally.both_same + SHRINKAGE * (1 - error)) / (tally.both_same + tally.only_person + SHRINKAGE)
-        other = (tally.only_machine + SHRINKAGE * error) / (tally.only_machine + tally.both_different + SHRINKAGE)
-        shares = (1 - same) / (2 - same - other), other / (same + other)
-        different, same = (float(min(max(share, LEAST_ERROR), NO_USE)) for share in shares)
-        return different, same
 
-    def plain(self) -> dict[str, tuple[float, float]]:
-        """Return plain values that can be compared."""
-        return self.trust()
+        def share(count: int, others: int, prior: float) -> float:
+            return (count + SHRINKAGE * prior) / (count + others + SHRINKAGE)
+
+        same = share(tally.both_same, tally.only_person, 1 - error)
+        other = share(tally.only_machine, tally.both_different, error)
+        at_even_odds = (1 - same) / (2 - same - other), other / (same + other)
+        errors = [min(max(each, LEAST_ERROR), NO_USE) for each in at_even_odds]
+        among = (
+            share(tally.only_person, tally.both_different, error),
+            share(tally.only_machine, tally.both_same, error),
+        )
+        weights = [worth_of(*each) for each in zip(errors, among)]
+        return Trust((errors[0], errors[1]), (weights[0], weights[1]))
 
 
 def error_rates(log: Iterable[Entry]) -> dict[str, ErrorRate]:

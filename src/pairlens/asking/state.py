@@ -12,7 +12,7 @@ from pairlens.asking.groups import FIRST_ERROR, Answers, Groups
 from pairlens.asking.posterior import joined_by
 from pairlens.asking.progress import Audit
 from pairlens.asking.questions import Entry, Question, is_machine
-from pairlens.asking.reliability import Record, worth_of
+from pairlens.asking.reliability import Record
 from pairlens.asking.view import Lens, View
 from pairlens.engines import Float64
 from pairlens.supervision import Constraints
@@ -313,15 +313,15 @@ class State:
     def evidence(self) -> dict[tuple[int, int], float]:
         """Return what the answers to each pair add up to: positive for same, 1 for one answer of a person."""
         evidence: dict[tuple[int, int], float] = dict(self.votes)
-        worth = {name: worth_of(np.array(errors)).tolist() for name, errors in self.groups.trust.items()}
+        trust = self.groups.trust
         for pair, said in self.machine_votes.items():
-            own = sum(value * worth[machine][value > 0] for machine, value in said)
+            own = sum(value * trust[machine].weight[value > 0] for machine, value in said)
             evidence[pair] = evidence.get(pair, 0) + own
         return evidence
 
     def _constraints(self, n_rows: int) -> Constraints:
         if not self.placing:
-            return self._bare(n_rows, self.evidence())
+            return self.bare(n_rows, self.evidence())
         pairs = self.groups.pairs(self.answers)
         where = self.groups.where
         bare = {
@@ -337,10 +337,10 @@ class State:
             cannot_link_weight=pairs.cannot_weight,
             on_conflict="warn",
         )
-        return closure.merge(self._bare(n_rows, bare)) if bare else closure
+        return closure.merge(self.bare(n_rows, bare)) if bare else closure
 
     @staticmethod
-    def _bare(n_rows: int, votes: dict[tuple[int, int], float]) -> Constraints:
+    def bare(n_rows: int, votes: dict[tuple[int, int], float]) -> Constraints:
         """Return the answers themselves, those of several people to one question outvoting each other."""
         must = [pair for pair, vote in votes.items() if vote > 0]
         cannot = [pair for pair, vote in votes.items() if vote < 0]
@@ -354,8 +354,11 @@ class State:
         )
 
     def components(self) -> tuple[list[list[int]], float]:
-        """Return rows that chains of "same" join, largest first, and the share of answers that contradict them."""
-        votes = self.evidence()
+        """Return rows that chains of "same" join, largest first, and the share of answers that contradict them.
+
+        Only people's: a chain is as good as its weakest answer.
+        """
+        votes = self.votes
         rows = sorted({row for pair in votes for row in pair})
         at = {row: number for number, row in enumerate(rows)}
         joined = [(at[i], at[j]) for (i, j), vote in votes.items() if vote > 0]
