@@ -3,8 +3,8 @@
     PAIRLENS_DATA=<folder> python -m benchmarks.annotators                 # three sets, four draws
     python -m benchmarks.annotators --sets vehicle --draws 8 --strategy random
 
-The machine says "same" where two rows are similar in a view of its own: linear discriminants of the labels, with as much
-noise that the best threshold is right for a given share of same and of different pairs. So its mistakes are not
+The machine says "same" where two rows are similar in a view of its own: linear discriminants of the labels, with so
+much noise that the best threshold is right for a given share of same and of different pairs. So its mistakes are not
 independent: a row that it misunderstands is misunderstood each time. Compared are
 
 * person: 40 answers of a person, who is always right
