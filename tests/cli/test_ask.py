@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.cli.conftest import CLASSES, COMMAND, IDS
+from tests.endpoint_server import endpoint_server, refused
 
 ASK = ("ask", "data.csv", "--id", "id", "--drop", "class", "--out", "answers.csv")
 
@@ -196,3 +199,128 @@ def test_dropped_columns_are_not_shown(table, cli, monkeypatch):
     assert "class" not in outcome.out
     assert "note" not in outcome.out
     assert not re.search(r"^\*? *id ", outcome.out, re.MULTILINE)
+
+
+# Machines
+
+
+JUDGE = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["instruction"] == "fail":
+        sys.exit("out of order")
+    one, *others = asked.get("rows") or [asked["row"], *(group["row"] for group in asked["groups"])]
+    near = [at for at, other in enumerate(others, 1) if other["class"] == one["class"]]
+    if asked["kind"] == "place":
+        print(json.dumps({"answer": near[0] if near else "none"}), flush=True)
+    else:
+        print(json.dumps({"answer": "same" if near else "different"}), flush=True)
+"""
+SHOWN = ("ask", "data.csv", "--id", "id", "--drop", "class", "--show", "class")
+
+
+@pytest.fixture
+def judge(table):
+    (table / "judge.py").write_text(JUDGE)
+    return f"{sys.executable} {table / 'judge.py'}"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("question", ["same", "place"])
+def test_a_command_answers_and_a_person_audits(table, cli, judge, question):
+    asked = (*SHOWN, "--out", "answers.csv", "--question", question)
+    outcome = cli(*asked, "--by", judge, "--questions", "30", "--audit", "0.3")
+    assert outcome.code == 0, outcome.err
+    assert "machine:judge.py: 30 answers" in outcome.out
+    assert "wait for a person" in outcome.out
+    journal = (table / "answers.journal.jsonl").read_text().splitlines()
+    questions = [json.loads(line)["question"] for line in journal if '"question": {' in line]
+    assert {each["annotator"] for each in questions} == {"machine:judge.py"}
+    assert lines(table / "answers.csv")[0] == "a,b,kind,weight"
+
+    person = Person(table, *asked)
+    assert person.next()
+    machine_rows = {tuple(each["rows"]) for each in questions}
+    first = tuple(person.rows[: 2 if question == "same" else None])
+    assert any(set(first) <= set(rows) for rows in machine_rows)
+    person.say(person.true())
+    assert person.end() == 0, person.errors
+    assert "0 of 1 audits disagree" in person.said
+    events = [json.loads(line) for line in (table / "answers.journal.jsonl").read_text().splitlines()]
+    assert events[-1]["question"]["purpose"] == "overlap"
+    assert events[-1]["question"]["annotator"] is None
+
+
+@pytest.mark.processes
+def test_answers_go_to_the_studio_and_its_people_are_asked_the_same(table, cli, judge):
+    from pairlens.studio.replay import History
+    from pairlens.studio.store import Store
+
+    outcome = cli(*SHOWN, "--by", judge, "--questions", "25", "--audit", "0.4")
+    assert outcome.code == 0, outcome.err
+    assert "pairlens studio data.csv asks the same questions" in outcome.out
+    with Store(table / "data.answers.db") as store:
+        assert store.meta()["overlap"] == 0.4
+        history = History.of(store.events())
+    assert len(history.answers) == 25
+    assert {answer.annotator for answer in history.answers.values()} == {"machine:judge.py"}
+    again = cli(*SHOWN, "--by", judge, "--questions", "5")
+    assert "25 answers so far" in again.out
+    assert "30 answers" in again.out
+
+
+@pytest.mark.processes
+def test_what_a_failing_machine_answered_is_kept(table, cli, judge):
+    asked = (*SHOWN, "--out", "answers.csv", "--by", judge)
+    assert cli(*asked, "--questions", "7").code == 0
+    outcome = cli(*asked, "--instruction", "fail")
+    assert outcome.code == 2
+    assert "ended with status 1: out of order" in outcome.err
+    assert "wrote answers.csv: 7 answers" in outcome.out
+    assert "7 answers so far" in cli(*asked, "--questions", "1").out
+
+
+def test_an_endpoint_answers_within_a_budget_and_the_key_is_written_nowhere(table, cli, monkeypatch):
+    key = "sk-very-secret-1234567890"
+    monkeypatch.setenv("MY_KEY", key)
+
+    def reply(_, body):
+        classes = {row["class"] for row in json.loads(body["messages"][1]["content"])["rows"]}
+        text = json.dumps({"answer": "same" if len(classes) == 1 else "different"})
+        return {
+            "choices": [{"message": {"content": text}}],
+            "usage": {"prompt_tokens": 1000, "completion_tokens": 0},
+        }
+
+    with endpoint_server(reply) as server:
+        asked = (*SHOWN, "--by", server.url, "--model", "small", "--key-variable", "MY_KEY", "--price-in", "0.1")
+        for more in (("--out", "answers.csv"), ()):
+            outcome = cli(*asked, *more, "--budget", "1", "--instruction", "same class?")
+            assert outcome.code == 0, outcome.err
+            assert "10 answers; cost 1; the budget is spent" in outcome.out
+        server.faults.extend([refused(401, f"wrong key {key}")])
+        outcome = cli(*asked, "--questions", "3")
+        assert outcome.code == 2
+        assert "status 401" in outcome.err
+        assert key not in outcome.out + outcome.err
+    assert server.requests[0][1]["Authorization"] == f"Bearer {key}"
+    for path in table.rglob("*"):
+        if path.is_file():
+            assert key.encode() not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--by", "http://127.0.0.1:1/v1"), "--model must name the model"),
+        (("--model", "small"), "--model is about a machine"),
+        (("--by", "judge 'open"), "--by must be an address or a command"),
+        (("--by", "judge", "--budget", "1", "--out", "a.csv"), "--budget needs prices"),
+        (("--out", "a.csv", "--store", "a.db"), "give one of them"),
+    ],
+)
+def test_what_does_not_go_together_is_said(table, cli, arguments, words):
+    outcome = cli(*SHOWN, *arguments)
+    assert outcome.code == 2
+    assert words in outcome.err

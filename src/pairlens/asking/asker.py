@@ -63,7 +63,8 @@ class Asker(Session[State, FitJob, View]):
     repeat : float, default=0
         Share of questions that come back to the same person with sides swapped, for :meth:`consistency`.
     overlap : float, default=0.1
-        Share of questions that a second person is asked too, where there are several.
+        Share of questions that a second person is asked too, where there are several. Of the answers of a machine
+        this share is audited: a person is asked the same questions before any other.
     lease : float or None, default=None
         Seconds of the caller's clock after which an unanswered question goes to somebody else.
     fits : {"inline", "elsewhere"}, default="inline"
@@ -200,6 +201,17 @@ class Asker(Session[State, FitJob, View]):
         """
         with warnings.catch_warnings(action="ignore", category=ConflictWarning):
             return self._state.constraints(self.n_rows)
+
+    def answered(self) -> Constraints:
+        """Return the answers alone, without what follows from them.
+
+        Returns
+        -------
+        Constraints
+            An answer of a person weighs 1, one of a machine by its error rate; where several were asked the same, their
+            answers outvote each other.
+        """
+        return self._state.bare(self.n_rows, self._state.evidence())
 
     @property
     def predicted_groups_(self) -> list[int]:

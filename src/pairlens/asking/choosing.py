@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from pairlens.asking.posterior import choice_value, logistic
 from pairlens.asking.progress import NEAR, NEAR_AUDITS
-from pairlens.asking.questions import Entry, Kind, Purpose, Question
+from pairlens.asking.questions import Entry, Kind, Purpose, Question, is_machine
 from pairlens.asking.state import State
 from pairlens.asking.view import Lens
 
@@ -21,6 +22,7 @@ __all__ = [
     "Situation",
     "audited_pair",
     "drawn_pair",
+    "due_audits",
     "next_place",
     "overlapping",
     "random_pair",
@@ -117,7 +119,7 @@ def _compare(now: Situation, row: int, purpose: Purpose, screens: bool) -> Draft
     choice = dict(free)
     if not choice:
         return None
-    compared = {groups.where[other] for other, _ in now.state.answers.about(row) if other in groups.where}
+    compared = {groups.where[other] for other, *_ in now.state.answers.about(row) if other in groups.where}
     chance = dict(zip(groups.numbers, p.tolist()))
     open_ones = [number for number in choice if number not in compared or chance[number] > UNLIKELY] or list(choice)
     # The likeliest groups, in an order that stays: the place on the screen says nothing about the guess.
@@ -274,7 +276,7 @@ def _chance_of_same(state: State, closer: NDArray[np.float64]) -> NDArray[np.flo
     """Return P(same) of pairs from how close they are, calibrated on the answers: a logistic curve with a prior."""
     look = state.look
     assert look is not None
-    told = [(look.closeness(i, j), float(vote > 0)) for (i, j), vote in state.votes.items() if vote]
+    told = [(look.closeness(i, j), float(vote > 0)) for (i, j), vote in state.evidence().items() if vote]
     prior = np.array([SLOPE * CENTRE, -SLOPE])
     theta = prior.copy()
     if told:
@@ -338,15 +340,17 @@ def repeated(
 def overlapping(
     log: Sequence[Entry], annotator: str | None, taken: set[tuple[int, int]], rng: np.random.Generator
 ) -> Draft | None:
-    """Return a question that somebody else answered lately and this person did not."""
+    """Return a question that another person answered lately and this annotator did not."""
     if annotator is None:
         return None
+    unnamed = () if is_machine(annotator) else (None,)
     own = {entry.question.pairs for entry in log if entry.question.annotator == annotator}
     found = [
         entry.question
         for entry in log[-OVERLAP_WITHIN:]
         if _is_plain(entry)
-        and entry.question.annotator not in (None, annotator)
+        and entry.question.annotator not in (annotator, *unnamed)
+        and not is_machine(entry.question.annotator)
         and entry.question.pairs not in own
         and taken.isdisjoint(entry.question.pairs)
     ]
@@ -354,6 +358,25 @@ def overlapping(
         return None
     question = _any_of(found, rng)
     return Draft(question.kind, question.rows, "overlap", question.groups)
+
+
+def due_audits(log: Sequence[Entry], share: float, seed: int) -> list[Question]:
+    """Return this share of the questions that machines answered, less those that people answered too.
+
+    They are drawn by their ids and the seed, and are in random order: any part of them is a random sample.
+    """
+    if not any(is_machine(entry.question.annotator) for entry in log):
+        return []
+    known = {entry.question.pairs for entry in log if not is_machine(entry.question.annotator)}
+    drawn: dict[tuple[tuple[int, int], ...], tuple[float, Question]] = {}
+    for entry in log:
+        question = entry.question
+        if is_machine(question.annotator) and _is_plain(entry) and question.pairs not in known:
+            digest = hashlib.sha256(f"{seed}/{question.id}".encode()).digest()
+            chance = int.from_bytes(digest[:7], "big") / 2**56
+            if chance < share:
+                drawn.setdefault(question.pairs, (chance, question))
+    return [question for _, question in sorted(drawn.values(), key=lambda found: (found[0], found[1].id))]
 
 
 def _any_of(questions: Sequence[Question], rng: np.random.Generator) -> Question:

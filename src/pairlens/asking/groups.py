@@ -20,6 +20,7 @@ from pairlens.asking.posterior import (
     pair_weights,
     weigh,
 )
+from pairlens.asking.reliability import Trust
 from pairlens.engines import Float64
 
 __all__ = ["FIRST_ERROR", "Answers", "Groups"]
@@ -38,32 +39,46 @@ BLOCK = 64
 
 
 class Answers:
-    """Comparisons of two rows, in columns, and those of each row."""
+    """Comparisons of two rows, in columns, and those of each row.
+
+    Attributes
+    ----------
+    machines : list of str
+        The machines among those who answered. Their number is the position in this list plus 1; that of people is 0.
+    """
 
     def __init__(self) -> None:
         # Plain numbers: a hundred thousand tuples would keep the garbage collector busy.
-        self._first, self._second, self._same = array("q"), array("q"), array("b")
+        self._first, self._second, self._same, self._by = array("q"), array("q"), array("b"), array("h")
+        self.machines: list[str] = []
         self._of_row: dict[int, list[int]] = {}
 
     def copy(self) -> Answers:
         """Return a copy that can grow by itself."""
         other = Answers()
-        other._first, other._second, other._same = self._first[:], self._second[:], self._same[:]
+        other._first, other._second = self._first[:], self._second[:]
+        other._same, other._by = self._same[:], self._by[:]
+        other.machines = list(self.machines)
         other._of_row = {row: list(found) for row, found in self._of_row.items()}
         return other
 
-    def add(self, i: int, j: int, same: bool) -> None:
-        """Add a comparison."""
+    def add(self, i: int, j: int, same: bool, machine: str | None = None) -> None:
+        """Add a comparison by a person, or by a machine."""
+        if machine is not None and machine not in self.machines:
+            self.machines.append(machine)
         for row in (i, j):
             self._of_row.setdefault(row, []).append(len(self._first))
         self._first.append(i)
         self._second.append(j)
         self._same.append(same)
+        self._by.append(0 if machine is None else 1 + self.machines.index(machine))
 
-    def about(self, row: int) -> list[tuple[int, bool]]:
-        """Return the other row and whether it is the same, of each comparison with this row."""
-        found = self._of_row.get(row, ())
-        return [(self._second[at] if self._first[at] == row else self._first[at], bool(self._same[at])) for at in found]
+    def about(self, row: int) -> list[tuple[int, bool, int]]:
+        """Return the other row, whether it is the same and the number of who said so, of each comparison with a row."""
+        return [
+            (self._second[at] if self._first[at] == row else self._first[at], bool(self._same[at]), self._by[at])
+            for at in self._of_row.get(row, ())
+        ]
 
     @property
     def pairs(self) -> list[tuple[int, int, bool]]:
@@ -74,6 +89,10 @@ class Answers:
         """Return the two rows of all comparisons, and whether they are the same."""
         first, second = (np.array(column, dtype=np.int64) for column in (self._first, self._second))
         return first, second, np.array(self._same, dtype=bool)
+
+    def by(self) -> Ints:
+        """Return the number of who gave each comparison."""
+        return np.array(self._by, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -86,6 +105,7 @@ class _Told:
     row: Ints
     other: Ints
     same: NDArray[np.bool_]
+    by: Ints
     block: slice
 
     @classmethod
@@ -97,14 +117,14 @@ class _Told:
         # Both directions of a comparison beside each other, so that those of a row stay in the order of answering.
         row, other = (number[np.column_stack(ends).ravel()] for ends in ((i, j), (j, i)))
         known = (row >= 0) & (other >= 0)
-        row, other, same = row[known], other[known], np.repeat(same, 2)[known]
+        row, other, same, by = row[known], other[known], np.repeat(same, 2)[known], np.repeat(answers.by(), 2)[known]
         order = np.argsort(row, kind="stable")
-        return cls(row[order], other[order], same[order], slice(0, len(rows)))
+        return cls(row[order], other[order], same[order], by[order], slice(0, len(rows)))
 
     def of(self, block: slice) -> _Told:
         """Return those of a part of the rows."""
-        first, last = np.searchsorted(self.row, (block.start, block.stop))
-        return _Told(self.row[first:last], self.other[first:last], self.same[first:last], block)
+        part = slice(*np.searchsorted(self.row, (block.start, block.stop)))
+        return _Told(self.row[part], self.other[part], self.same[part], self.by[part], block)
 
 
 class Groups:
@@ -112,6 +132,13 @@ class Groups:
 
     Groups have numbers that stay: those of a group that vanished are not given again, and of two groups that become
     one the older number remains.
+
+    Attributes
+    ----------
+    error : float
+        Share of wrong answers of people.
+    trust : dict of str to Trust
+        How far the answers of each machine are to be believed.
     """
 
     def __init__(self, Z: Float64) -> None:
@@ -121,6 +148,7 @@ class Groups:
         self.confidence: dict[int, float] = {}
         self.slots: dict[int, int] = {}
         self.error = FIRST_ERROR
+        self.trust: dict[str, Trust] = {}
         self.n_founded = 0
         self._look(Z)
 
@@ -154,14 +182,14 @@ class Groups:
         if row in self.where:
             sums = sums.without(z, np.array([self.numbers.index(self.where[row])]))
         told = [
-            (self.numbers.index(self.where[j]), same, self.confidence[j])
-            for j, same in answers.about(row)
+            (self.numbers.index(self.where[j]), same, self.confidence[j], by)
+            for j, same, by in answers.about(row)
             if j in self.where
         ]
         p = mixed(log_prior(z, sums, self.mean, self.var))
         if told:
-            group, same, sure = (np.array(column) for column in zip(*told))
-            p = weigh(p, np.zeros(len(told), dtype=np.int64), group, same, sure, self.error)
+            group, same, sure, by = (np.array(column) for column in zip(*told))
+            p = weigh(p, np.zeros(len(told), dtype=np.int64), group, same, sure, self.errors(answers, by, same))
         return np.asarray(p[0])
 
     def put(self, row: int, group: int, confidence: float) -> None:
@@ -212,19 +240,24 @@ class Groups:
 
     # All of them
 
+    def errors(self, answers: Answers, by: Ints, same: NDArray[np.bool_]) -> Float64:
+        """Return how probable it is that comparisons are wrong, by who made them and what they say."""
+        table = np.array([(self.error, self.error), *(self.trust[name].error for name in answers.machines)])
+        return np.asarray(table[by, same.astype(np.int64)])
+
     def log_odds(self, answers: Answers) -> tuple[Float64, Ints]:
         """Log odds that two groups are one, and the number of "same" between them, for all of them."""
-        first, second, same, sure = self._between(answers)
-        evidence, n_same = answer_log_odds(len(self), first, second, same, sure, self.error)
+        first, second, same, sure, by = self._between(answers)
+        evidence, n_same = answer_log_odds(len(self), first, second, same, sure, self.errors(answers, by, same))
         return merge_log_odds(self.sums, self.var, evidence), n_same
 
-    def _between(self, answers: Answers) -> tuple[Ints, Ints, NDArray[np.bool_], Float64]:
-        """Return the positions of the groups, verdict and confidence of the comparisons of rows of different groups."""
+    def _between(self, answers: Answers) -> tuple[Ints, Ints, NDArray[np.bool_], Float64, Ints]:
+        """Return groups, verdict, confidence and annotator of the comparisons of rows of different groups."""
         i, j, same = answers.columns()
         group, sure = self._by_row()
         apart = (group[i] >= 0) & (group[j] >= 0) & (group[i] != group[j])
         i, j = i[apart], j[apart]
-        return group[i], group[j], same[apart], sure[i] * sure[j]
+        return group[i], group[j], same[apart], sure[i] * sure[j], answers.by()[apart]
 
     def _by_row(self, rows: Ints | slice = slice(None)) -> tuple[Ints, Float64]:
         """Return the position of the group of each row, -1 where there is none, and how sure it is."""
@@ -268,7 +301,7 @@ class Groups:
         start = 0
         while start < len(rows):
             block = slice(start, min(start + BLOCK, len(rows)))
-            best, chance = self._places(rows[block], told.of(block), group, sure)
+            best, chance = self._places(rows[block], told.of(block), group, sure, answers)
             own = group[block]
             stays = (best == own) | ((best == len(self)) & (self.sums.count[own] == 1))
             n_stay = len(stays) if stays.all() else int(np.argmin(stays))
@@ -281,7 +314,7 @@ class Groups:
                 group, sure = self._by_row(rows)
                 start += 1
 
-    def _places(self, rows: Ints, told: _Told, group: Ints, sure: Float64) -> tuple[Ints, Float64]:
+    def _places(self, rows: Ints, told: _Told, group: Ints, sure: Float64, answers: Answers) -> tuple[Ints, Float64]:
         """Return the likeliest groups of a block of rows, and how likely they are, if no row before moves.
 
         A row sees the new confidences of those before it. They are found by repetition: what the first t rows get no
@@ -293,9 +326,10 @@ class Groups:
         before = (told.other >= start) & (told.other < told.row)
         of_other, of_group = sure[told.other], group[told.other]
         chance = sure[told.block]
+        error = self.errors(answers, told.by, told.same)
         for _ in rows:
             of_other[before] = chance[told.other[before] - start]
-            p = weigh(prior, told.row - start, of_group, told.same, of_other, self.error)
+            p = weigh(prior, told.row - start, of_group, told.same, of_other, error)
             best, last = np.argmax(p, axis=1), chance
             chance = p[np.arange(len(p)), best]
             if np.array_equal(chance, last) or not before.any():
@@ -303,14 +337,14 @@ class Groups:
         return best, chance
 
     def _error_rate(self, answers: Answers) -> float:
-        """Share of wrong answers: those that others contradict, of these and the believed ones.
+        """Share of wrong answers of people: those that others of them contradict, of these and the believed ones.
 
         An answer that only the places of the rows speak against counts neither way. If it counted as wrong, a view
         that misleads would raise the error rate, and a higher error rate lets the view overrule more answers.
         """
         i, j, same = answers.columns()
         group, _ = self._by_row()
-        judged = (group[i] >= 0) & (group[j] >= 0)
+        judged = (group[i] >= 0) & (group[j] >= 0) & (answers.by() == 0)
         i, j, same = i[judged], j[judged], same[judged]
         believed = (group[i] == group[j]) == same
         contradicted, n_untested = cross_examined(len(self.Z), i, j, same, believed)
@@ -321,12 +355,28 @@ class Groups:
 
     def pairs(self, answers: Answers) -> Pairs:
         """Return the must-links and cannot-links that follow from the groups, with weights."""
-        i, j, _ = answers.columns()
+        i, j, same = answers.columns()
         group, sure = self._by_row()
-        apart = (group[i] >= 0) & (group[j] >= 0) & (group[i] != group[j])
-        asked = np.unique(np.sort(np.column_stack([i[apart], j[apart]]), axis=1), axis=0)
+        placed = (group[i] >= 0) & (group[j] >= 0)
+        apart, joined = placed & (group[i] != group[j]), placed & (group[i] == group[j]) & same
+        worth = self.worth(answers)
+        pairs = np.sort(np.column_stack([i[apart], j[apart]]), axis=1) @ np.array([len(self.Z), 1])
+        distinct, which = np.unique(pairs, return_inverse=True)
+        asked = np.zeros(len(distinct))
+        np.maximum.at(asked, which, worth[apart])
         members = [np.array(self.members[number], dtype=np.int64) for number in self.numbers]
-        return pair_weights(members, [sure[rows] for rows in members], self.log_odds(answers)[0], len(asked))
+        return pair_weights(
+            members,
+            [sure[rows] for rows in members],
+            self.log_odds(answers)[0],
+            float(asked.sum()),
+            worth=float(worth[joined].mean()) if joined.any() else 1.0,
+        )
+
+    def worth(self, answers: Answers) -> Float64:
+        """Return what each comparison is worth, that of a person being worth 1."""
+        table = np.array([(1.0, 1.0), *(self.trust[name].weight for name in answers.machines)])
+        return np.asarray(table[answers.by(), answers.columns()[2].astype(np.int64)])
 
     def settled(self, row: int, p: Float64, answers: Answers, sure: float, unlikely: float) -> bool:
         """Return whether it is known where an open row with this posterior belongs, and an answer says so.
@@ -337,7 +387,7 @@ class Groups:
         best = int(np.argmax(p))
         if p[best] < sure:
             return False
-        told = [(self.where[j], same) for j, same in answers.about(row) if j in self.where]
+        told = [(self.where[j], same) for j, same, _ in answers.about(row) if j in self.where]
         if best < len(self):
             return (self.numbers[best], True) in told
         apart = {number for number, same in told if not same}
@@ -364,9 +414,9 @@ class Groups:
     def _chances(self, free: Sequence[int], answers: Answers) -> Float64:
         """Return probabilities of rows that are not placed, by their place and the answers about them."""
         p = self.prior(np.array(free))
-        told = [(at, j, same) for at, row in enumerate(free) for j, same in answers.about(row) if j in self.where]
+        told = [(at, *each) for at, row in enumerate(free) for each in answers.about(row) if each[0] in self.where]
         if told:
-            of, other, same = (np.array(column) for column in zip(*told))
+            of, other, same, by = (np.array(column) for column in zip(*told))
             group, sure = self._by_row()
-            p = weigh(p, of, group[other], same, sure[other], self.error)
+            p = weigh(p, of, group[other], same, sure[other], self.errors(answers, by, same))
         return p

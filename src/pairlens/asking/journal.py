@@ -73,8 +73,9 @@ class Journal:
         if len(whole) < len(content):
             with self._path.open("r+b") as file:
                 file.truncate(len(whole))
-        self.about = {**header, **about}
-        self._events = events
+        said = {key: value for event in events for key, value in event.get("about", {}).items()}
+        self.about = {**header, **said, **about}
+        self._events = [event for event in events if "about" not in event]
 
     def replay(self, asker: Asker | PreferenceAsker) -> None:
         """Tell a fresh asker all that happened."""
@@ -88,9 +89,19 @@ class Journal:
         """Keep an answer."""
         self._add({"question": question.to_dict(), "answer": answer})
 
+    def note(self, **about: Any) -> None:
+        """Keep what the session is about from now on, where it differs from what the file says."""
+        new = {key: value for key, value in about.items() if self.about.get(key) != value}
+        if new:
+            self._add({"about": new})
+            self.about.update(new)
+
     def undo(self, annotator: str | None = None) -> None:
         """Keep that the last answer (of a person) was taken back."""
         self._add({"undo": annotator})
+
+    def close(self) -> None:
+        """Do nothing: every line is on the disk."""
 
     def _add(self, event: dict[str, Any]) -> None:
         with self._path.open("a", encoding="utf-8") as file:

@@ -180,7 +180,7 @@ def mixed(log_p: Float64) -> Float64:
     return np.asarray((1 - UNIFORM) * p + UNIFORM * possible / possible.sum(axis=-1, keepdims=True))
 
 
-def weigh(p: Float64, row: Ints, group: Ints, same: NDArray[np.bool_], confidence: Float64, error: float) -> Float64:
+def weigh(p: Float64, row: Ints, group: Ints, same: NDArray[np.bool_], confidence: Float64, error: Float64) -> Float64:
     """Multiply probabilities of rows by what their answers say, and normalise.
 
     Parameters
@@ -195,11 +195,12 @@ def weigh(p: Float64, row: Ints, group: Ints, same: NDArray[np.bool_], confidenc
         Whether the answer was "same".
     confidence : array of shape (a,)
         How sure the other row is of its group.
-    error : float
-        Share of wrong answers.
+    error : array of shape (a,)
+        How probable it is that an answer like this is wrong, if as many pairs are the same as are different.
     """
     agrees = (np.arange(p.shape[1]) == group[:, None]) == same[:, None]
-    factor = confidence[:, None] * np.where(agrees, 1 - error, error) + (1 - confidence[:, None]) / 2
+    wrong = error[:, None]
+    factor = confidence[:, None] * np.where(agrees, 1 - wrong, wrong) + (1 - confidence[:, None]) / 2
     evidence = np.zeros_like(p)
     np.add.at(evidence, row, np.log(factor))
     with np.errstate(divide="ignore"):
@@ -217,7 +218,7 @@ def choice_value(p: Float64) -> Float64:
 
 
 def answer_log_odds(
-    k: int, first: Ints, second: Ints, same: NDArray[np.bool_], confidence: Float64, error: float
+    k: int, first: Ints, second: Ints, same: NDArray[np.bool_], confidence: Float64, error: Float64
 ) -> tuple[Float64, Ints]:
     """Return what answers between groups say for "these two are one", and how many of them say "same".
 
@@ -230,7 +231,8 @@ def answer_log_odds(
     same : array of shape (m,)
     confidence : array of shape (m,)
         Product of the confidences of the two rows.
-    error : float
+    error : array of shape (m,)
+        As for :func:`weigh`.
 
     Returns
     -------
@@ -306,7 +308,13 @@ class Pairs:
 
 
 def pair_weights(
-    members: list[Ints], confidence: list[Float64], odds: Float64, asked: int, *, most: int = MOST_PAIRS
+    members: list[Ints],
+    confidence: list[Float64],
+    odds: Float64,
+    asked: float,
+    *,
+    worth: float = 1.0,
+    most: int = MOST_PAIRS,
 ) -> Pairs:
     r"""Return all pairs that follow from the groups, weighed between what was answered and what follows from it.
 
@@ -320,8 +328,10 @@ def pair_weights(
         Rows of each group and how sure they are.
     odds : array of shape (k, k)
         Log odds that two groups are one.
-    asked : int
-        Distinct pairs of rows of different groups that were asked about.
+    asked : float
+        Distinct pairs of rows of different groups that were asked about, each by what its answers are worth.
+    worth : float
+        What an answer that joins rows is worth on average: 1 for those of people.
     most : int
         Most pairs of a kind; of more, this many are drawn, with the total weight of all.
     """
@@ -331,7 +341,7 @@ def pair_weights(
     between = [block for block in between if block[2] > SURELY_DIFFERENT]
     must, must_weight, n_must = _pairs_of(inside, members, confidence, most)
     cannot, cannot_weight, n_cannot = _pairs_of(between, members, confidence, most)
-    freedom = sum(max(len(rows) - 1, 0) for rows in members)
+    freedom = worth * sum(max(len(rows) - 1, 0) for rows in members)
     return Pairs(
         must,
         _to_sum(must_weight, np.sqrt(freedom * n_must)),

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens.asking.choosing import TRIES, Draft, drawn_pair
 from pairlens.asking.progress import CurvePoint, StoppingHint, hint, share_curve
-from pairlens.asking.questions import Entry
+from pairlens.asking.questions import Entry, is_machine
 from pairlens.asking.ranking import RankedRows, Ranking, RankJob, RankLens, better_chance, information, rank_rows
+from pairlens.asking.reliability import NO_USE, Record, worth_of
 from pairlens.asking.session import Session
 from pairlens.asking.view import fingerprint
 from pairlens.supervision import Preferences
@@ -32,7 +33,8 @@ SURE = 0.9
 @dataclass
 class _State:
     ranking: Ranking
-    votes: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    votes: dict[tuple[int, int], list[tuple[int, str | None]]] = field(default_factory=dict)
+    record: Record = field(default_factory=Record)
     asked: set[tuple[int, int]] = field(default_factory=set)
     skipped: set[int] = field(default_factory=set)
     audits: list[tuple[int, bool]] = field(default_factory=list)
@@ -44,6 +46,7 @@ class _State:
         return replace(
             self,
             votes={pair: list(found) for pair, found in self.votes.items()},
+            record=self.record.copy(),
             asked=set(self.asked),
             skipped=set(self.skipped),
             audits=list(self.audits),
@@ -60,6 +63,16 @@ class _State:
             "kept": list(self.kept),
             "counts": (self.n_entries, self.refit_at),
         }
+
+    def weighed(self) -> dict[tuple[int, int], tuple[float, float]]:
+        """Return the weight of the answers to each pair, 1 for one of a person, and by how much the first is better."""
+        worth = {name: worth_of(min(rate.rate, NO_USE), rate.rate) for name, rate in self.record.rates().items()}
+        found = {}
+        for pair, votes in self.votes.items():
+            weights = [worth.get(by, 1.0) if by else 1.0 for _, by in votes]
+            if total := sum(weights):
+                found[pair] = total, sum(weight * verdict for weight, (verdict, _) in zip(weights, votes))
+        return found
 
 
 class PreferenceAsker(Session[_State, RankJob, Ranking]):
@@ -156,7 +169,7 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         -------
         Preferences
         """
-        excess = {pair: sum(votes) for pair, votes in self._state.votes.items()}
+        excess = {pair: found for pair, (_, found) in self._state.weighed().items()}
         pairs = [(i, j) if vote > 0 else (j, i) for (i, j), vote in excess.items() if vote]
         weight = [float(abs(vote)) for vote in excess.values() if vote]
         return Preferences(pairs, self.n_rows, weight=weight or None)
@@ -216,19 +229,22 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         if question.kind == "skip":
             state.skipped.add(question.rows[0])
             return
+        state.record.take(entry)
         if question.purpose == "repeat":
             return
+        machine = question.annotator if is_machine(question.annotator) else None
         state.asked.update(question.pairs)
         for i, j, verdict in question.verdicts(answer):
-            if question.purpose == "audit" and verdict:
+            if question.purpose == "audit" and verdict and machine is None:
                 guess = (self._lens.rows[i] - self._lens.rows[j]) @ state.ranking.weights
                 state.audits.append((before, bool(guess * verdict > 0)))
-            state.votes.setdefault((i, j), []).append(verdict)
+            state.votes.setdefault((i, j), []).append((verdict, machine))
 
     def _job(self, state: _State) -> RankJob:
-        pairs = np.array(list(state.votes), dtype=np.int64).reshape(-1, 2)
-        weight = np.array([float(len(votes)) for votes in state.votes.values()])
-        share = np.array([0.5 + sum(votes) / (2 * len(votes)) for votes in state.votes.values()])
+        known = state.weighed()
+        pairs = np.array(list(known), dtype=np.int64).reshape(-1, 2)
+        weight = np.array([float(total) for total, _ in known.values()])
+        share = np.array([0.5 + excess / (2 * total) for total, excess in known.values()])
         return RankJob(fingerprint(pairs, share, weight), pairs, share, weight, state.n_entries)
 
     def _refit(self, state: _State, view: Ranking) -> None:
@@ -259,9 +275,9 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
     def _follows(self, i: int, j: int) -> bool:
         """Return whether a chain of answers says which of the two is better."""
         worse: dict[int, list[int]] = {}
-        for (a, b), votes in self._state.votes.items():
-            if sum(votes):
-                better, less = (a, b) if sum(votes) > 0 else (b, a)
+        for (a, b), (_, excess) in self._state.weighed().items():
+            if excess:
+                better, less = (a, b) if excess > 0 else (b, a)
                 worse.setdefault(better, []).append(less)
         for start, goal in ((i, j), (j, i)):
             seen, queue = {start}, deque([start])

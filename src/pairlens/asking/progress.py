@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.asking.questions import Entry
+from pairlens.asking.questions import Entry, is_machine
 from pairlens.judging import auc_standard_error
 
 __all__ = [
@@ -250,7 +250,7 @@ def agreement_between(log: Sequence[Entry]) -> Agreement:
     said: dict[tuple[int, int], list[tuple[str, int]]] = {}
     twice: list[tuple[int, int]] = []
     for question, answer in log:
-        if question.annotator is None or question.purpose == "repeat":
+        if question.annotator is None or is_machine(question.annotator) or question.purpose == "repeat":
             continue
         for i, j, verdict in question.verdicts(answer):
             before = said.setdefault((i, j), [])
@@ -264,7 +264,7 @@ def agreement_with_oneself(log: Sequence[Entry]) -> Agreement:
     said: dict[tuple[str | None, int, int], int] = {}
     twice: list[tuple[int, int]] = []
     for question, answer in log:
-        for i, j, verdict in question.verdicts(answer):
+        for i, j, verdict in () if is_machine(question.annotator) else question.verdicts(answer):
             key = (question.annotator, i, j)
             if question.purpose == "repeat" and key in said:
                 twice.append((said[key], verdict))

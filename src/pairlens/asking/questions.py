@@ -6,7 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-__all__ = ["AlreadyAnsweredError", "Entry", "Kind", "Leases", "Purpose", "Question", "UnknownQuestionError"]
+__all__ = [
+    "MACHINE",
+    "AlreadyAnsweredError",
+    "Entry",
+    "Kind",
+    "Leases",
+    "Purpose",
+    "Question",
+    "UnknownQuestionError",
+    "is_machine",
+]
 
 Kind = Literal["same", "place", "prefer", "skip"]
 Purpose = Literal["place", "merge", "check", "audit", "overlap", "repeat", "pair", "skip", "given", "chosen"]
@@ -14,8 +24,15 @@ Purpose = Literal["place", "merge", "check", "audit", "overlap", "repeat", "pair
 KINDS, PURPOSES = get_args(Kind), get_args(Purpose)
 ROWS = {"same": (2, 2), "prefer": (2, 2), "place": (2, 9), "skip": (1, 1)}
 """Fewest and most rows of a question of each kind."""
+MACHINE = "machine:"
+"""Beginning of the name of an annotator that is not a person."""
 MOST_GROUP = 2**53
 """Numbers of groups lie below it, so that every reader of JSON has them exactly."""
+
+
+def is_machine(annotator: str | None) -> bool:
+    """Return whether an annotator is a machine, by its name."""
+    return annotator is not None and annotator.startswith(MACHINE)
 
 
 class UnknownQuestionError(KeyError, ValueError):
@@ -50,7 +67,7 @@ class Question:
     groups : tuple of int
         Numbers of the shown groups, one for each representative, in ``groups_``; empty unless the kind is "place".
     annotator : str or None
-        Who is asked.
+        Who is asked; the name of a machine begins with "machine:".
     answers : tuple of str
         What may be answered; it follows from the kind and the number of rows.
     """

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from pairlens.asking.choosing import Draft, overlapping, repeated
+from pairlens.asking.choosing import Draft, due_audits, overlapping, repeated
 from pairlens.asking.progress import Agreement, CurvePoint, agreement_between, agreement_with_oneself
 from pairlens.asking.questions import (
     AlreadyAnsweredError,
@@ -20,7 +20,9 @@ from pairlens.asking.questions import (
     Leases,
     Question,
     UnknownQuestionError,
+    is_machine,
 )
+from pairlens.asking.reliability import ErrorRate, error_rates
 
 __all__ = ["Session"]
 
@@ -165,7 +167,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         question = self._asked_before(annotator)
         if question is None:
             rng = np.random.default_rng([self.seed_, len(self._log), len(self._leases)])
-            draft = self._special(annotator, rng) or self._draft(rng)
+            draft = self._audit_of_machine(annotator) or self._special(annotator, rng) or self._draft(rng)
             if draft is None:
                 return None
             # The kind is part of it: a log may hold several kinds, each counted by an asker of its own.
@@ -213,7 +215,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         """Return now and then a question of another kind: audited, overlapping or repeated."""
         chance = rng.random()
         for share, draft in (
-            (self._audit, lambda: self._audit_draft(rng)),
+            (0.0 if is_machine(annotator) else self._audit, lambda: self._audit_draft(rng)),
             (self._repeat, lambda: repeated(self._log, annotator, self._leases.pairs(), rng)),
             (self._overlap, lambda: overlapping(self._log, annotator, self._leases.pairs(), rng)),
         ):
@@ -221,6 +223,25 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
                 return draft()
             chance -= share
         return None
+
+    def _audit_of_machine(self, annotator: str | None) -> Draft | None:
+        """Return a question for a person that a machine has answered, without its answer."""
+        if is_machine(annotator):
+            return None
+        taken = self._leases.pairs()
+        due = (question for question in self.audits_due() if taken.isdisjoint(question.pairs))
+        question = next(due, None)
+        return None if question is None else Draft(question.kind, question.rows, "overlap", question.groups)
+
+    def audits_due(self) -> list[Question]:
+        """Return the questions that a machine answered and that a person is asked next, as drawn by `overlap`.
+
+        Returns
+        -------
+        list of Question
+            In random order, as the machine was asked.
+        """
+        return due_audits(self._log, self._overlap, self.seed_)
 
     def pending(self, annotator: str | None = None) -> list[Question]:
         """Return questions that were asked and not answered, the oldest first; those of one person if named."""
@@ -455,6 +476,15 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
     def consistency(self) -> Agreement:
         """Return how often a person answers the same question the same way: a ceiling for everything else."""
         return agreement_with_oneself(self._log)
+
+    def error_rates(self) -> dict[str, ErrorRate]:
+        """Return the share of wrong answers of each machine with its interval, from audits by people and repeats.
+
+        Returns
+        -------
+        dict of str to ErrorRate
+        """
+        return error_rates(self._log)
 
 
 def _is_whole(value: Any, least: int) -> bool:

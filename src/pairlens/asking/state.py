@@ -11,7 +11,8 @@ import numpy as np
 from pairlens.asking.groups import FIRST_ERROR, Answers, Groups
 from pairlens.asking.posterior import joined_by
 from pairlens.asking.progress import Audit
-from pairlens.asking.questions import Entry, Question
+from pairlens.asking.questions import Entry, Question, is_machine
+from pairlens.asking.reliability import Record
 from pairlens.asking.view import Lens, View
 from pairlens.engines import Float64
 from pairlens.supervision import Constraints
@@ -90,6 +91,8 @@ class State:
     probe: tuple[int, ...]
     answers: Answers = field(default_factory=Answers)
     votes: dict[tuple[int, int], int] = field(default_factory=dict)
+    machine_votes: dict[tuple[int, int], tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    record: Record = field(default_factory=Record)
     open: dict[int, int] = field(default_factory=dict)
     skipped: set[int] = field(default_factory=set)
     asked: set[tuple[int, int]] = field(default_factory=set)
@@ -113,7 +116,9 @@ class State:
         collections: dict[str, Any] = {
             name: value.copy() for name, value in vars(self).items() if isinstance(value, (dict, list, set))
         }
-        return replace(self, groups=self.groups.copy(), answers=self.answers.copy(), **collections)
+        return replace(
+            self, groups=self.groups.copy(), answers=self.answers.copy(), record=self.record.copy(), **collections
+        )
 
     def without_view(self) -> State:
         """Return a copy that keeps no row in memory; :meth:`with_view` gives them back."""
@@ -138,7 +143,8 @@ class State:
             "slots": dict(groups.slots),
             "n_founded": groups.n_founded,
             "answers": list(self.answers.pairs),
-            "votes": dict(sorted(self.votes.items())),
+            "votes": dict(sorted(self.evidence().items())),
+            "trust": dict(self.groups.trust),
             "open": dict(self.open),
             "skipped": sorted(self.skipped),
             "asked": sorted(self.asked),
@@ -168,6 +174,8 @@ class State:
         if question.kind == "skip":
             self.set_aside(question.rows[0])
             return
+        self.record.take(entry)
+        self.groups.trust = self.record.trust()
         if question.purpose == "repeat":
             return
         self.n_questions += 1
@@ -182,12 +190,16 @@ class State:
             self._count_unsure(question)
             return
         verdicts = question.verdicts(answer)
-        if pca_closeness is not None and self.look is not None and question.kind == "same":
+        machine = question.annotator if is_machine(question.annotator) else None
+        if pca_closeness is not None and self.look is not None and question.kind == "same" and machine is None:
             i, j, value = verdicts[0]
             self.audits.append(Audit(before, value > 0, self.look.closeness(i, j), pca_closeness))
         for i, j, value in verdicts:
-            self.answers.add(i, j, value > 0)
-            self.votes[i, j] = self.votes.get((i, j), 0) + value
+            self.answers.add(i, j, value > 0, machine)
+            if machine is None:
+                self.votes[i, j] = self.votes.get((i, j), 0) + value
+            else:
+                self.machine_votes[i, j] = (*self.machine_votes.get((i, j), ()), (machine, value))
         if self.placing:
             self._take_evidence(question, row)
 
@@ -243,7 +255,7 @@ class State:
     def _close(self, row: int, p: Float64 | None = None) -> None:
         """Place an open row, by its posterior, if any answer tells where; else it may be opened again later."""
         self.open.pop(row, None)
-        if not any(other in self.groups.where for other, _ in self.answers.about(row)):
+        if not any(other in self.groups.where for other, *_ in self.answers.about(row)):
             return
         founded = self.groups.n_founded
         self.groups.place(row, self.groups.posterior(row, self.answers) if p is None else p)
@@ -298,14 +310,23 @@ class State:
             self.known = self._constraints(n_rows)
         return self.known
 
+    def evidence(self) -> dict[tuple[int, int], float]:
+        """Return what the answers to each pair add up to: positive for same, 1 for one answer of a person."""
+        evidence: dict[tuple[int, int], float] = dict(self.votes)
+        trust = self.groups.trust
+        for pair, said in self.machine_votes.items():
+            own = sum(value * trust[machine].weight[value > 0] for machine, value in said)
+            evidence[pair] = evidence.get(pair, 0) + own
+        return evidence
+
     def _constraints(self, n_rows: int) -> Constraints:
         if not self.placing:
-            return self._bare(n_rows, self.votes)
+            return self.bare(n_rows, self.evidence())
         pairs = self.groups.pairs(self.answers)
         where = self.groups.where
         bare = {
             (i, j): vote
-            for (i, j), vote in self.votes.items()
+            for (i, j), vote in self.evidence().items()
             if not (i in where and j in where) and i not in self.open and j not in self.open
         }
         closure = Constraints(
@@ -316,10 +337,10 @@ class State:
             cannot_link_weight=pairs.cannot_weight,
             on_conflict="warn",
         )
-        return closure.merge(self._bare(n_rows, bare)) if bare else closure
+        return closure.merge(self.bare(n_rows, bare)) if bare else closure
 
     @staticmethod
-    def _bare(n_rows: int, votes: dict[tuple[int, int], int]) -> Constraints:
+    def bare(n_rows: int, votes: dict[tuple[int, int], float]) -> Constraints:
         """Return the answers themselves, those of several people to one question outvoting each other."""
         must = [pair for pair, vote in votes.items() if vote > 0]
         cannot = [pair for pair, vote in votes.items() if vote < 0]
@@ -333,15 +354,19 @@ class State:
         )
 
     def components(self) -> tuple[list[list[int]], float]:
-        """Return rows that chains of "same" join, largest first, and the share of answers that contradict them."""
-        rows = sorted({row for pair in self.votes for row in pair})
+        """Return rows that chains of "same" join, largest first, and the share of answers that contradict them.
+
+        Only people's: a chain is as good as its weakest answer.
+        """
+        votes = self.votes
+        rows = sorted({row for pair in votes for row in pair})
         at = {row: number for number, row in enumerate(rows)}
-        joined = [(at[i], at[j]) for (i, j), vote in self.votes.items() if vote > 0]
+        joined = [(at[i], at[j]) for (i, j), vote in votes.items() if vote > 0]
         label = joined_by(len(rows), *np.array(joined, dtype=np.int64).reshape(-1, 2).T)
         found: dict[int, list[int]] = {}
         for row, part in zip(rows, label.tolist()):
             found.setdefault(part, []).append(row)
-        wrong = sum(vote < 0 and label[at[i]] == label[at[j]] for (i, j), vote in self.votes.items())
-        error = (1 + wrong) / (20 + len(self.votes)) if self.votes else FIRST_ERROR
+        wrong = sum(vote < 0 and label[at[i]] == label[at[j]] for (i, j), vote in votes.items())
+        error = (1 + wrong) / (20 + len(votes)) if votes else FIRST_ERROR
         parts = sorted((part for part in found.values() if len(part) > 1), key=lambda part: (-len(part), part[0]))
         return parts, float(min(max(error, 0.002), 0.3))

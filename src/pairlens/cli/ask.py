@@ -1,12 +1,13 @@
-"""``pairlens ask``: same or different? in a terminal, or with answers from a pipe."""
+"""``pairlens ask``: same or different? in a terminal, with answers from a pipe, or by a machine."""
 
 from __future__ import annotations
 
+import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
@@ -16,12 +17,19 @@ from pairlens.cli._console import print_table, progress, tell
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pairlens.asking import Asker, PreferenceAsker, Question
+    from pairlens.asking import Annotator, Asker, PreferenceAsker, Question
     from pairlens.io.source import Table
+    from pairlens.studio.rows import Rows
+    from pairlens.studio.store import Store
 
 WIDEST = 32
 MOST_COLUMNS = 16
 AUDIT = 0.15
+OVERLAP = 0.1
+MACHINE_QUESTIONS = 200
+"""Questions that a machine is asked if nothing says how many."""
+PERSON = "me"
+"""Who answers in a terminal, in the log of a studio."""
 FEWEST_TO_JUDGE = 20
 """Answers below which the share of wrong ones is what was assumed before the first."""
 CLOSURE = "all pairs that follow from the answers, with weights"
@@ -59,7 +67,22 @@ ALWAYS = {"?": "unsure", "x": "skip", "skip": "skip", "u": "undo", "undo": "undo
 
 def ask(
     data: options.Data,
-    out: Annotated[Path, typer.Option("--out", help="File of answers: .csv, .tsv, .jsonl or .ndjson.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="File of answers: .csv, .tsv, .jsonl or .ndjson. Without it they go where pairlens studio keeps them.",
+            show_default=False,
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store",
+            help="File of the studio that keeps the answers; by default DATA.answers.db beside the table.",
+            show_default=False,
+        ),
+    ] = None,
     id_column: options.IdColumn = None,
     question: Annotated[
         Ask, typer.Option("--question", help="same: two rows; place: a row and the groups; prefer: which is better.")
@@ -91,19 +114,84 @@ def ask(
     embed: options.Embed = None,
     embed_model: options.EmbedModel = None,
     seed: options.Seed = 0,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by",
+            metavar="ADDRESS|COMMAND",
+            help="Who answers in place of a person: an address compatible with OpenAI's, such as "
+            "http://127.0.0.1:8000/v1, or a command that reads and writes lines of JSON.",
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", help="Name of the model at the address.", show_default=False)
+    ] = None,
+    instruction: Annotated[
+        str,
+        typer.Option(
+            "--instruction",
+            metavar="TEXT",
+            help='What belonging together means, such as "same kind of complaint?".',
+            show_default=False,
+        ),
+    ] = "",
+    key_variable: Annotated[
+        str | None,
+        typer.Option(
+            "--key-variable",
+            metavar="NAME",
+            help="Environment variable with the key of the address; PAIRLENS_API_KEY by default.",
+            show_default=False,
+        ),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.1, help="Seconds that a machine has for an answer.")
+    ] = 60.0,
+    audit: Annotated[
+        float | None,
+        typer.Option(
+            "--audit",
+            min=0,
+            max=0.99,
+            help="Share of a machine's answers that a person is asked too; 0.1 by default.",
+            show_default=False,
+        ),
+    ] = None,
+    repeat: Annotated[
+        float,
+        typer.Option("--repeat", min=0, max=0.99, help="Share of a machine's questions asked twice, sides swapped."),
+    ] = 0.05,
+    budget: Annotated[
+        float | None,
+        typer.Option("--budget", min=0, help="Most that a machine may cost in this run.", show_default=False),
+    ] = None,
+    price_in: Annotated[
+        float, typer.Option("--price-in", min=0, help="Price of 1,000 tokens that the machine reads.")
+    ] = 0.0,
+    price_out: Annotated[
+        float, typer.Option("--price-out", min=0, help="Price of 1,000 tokens that the machine writes.")
+    ] = 0.0,
 ) -> None:
     """Ask about rows, the most informative question first, and write the answers as pairlens fit --pairs reads them.
 
-    Every answer is kept in a journal beside the file, so the same command goes on where it was stopped.
+    Every answer is kept in a journal beside the file, so the same command goes on where it was stopped. With --by a
+    machine answers; the same command without --by, or pairlens studio, asks a person a share of the same questions.
+    Nothing leaves this machine, unless --by names an address.
     """
     import numpy as np
 
     from pairlens.asking import Journal, fingerprint
-    from pairlens.cli._work import Given, distinct_ids, embedding_beside
+    from pairlens.cli._work import Given, distinct_ids, embedding_beside, embedding_models
 
     if groups is not None and question is Ask.prefer:
         raise ValueError("--groups is about groups: there is none for --question prefer")
-    path = _checked_journal(out, closure)
+    if out is not None and store is not None:
+        raise ValueError("--out and --store are two places for the answers: give one of them")
+    if by is None and (given_alone := _given({"--model": model, "--instruction": instruction, "--budget": budget})):
+        raise ValueError(f"{given_alone} is about a machine, and there is no --by that names one")
+    machine = None if by is None else _machine(by, model, instruction, key_variable, timeout)
+    path = _checked_files(out, closure)
     given = Given(
         data,
         id_column=id_column,
@@ -116,15 +204,43 @@ def ask(
     names = np.arange(table.n_rows) if table.ids is None else distinct_ids(table.ids, str(table.id_column))
     rows = _Rows(data, table, names, options.as_list(show), given.drop)
     with progress("looking at the rows") as update, embedding_beside(data, update):
-        prepared, X, _ = given.preparation(table)
-        about = {"table": fingerprint(X, names.astype(str)), "question": question.value}
-        journal = Journal(path, about if path.exists() else {**about, "seed": seed})
-        asker = _asker(X, question, strategy, journal.about["seed"], standardize=prepared.standardize)
+        journal: _Log
+        if path is None:
+            if columns is not None:
+                raise ValueError("--columns does not go with the answers of a studio: give --out")
+            path = store or data.with_name(f"{data.stem}.answers.db")
+            models = embedding_models(data, options.as_list(embed), embed_model)
+            journal = _StudioLog.of(path, data, id_column, options.as_list(drop), options.as_list(show), models)
+            X, standardize = journal.rows.X, journal.rows.prepared.standardize
+        else:
+            prepared, X, _ = given.preparation(table)
+            standardize = prepared.standardize
+            about = {"table": fingerprint(X, names.astype(str)), "question": question.value}
+            journal = Journal(path, about if path.exists() else {**about, "seed": seed})
+        if audit is not None:
+            journal.note(overlap=audit)
+        overlap, seed = journal.about.get("overlap", OVERLAP), journal.about["seed"]
+        asker = _asker(X, question, strategy, seed, standardize, overlap, repeat if machine else 0.0)
         journal.replay(asker)
     if asker.log:
         tell(f"{path.name}: {_count(len(asker.log))} so far")
-    _converse(asker, journal, rows, questions, lambda: _write(out, _bare(asker), names))
-    tell(f"wrote {out}: {_count(_write(out, _bare(asker), names))}")
+
+    def keep() -> int:
+        return 0 if out is None else _write(out, _bare(asker), names)
+
+    try:
+        if machine is None:
+            _converse(asker, journal, rows, questions, keep)
+        else:
+            limit = MACHINE_QUESTIONS if questions is None and budget is None else questions
+            _let_answer(machine, asker, journal, rows, questions=limit, budget=budget, prices=(price_in, price_out))
+    finally:
+        written = keep()
+        journal.close()
+        tell(f"{path}: {_count(len(asker.log))}" if out is None else f"wrote {out}: {_count(written)}")
+    if due := len(asker.audits_due()):
+        again = "the same command without --by" if out is not None else f"pairlens studio {data}"
+        tell(f"{_count(due)} of the machine wait for a person: {again} asks the same questions.")
     if closure is not None:
         from pairlens.asking import Asker
 
@@ -138,8 +254,137 @@ def ask(
     _say_how_it_goes(asker)
 
 
-def _checked_journal(out: Path, closure: Path | None) -> Path:
-    """Return the journal beside the file of answers, if both files can be written."""
+def _given(options: dict[str, Any]) -> str:
+    """Return the first of the options that has a value."""
+    return next((name for name, value in options.items() if value not in (None, "")), "")
+
+
+def _machine(by: str, model: str | None, instruction: str, key_variable: str | None, timeout: float) -> Annotator:
+    from pairlens.asking import annotator_at
+
+    key = {} if key_variable is None else {"key_variable": key_variable}
+    return annotator_at(by, model=model, instruction=instruction, timeout=timeout, **key)
+
+
+class _Log(Protocol):
+    """Where the answers are kept: a journal, or the store of a studio."""
+
+    about: dict[str, Any]
+
+    def replay(self, asker: Any) -> None: ...
+    def note(self, **about: Any) -> None: ...
+    def tell(self, question: Question, answer: str) -> None: ...
+    def undo(self, annotator: str | None = None) -> None: ...
+    def close(self) -> None: ...
+
+
+class _StudioLog:
+    """The store of a studio, used as a journal is."""
+
+    def __init__(self, store: Store, rows: Rows) -> None:
+        from pairlens.studio.replay import History
+
+        self.rows, self._store = rows, store
+        self._history = History.of(store.events()).about(rows.ids)
+        self.about = store.meta()
+        if left_out := self._history.told():
+            tell(f"pairlens: warning: {left_out}", err=True)
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        data: Path,
+        ids: str | None,
+        drop: list[str],
+        show: list[str],
+        embed: dict[str, Any] | None,
+    ) -> _StudioLog:
+        """Open the store of a table."""
+        from pairlens.studio.rows import rows_from_file
+        from pairlens.studio.run import open_store
+
+        rows = rows_from_file(data, ids=ids, drop=drop, show=show, embed=embed)
+        store = open_store(path, rows)
+        try:
+            return cls(store, rows)
+        except BaseException:
+            store.close()
+            raise
+
+    def replay(self, asker: Any) -> None:
+        """Tell a fresh asker all answers of its kind."""
+        from pairlens.asking import Asker, Question
+
+        for answer in self._history.answers.values():
+            question = Question.from_dict(answer.question)
+            if (question.kind != "prefer") == isinstance(asker, Asker):
+                asker.tell(question, answer.answer)
+
+    def note(self, **about: Any) -> None:
+        """Keep what the session is about from now on."""
+        self._store.set_meta(about)
+        self.about.update(about)
+
+    def tell(self, question: Question, answer: str) -> None:
+        """Keep an answer."""
+        ids = [self.rows.ids[row] for row in question.rows]
+        self._add("answer", question.annotator, {"question": question.to_dict(), "answer": answer, "ids": ids})
+
+    def undo(self, annotator: str | None = None) -> None:
+        """Keep that the last answer of a person was taken back."""
+        asked = {answer.question["id"] for answer in self._history.answers.values()}
+        last = self._history.last_of(annotator or PERSON, asked)
+        if last is not None:
+            self._add("undo", annotator, {"target": last.id})
+
+    def _add(self, kind: str, annotator: str | None, body: dict[str, Any]) -> None:
+        from pairlens.studio.store import Event
+
+        stored, _ = self._store.append(Event(secrets.token_hex(8), kind, annotator or PERSON, body))
+        self._history.apply(stored)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
+
+
+def _let_answer(
+    machine: Annotator,
+    asker: Any,
+    journal: _Log,
+    rows: _Rows,
+    *,
+    questions: int | None,
+    budget: float | None,
+    prices: tuple[float, float],
+) -> None:
+    """Let a machine answer, and say what came of it."""
+    from pairlens.asking import annotate
+
+    with progress(f"{machine.name} answers"), machine:
+        done = annotate(
+            asker,
+            machine,
+            rows,
+            questions=questions,
+            budget=budget,
+            price_in=prices[0],
+            price_out=prices[1],
+            keep=journal.tell,
+        )
+    words = [f"{machine.name}: {_count(done.answers)}"]
+    if done.unusable:
+        words.append(f"{done.unusable} of them count as unsure, as the reply was none of the answers")
+    if any(prices):
+        words.append(f"cost {done.cost:.4g}{' (estimated)' if done.estimated else ''}")
+    if done.ended != "questions":
+        words.append({"budget": "the budget is spent", "nothing left": "nothing is left to ask"}[done.ended])
+    tell("; ".join(words))
+
+
+def _checked_files(out: Path | None, closure: Path | None) -> Path | None:
+    """Return the journal beside the file of answers, if both files can be written; None if there is no such file."""
     from pairlens.supervision.answers import file_format
 
     for path in (out, closure):
@@ -147,6 +392,8 @@ def _checked_journal(out: Path, closure: Path | None) -> Path:
             file_format(path)
             if not path.parent.is_dir():
                 raise ValueError(f"{path.parent} is not a folder, so {path.name} cannot be written there")
+    if out is None:
+        return None
     if closure is not None and closure.resolve() == out.resolve():
         raise ValueError(f"--closure and --out are both {out}: give two names")
     journal = out.with_suffix(".journal.jsonl")
@@ -156,26 +403,33 @@ def _checked_journal(out: Path, closure: Path | None) -> Path:
 
 
 def _asker(
-    X: Any, question: Ask, strategy: Strategy | None, seed: int, *, standardize: bool
+    X: Any,
+    question: Ask,
+    strategy: Strategy | None,
+    seed: int,
+    standardize: bool,
+    overlap: float,
+    repeat: float,
 ) -> Asker | PreferenceAsker:
     from pairlens.asking import Asker, PreferenceAsker
 
     chosen: Any = strategy and strategy.value
+    more: dict[str, Any] = {"random_state": seed, "audit": AUDIT, "overlap": overlap, "repeat": repeat}
     if question is Ask.prefer:
         if strategy is Strategy.place:
             raise ValueError("--strategy place is about groups: for --question prefer give uncertain or random")
-        return PreferenceAsker(
-            X, standardize=standardize, strategy=chosen or "uncertain", random_state=seed, audit=AUDIT
-        )
+        return PreferenceAsker(X, standardize=standardize, strategy=chosen or "uncertain", **more)
     screen: Any = "placement" if question is Ask.place else "pair"
-    return Asker(X, standardize=standardize, strategy=chosen or "place", screen=screen, random_state=seed, audit=AUDIT)
+    return Asker(X, standardize=standardize, strategy=chosen or "place", screen=screen, **more)
 
 
-def _converse(asker: Any, journal: Any, rows: _Rows, limit: int | None, keep: Any) -> None:
+def _converse(asker: Any, journal: _Log, rows: _Rows, limit: int | None, keep: Callable[[], object]) -> None:
     """Ask and take answers until somebody quits, the input ends or nothing is left."""
     told = 0
+    # In the log of a studio people have names.
+    who = PERSON if isinstance(journal, _StudioLog) else None
     while limit is None or told < limit:
-        question = asker.ask()
+        question = asker.ask(who)
         if question is None:
             tell("Nothing is left to ask.")
             return
@@ -185,11 +439,11 @@ def _converse(asker: Any, journal: Any, rows: _Rows, limit: int | None, keep: An
             return
         if answer == "undo":
             asker.release(question)
-            entry = asker.undo()
+            entry = asker.undo(who)
             if entry is None:
                 tell("There is nothing to undo.")
                 continue
-            journal.undo()
+            journal.undo(who)
             told -= 1
             tell(f"Took back {entry.answer!r}.")
         elif answer == "skip":
@@ -220,8 +474,8 @@ def _read_answer(question: Question) -> str:
             tell(f"{word!r} is no answer. {ASKED[question.kind]}; {MORE}")
 
 
-class _Rows:
-    """The rows of a table as people see them: side by side, differing cells marked."""
+class _Rows(Sequence[Any]):
+    """The rows of a table as people see them, side by side, differing cells marked; and as machines do."""
 
     def __init__(self, data: Path, table: Table, names: NDArray[Any], show: list[str], drop: Sequence[str]) -> None:
         from pairlens.io.columns import check_column
@@ -242,6 +496,13 @@ class _Rows:
             used = show or table.features[:MOST_COLUMNS]
             self._columns = {name: table.rows[:, table.features.index(name)] for name in used}
 
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, row: Any) -> Any:
+        """Return the cells of a row by the names of their columns."""
+        return {name: _plain(values[row]) for name, values in self._columns.items()}
+
     def print(self, question: Question, number: int) -> None:
         """Show a question."""
         tell(f"\n{number}. {ASKED[question.kind]}; {MORE}")
@@ -256,25 +517,21 @@ class _Rows:
         print_table([_short(head) for head in heads], lines)
 
 
+def _plain(value: Any) -> Any:
+    """Return a cell as a plain value."""
+    return value.item() if hasattr(value, "item") else value
+
+
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= WIDEST else line[: WIDEST - 1] + "…"
 
 
 def _bare(asker: Asker | PreferenceAsker) -> Any:
-    """Return the answers themselves: where a pair was answered both ways, what was answered more often."""
+    """Return the answers themselves."""
     from pairlens.asking import Asker
-    from pairlens.supervision import Constraints
 
-    if not isinstance(asker, Asker):
-        return asker.preferences()
-    votes: dict[tuple[int, int], int] = {}
-    for question, answer in asker.log:
-        for i, j, verdict in question.verdicts(answer):
-            votes[i, j] = votes.get((i, j), 0) + verdict
-    must = [pair for pair, vote in votes.items() if vote > 0]
-    cannot = [pair for pair, vote in votes.items() if vote < 0]
-    return Constraints(must, cannot, n_samples=asker.n_rows, on_conflict="warn")
+    return asker.answered() if isinstance(asker, Asker) else asker.preferences()
 
 
 def _write(path: Path, known: Any, names: NDArray[Any]) -> int:
@@ -294,6 +551,11 @@ def _count(number: int) -> str:
 def _say_how_it_goes(asker: Asker | PreferenceAsker) -> None:
     from pairlens.asking import Asker
 
+    for name, found in asker.error_rates().items():
+        tell(
+            f"{name} is wrong in about {found.rate:.0%} of its answers, between {found.low:.0%} and {found.high:.0%}: "
+            f"{found.wrong} of {found.audits} audits disagree, {found.inconsistent} of {found.repeats} repeats."
+        )
     curve = asker.learning_curve()
     if curve:
         last = curve[-1]

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+from pairlens.asking import is_machine
 from pairlens.cluster.assigned import COLUMNS
 from pairlens.exceptions import ConflictWarning
 from pairlens.studio.files import answers_csv, answers_jsonl, map_csv, ranking_csv, table_csv
@@ -59,7 +60,9 @@ def progress(session: Session) -> dict[str, Any]:
     answers = session.history.answers.values()
     result: dict[str, Any] = {
         "counts": Counter("placed" if answer.answer.isdecimal() else answer.answer for answer in answers),
-        "people": Counter(answer.annotator for answer in answers),
+        "people": Counter(answer.annotator for answer in answers if not is_machine(answer.annotator)),
+        "machines": {name: asdict(rate) for name, rate in asker.error_rates().items()},
+        "audits_due": len(asker.audits_due()),
         "curve": [_plain(asdict(point)) for point in asker.learning_curve()],
         "agreement": _plain(asdict(asker.agreement())),
         "consistency": _plain(asdict(asker.consistency())),
@@ -268,7 +271,7 @@ def list_answers(session: Session, find: str, show: str, start: int, most: int) 
     session : Session
     find : str
     show : str
-        "" for all, "flagged", "changed", "contradiction", "placed", or an answer such as "same".
+        "" for all, "flagged", "changed", "contradiction", "people", "machines", "placed", or an answer such as "same".
     start, most : int
     """
     history: History = session.history
@@ -279,6 +282,8 @@ def list_answers(session: Session, find: str, show: str, start: int, most: int) 
         answers = [answer for answer in answers if answer.id in wanted]
     elif show in ("flagged", "changed"):
         answers = [answer for answer in answers if getattr(answer, show)]
+    elif show in ("people", "machines"):
+        answers = [answer for answer in answers if is_machine(answer.annotator) == (show == "machines")]
     elif show:
         answers = [answer for answer in answers if ("placed" if answer.answer.isdecimal() else answer.answer) == show]
     if find:

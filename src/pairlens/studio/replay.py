@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 from pairlens.asking import Asker, PreferenceAsker, Question
 from pairlens.studio.entries import Event
 
-__all__ = ["Answer", "Batch", "History", "Settings", "verdicts"]
+__all__ = ["OVERLAP", "Answer", "Batch", "History", "Settings", "verdicts"]
 
 MOST_TOLD = 5
 LEASE_SECONDS = 600.0
+OVERLAP = 0.1
+"""Share of questions that a second person is asked, and of the answers of machines that a person audits."""
 SCREENS: dict[str, Any] = {"auto": "auto", "same": "pair", "place": "placement"}
 """How the asker is to ask for the groups of rows."""
 
@@ -281,6 +283,8 @@ class Settings:
         Answers after which the view is fitted again.
     audit, repeat : float
         Shares of the questions that are drawn at random, and that come back with sides swapped.
+    overlap : float
+        Share of the questions that a second person is asked too, and a person if a machine has answered.
     """
 
     question: str = "auto"
@@ -288,6 +292,7 @@ class Settings:
     refit_every: int = 10
     audit: float = 0.15
     repeat: float = 0.03
+    overlap: float = OVERLAP
 
     def asker(
         self, X: NDArray[Any], lens: Any, answers: Iterable[Answer], refused: Callable[[Answer, Exception], None]
@@ -303,6 +308,7 @@ class Settings:
             "random_state": self.seed,
             "audit": self.audit,
             "repeat": self.repeat,
+            "overlap": self.overlap,
             "lease": LEASE_SECONDS,
         }
         ranking = self.question == "prefer"

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from pairlens._optional import require
 from pairlens.exceptions import InputError
-from pairlens.studio.replay import History, Settings
+from pairlens.studio.replay import OVERLAP, History, Settings
 from pairlens.studio.rows import Rows
 from pairlens.studio.store import Event, Store, StoreError
 
@@ -166,7 +166,8 @@ class Studio:
         people = list(dict.fromkeys(annotators)) or ["me"]
         tokens = {name: access.link(name, token if k == 0 else None) for k, name in enumerate(people)}
         hub = Hub()
-        settings = Settings(question, seed=int(store.meta()["seed"]))
+        meta = store.meta()
+        settings = Settings(question, seed=int(meta["seed"]), overlap=float(meta.get("overlap", OVERLAP)))
         session = Session(rows, store, settings, hub.publish)
         guarded = Guard(build_app(session, access, hub), access, allowed_hosts(host, number), ancestors)
         config = uvicorn.Config(

@@ -16,6 +16,8 @@ const FILTERS = [
   ["contradiction", "In a contradiction"],
   ["flagged", "Flagged"],
   ["changed", "Changed"],
+  ["people", "By people"],
+  ["machines", "By machines"],
 ];
 /** @type {Record<string, [string, string][]>} */
 const KINDS = {

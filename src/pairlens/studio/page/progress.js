@@ -1,7 +1,7 @@
 // @ts-check
 /** How far the answers have come: the learning curve of audited questions, and a hint when to stop. */
 
-import { counted, h, svg } from "./dom.js";
+import { apart, counted, h, svg } from "./dom.js";
 import { groupName } from "./legend.js";
 import { orderWords } from "./ranking.js";
 
@@ -103,6 +103,35 @@ export function curveVerdict(curve, what) {
   };
 }
 
+/**
+ * Who answered: people, and each machine with its error rate.
+ * @param {Record<string, number>} people
+ * @param {Record<string, any>} machines
+ * @param {number} due audits that wait for a person
+ */
+export function whoAnswered(people, machines, due) {
+  const names = Object.entries(machines ?? {});
+  if (!names.length) return null;
+  const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
+  const items = names.map(([name, rate]) =>
+    h(
+      "li",
+      { "data-machine": name },
+      `${apart(name.replace("machine:", ""))} (machine): ${counted(rate.answers, "answer")}, about ${percent(rate.rate)} of them wrong (${percent(rate.low)} to ${percent(rate.high)}); ${rate.wrong} of ${counted(rate.audits, "audit")} by people disagree.`,
+    ),
+  );
+  const own = Object.entries(people).map(([name, count]) => h("li", {}, `${apart(name)}: ${counted(count, "answer")}`));
+  return h(
+    "section",
+    { class: "annotators" },
+    h("h3", {}, "Who answered"),
+    h("ul", {}, own, items),
+    due
+      ? h("p", { class: "lead" }, `${counted(due, "question")} of the machine come to you first, without its answers.`)
+      : null,
+  );
+}
+
 /** The rows whose group is least sure, each of which can be placed. @param {any[]} rows @param {Studio} studio */
 function leastSure(rows, studio) {
   if (!rows?.length) return null;
@@ -185,6 +214,7 @@ export function progressContent(progress, studio) {
     wrong === undefined || !answers
       ? null
       : h("p", {}, `Estimated share of answers that do not fit the groups: ${(100 * wrong).toFixed(0)} %.`),
+    whoAnswered(progress.people, progress.machines, progress.audits_due),
     studio.finished ? h("section", { class: "hint stop" }, h("h3", {}, "Nothing is left to ask")) : null,
     hint && !studio.finished
       ? h(

@@ -1,0 +1,118 @@
+"""Answers by a machine, some audited by a person: are they worth more than a few answers of the person alone?
+
+    PAIRLENS_DATA=<folder> python -m benchmarks.annotators                 # three sets, four draws
+    python -m benchmarks.annotators --sets vehicle --draws 8 --strategy random
+
+The machine says "same" where two rows are similar in a view of its own: linear discriminants of the labels, with so
+much noise that the best threshold is right for a given share of same and of different pairs. So its mistakes are not
+independent: a row that it misunderstands is misunderstood each time. Compared are
+
+* person: 40 answers of a person, who is always right
+* blind: 400 answers of the machine, taken as those of a person
+* audited: 400 answers of the machine, 40 of which are asked of the person too
+
+all chosen by the same strategy. ARI is that of PairClusters, AUC that of distances in LinearPairLens over random pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import adjusted_rand_score, roc_auc_score
+
+from benchmarks.league import load
+from pairlens import LinearPairLens, PairClusters
+from pairlens.asking import Asker, Question, annotate
+
+SETS = ("vehicle", "letter_abcd", "segmentation_test")
+ROWS, MACHINE, PERSON = 400, 400, 40
+NOISE = np.linspace(0, 6, 49)
+
+
+def machine(X: NDArray[Any], y: NDArray[Any], right: float, seed: int) -> NDArray[np.bool_]:
+    """Return which pairs a machine calls the same."""
+    rng = np.random.default_rng(seed)
+    own = LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto").fit(X, y).transform(X)
+    own /= own.std(axis=0).mean()
+    same, noise = y[:, None] == y, rng.standard_normal(own.shape)
+    said = same
+    for size in NOISE:
+        blurred = own + size * noise
+        apart = ((blurred[:, None] - blurred) ** 2).sum(axis=2)
+        limits = np.quantile(apart, np.linspace(0.02, 0.98, 60))
+        share = [((apart < limit)[same].mean() + (apart >= limit)[~same].mean()) / 2 for limit in limits]
+        said = apart < limits[int(np.argmax(share))]
+        if max(share) < right:
+            break
+    return said
+
+
+def answered(X: NDArray[Any], y: NDArray[Any], said: NDArray[np.bool_], how: str, strategy: Any, seed: int) -> Asker:
+    """Return an asker that knows the answers of a person, of a machine taken for one, or of a machine and audits."""
+    asker = Asker(X, strategy=strategy, random_state=seed, overlap=0.12)
+
+    def tell(question: Question | None, same: NDArray[np.bool_]) -> None:
+        if question is not None:
+            asker.tell(question, "same" if same[question.rows] else "different")
+
+    truth = y[:, None] == y
+    if how == "audited":
+        annotate(asker, lambda question, _: "same" if said[question.rows] else "different", y, questions=MACHINE)
+    for _ in range({"person": PERSON, "audited": min(PERSON, len(asker.audits_due())), "blind": MACHINE}[how]):
+        tell(asker.ask("person"), said if how == "blind" else truth)
+    return asker
+
+
+def scores(X: NDArray[Any], y: NDArray[Any], asker: Asker) -> tuple[float, float]:
+    """Return the ARI of PairClusters and the AUC of LinearPairLens."""
+    known = asker.constraints()
+    found = PairClusters(random_state=0).fit(X, constraints=known).labels_
+    Z = LinearPairLens(min(5, X.shape[1])).fit_transform(X, constraints=known)
+    i, j = np.random.default_rng(0).integers(len(X), size=(2, 4000))
+    i, j = i[i != j], j[i != j]
+    length = np.linalg.norm(Z[i] - Z[j], axis=1)
+    return float(adjusted_rand_score(y, found)), float(roc_auc_score(y[i] == y[j], -length))
+
+
+def main() -> None:
+    """Run and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sets", nargs="+", default=SETS)
+    parser.add_argument("--draws", type=int, default=4)
+    parser.add_argument("--strategy", choices=("place", "random", "uncertain"), default="place")
+    parser.add_argument("--right", type=float, default=0.9, help="share of same and of different pairs it gets right")
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore")
+    found: dict[str, list[tuple[float, float]]] = {"person": [], "blind": [], "audited": []}
+    inside = n_runs = 0
+    for name in chosen.sets:
+        X, y = (np.asarray(each) for each in load(name, ROWS))
+        for seed in range(chosen.draws):
+            said = machine(X.astype(float), y, chosen.right, seed)
+            for how, column in found.items():
+                asker = answered(X.astype(float), y, said, how, chosen.strategy, seed)
+                column.append(scores(X.astype(float), y, asker))
+            (rate,) = asker.error_rates().values()
+            own = [q for q, _ in asker.log if q.purpose not in ("overlap", "repeat")]
+            wrong = float(np.mean([said[q.rows] != (y[q.rows[0]] == y[q.rows[1]]) for q in own]))
+            inside, n_runs = inside + (rate.low <= wrong <= rate.high), n_runs + 1
+            last = ", ".join(f"{how} {column[-1][0]:.3f} {column[-1][1]:.3f}" for how, column in found.items())
+            print(f"{name} {seed}: wrong {wrong:.2f}, said {rate.low:.2f} to {rate.high:.2f}; {last}", flush=True)
+    print(f"\nerror rate inside the interval: {inside} of {n_runs}")
+    table = {how: np.array(column) for how, column in found.items()}
+    for how, values in table.items():
+        gain = table["audited"] - values
+        error = gain.std(axis=0, ddof=1) / np.sqrt(len(gain))
+        print(
+            f"{how:8} ARI {values[:, 0].mean():.3f} AUC {values[:, 1].mean():.3f}; audited is above by "
+            f"{gain[:, 0].mean():+.3f} ({error[0]:.3f}) and {gain[:, 1].mean():+.3f} ({error[1]:.3f})"
+        )
+
+
+if __name__ == "__main__":
+    main()

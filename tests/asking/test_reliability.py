@@ -1,0 +1,186 @@
+"""The error rate of a machine, from audits and repeats, and what its answers weigh."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pairlens.asking import Asker, Entry, PreferenceAsker, Question, error_rates, is_machine
+from pairlens.asking.reliability import FIXED, Record, error_rate, worth_of
+from tests.asking.people import blobs, true_answer
+
+X, Y = blobs(80, centers=3)
+MACHINE = "machine:m"
+OTHER = {"same": "different", "different": "same", "left": "right", "right": "left"}
+
+
+def machine_answers(asker, y, count, wrong, seed, flips=0.0):
+    """Answer as a machine that is wrong about a share of the pairs for good, and flips others at random."""
+    rng = np.random.default_rng(seed)
+    fixed = rng.random((len(y), len(y))) < wrong
+    n_wrong = 0
+    for _ in range(count):
+        question = asker.ask(MACHINE)
+        true = said = true_answer(question, y)
+        if fixed[min(question.rows), max(question.rows)] != (rng.random() < flips):
+            said = OTHER[true]
+        n_wrong += said != true
+        asker.tell(question, said)
+    return n_wrong / count
+
+
+def audit_all(asker, y, who="ann"):
+    n = 0
+    while asker.audits_due():
+        question = asker.ask(who)
+        assert question.purpose == "overlap"
+        asker.tell(question, true_answer(question, y))
+        n += 1
+    return n
+
+
+def test_many_audits_give_their_share():
+    rate, low, high = error_rate(2000, 400)
+    # People err too, by some 2 %, which explains a part of the 20 % of disagreement.
+    assert 0.13 < low < rate < high < 0.22
+    assert rate == pytest.approx(0.185, abs=0.01)
+
+
+def test_the_interval_is_that_of_the_beta_posterior_without_flips_and_errors_of_people():
+    many = 10**6
+    _, low, high = error_rate(40, 8, many, 0, many, 0)
+    expected = stats.beta(FIXED[0] + 8, FIXED[1] + 32).ppf([0.025, 0.975])
+    assert [low, high] == pytest.approx(expected, abs=0.012)
+
+
+def test_repeats_bound_the_error_from_below():
+    assert error_rate(0, 0, 200, 100)[1] > 0.2
+    assert error_rate(0, 0, 200, 0)[0] < error_rate(0, 0, 0, 0)[0]
+    assert error_rate(20, 4, 100, 40)[1] > error_rate(20, 4, 100, 0)[1]
+
+
+def test_the_true_error_is_in_the_interval():
+    """Ten runs of 400 answers of which a fifth is wrong, a tenth audited: in nine or more the interval holds."""
+    inside = inside_of_run = 0
+    for seed in range(10):
+        asker = Asker(X, strategy="random", random_state=seed, refit_every=10**6, overlap=0.1)
+        share = machine_answers(asker, Y, 400, 0.2, seed)
+        assert 25 <= audit_all(asker, Y) <= 60
+        found = asker.error_rates()[MACHINE]
+        inside += found.low <= 0.2 <= found.high
+        inside_of_run += found.low <= share <= found.high
+    assert inside >= 9
+    assert inside_of_run >= 9
+
+
+def test_audits_are_a_random_sample_that_grows_with_the_share_and_blind():
+    asker = Asker(X, strategy="random", random_state=0, refit_every=10**6, overlap=0.3)
+    machine_answers(asker, Y, 200, 0.2, 0)
+    due = asker.audits_due()
+    assert 40 < len(due) < 80
+    fewer = Asker(X, strategy="random", random_state=0, refit_every=10**6, overlap=0.1)
+    for entry in asker.log:
+        fewer.tell(*entry)
+    assert 8 < len(fewer.audits_due()) < 35
+    assert {question.id for question in fewer.audits_due()} < {question.id for question in due}
+    question = asker.ask("ann")
+    assert (question.rows, question.annotator) == (due[0].rows, "ann")
+    assert asker.ask("ben").rows == due[1].rows
+    # Nothing that the person gets depends on what the machine said.
+    swapped = Asker(X, strategy="random", random_state=0, refit_every=10**6, overlap=0.3)
+    for other, answer in asker.log:
+        swapped.tell(other, OTHER[answer])
+    assert swapped.ask("ann") == question
+    assert asker.ask(MACHINE).purpose != "overlap"
+
+
+def test_a_machine_is_audited_by_questions_of_people_too():
+    asker = Asker(X, strategy="random", random_state=0, refit_every=10**6, overlap=0.5)
+    for _ in range(30):
+        question = asker.ask("ann")
+        asker.tell(question, true_answer(question, Y))
+    machine_answers(asker, Y, 40, 0.2, 0)
+    assert asker.error_rates()[MACHINE].audits > 5
+
+
+def test_repeats_are_counted():
+    asker = Asker(X, strategy="random", random_state=0, refit_every=10**6, repeat=0.3)
+    machine_answers(asker, Y, 200, 0.0, 0, flips=0.2)
+    found = asker.error_rates()[MACHINE]
+    assert found.repeats > 30
+    assert found.inconsistent > 5
+    assert found.answers == 200
+    assert asker.consistency().n == 0  # of people
+
+
+def test_answers_of_a_machine_that_says_same_to_everything_weigh_nothing():
+    asker = Asker(X, strategy="random", random_state=0, refit_every=10**6, overlap=0.3)
+    for _ in range(200):
+        asker.tell(asker.ask(MACHINE), "same")
+    assert asker.answered().n_must_link == 200
+    audit_all(asker, Y)
+    people = {pair for question, _ in asker.log if question.annotator == "ann" for pair in question.pairs}
+    known = asker.answered()
+    weight = [w for pair, w in zip(known.must_link.tolist(), known.must_link_weight) if tuple(pair) not in people]
+    assert max(weight, default=0.0) < 0.1
+
+
+def test_weights_follow_the_audits():
+    assert worth_of(0.05, 0.0) == pytest.approx(1.0)
+    assert worth_of(0.2, 0.2) == pytest.approx(np.log(4) / np.log(19) * 0.64)
+    assert worth_of(0.5, 0.5) == 0
+    weights = []
+    for wrong in (0.0, 0.2, 0.4):
+        asker = Asker(X, strategy="random", random_state=1, refit_every=10**6, overlap=0.3)
+        machine_answers(asker, Y, 300, wrong, 1)
+        audit_all(asker, Y)
+        known = asker.constraints()
+        weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
+        weights.append(weight[weight < 1].mean())
+    assert weights[0] > 1.5 * weights[1] > 3 * weights[2]
+
+
+def test_the_person_outvotes_the_machine():
+    asker = Asker(X, strategy="random", random_state=0, refit_every=10**6)
+    asker.tell(Question.same(0, 1, id="1", annotator=MACHINE), "same")
+    assert asker.answered().n_must_link == 1
+    asker.tell(Question("2", "same", (0, 1), "overlap", annotator="ann"), "different")
+    assert asker.answered().n_must_link == 0
+    assert asker.answered().n_cannot_link == 1
+
+
+def test_screens_are_audited_as_one_question():
+    rows, groups = (0, 1, 2), (4, 5)
+    log = [
+        Entry(Question("1", "place", rows, "place", groups, MACHINE), "1"),
+        Entry(Question("2", "place", rows, "overlap", groups, "ann"), "2"),
+        Entry(Question("3", "place", rows, "repeat", groups, MACHINE), "2"),
+        Entry(Question("4", "place", rows, "overlap", groups, "ben"), "unsure"),
+    ]
+    found = error_rates(log)[MACHINE]
+    assert (found.answers, found.audits, found.wrong, found.repeats, found.inconsistent) == (2, 1, 1, 1, 1)
+    record = Record()
+    for entry in log:
+        record.take(entry)
+    assert set(record.rates()) == {MACHINE}
+
+
+def test_preferences_weigh_the_answers_of_machines():
+    scores = X[:, 0]
+    asker = PreferenceAsker(X, random_state=0, overlap=0.3, refit_every=20)
+    machine_answers(asker, scores, 80, 0.3, 0)
+    audit_all(asker, scores)
+    weight = asker.preferences().weight
+    assert weight.min() < 0.5
+    assert weight.max() >= 0.9
+    assert asker.error_rates()[MACHINE].audits > 10
+
+
+def test_only_names_make_machines():
+    assert is_machine("machine:m")
+    assert not is_machine("ann")
+    assert not is_machine(None)
+    asker = Asker(X, random_state=0)
+    asker.tell(asker.ask("ann"), "same")
+    assert asker.error_rates() == {}
