@@ -10,7 +10,20 @@ import pytest
 from scipy import sparse
 
 import pairlens
-from pairlens import ITML, MLKR, SCML, Constraints, Preferences, RankSVM, TableEncoder, Triplets
+from pairlens import (
+    ITML,
+    MLKR,
+    SCML,
+    Constraints,
+    LinearPairLens,
+    PairClusters,
+    PairLens,
+    PairMap,
+    Preferences,
+    RankSVM,
+    TableEncoder,
+    Triplets,
+)
 from pairlens._sklearn import Interval
 from pairlens.asking import Lens
 from pairlens.exceptions import SupervisionWarning
@@ -261,3 +274,15 @@ def test_sparse_entries_in_parts_in_questions_and_generated_constraints():
     known = Constraints([(0, 3)], [(0, 1)], len(ROWS))
     made, expected = (transform_constraints(X, known, n_neighbors=3) for X in (parts, sparse.csr_matrix(ROWS)))
     assert made == expected
+
+
+@pytest.mark.parametrize("cls", [LinearPairLens, PairClusters, PairLens, PairMap])
+def test_numbers_that_vanish_are_zero_also_where_numpy_is_told_to_raise(cls):
+    """Rows so far apart that one is no neighbour, or no member of a group, of the other."""
+    pytest.importorskip("openTSNE")
+    X = np.repeat(np.arange(3.0), 20)[:, None] * 30 + np.random.default_rng(0).standard_normal((60, 4))
+    known = Constraints.from_labels(np.repeat(np.arange(3), 20), n_pairs=40, random_state=0)
+    with np.errstate(under="raise"):
+        model = cls(random_state=0).fit(X, constraints=known)
+        found = model.predict_proba(X + 0.1) if cls is PairClusters else model.transform(X + 0.1)
+    assert np.isfinite(found).all()

@@ -167,7 +167,7 @@ def test_hard_cases_never_fail(case, n_components):
     kind, known = HARD[case]
     X = hard_rows(kind)
     model = PairMap(n_components, **FAST)
-    with np.errstate(all="raise", under="ignore"):
+    with np.errstate(all="raise"):
         Z = model.fit_transform(X, constraints=known.with_n_samples(40))
         placed = model.transform(X + 1e-3 * np.random.default_rng(1).standard_normal(X.shape))
         probability = model.pair_proba(X[:5], X[5:10])

@@ -210,6 +210,7 @@ class PairClusters(ClusterMixin, BaseEstimator):
             )
         return self
 
+    @np.errstate(under="ignore")
     def _group(self, rows: Rows, learned: Learned | None, rng: np.random.Generator) -> None:
         """Find the groups of the rows to learn from, and put the others in them."""
         self._view: ClusterView | None = None
@@ -244,6 +245,7 @@ class PairClusters(ClusterMixin, BaseEstimator):
         labels = np.argmax(q, axis=1)
         return labels if self.doubt is None else np.where(1 - q.max(axis=1) > self.doubt, -1, labels)
 
+    @np.errstate(under="ignore")
     def predict_proba(self, X: ArrayLike) -> Float64:
         """Return the probability of each group for rows, by their places.
 

@@ -236,6 +236,7 @@ class PairMap(PairTransformer):
     def _check_n_components(self, rows: Rows) -> None:
         """Accept any rows: a map has one or two dimensions, however few features there are."""
 
+    @np.errstate(under="ignore")
     def _learn(self, rows: Rows, known: Constraints) -> None:
         rows, known, self._sample = self._within_reach(rows, known)
         if isinstance(rows, EngineRows):
@@ -474,6 +475,7 @@ class PairMap(PairTransformer):
         fitted = self.fit(X, y, constraints=constraints)
         return fitted.embedding_ if engine_rows(X, fitting=False) is None else fitted.transform(X)
 
+    @np.errstate(under="ignore")
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Give rows a place in the map, those of :meth:`fit` or new ones. The map stays as it is.
 
@@ -501,6 +503,7 @@ class PairMap(PairTransformer):
         found, weights = nearest_known(metric, _array(self._rows), search=self.neighbors)
         return place(found, weights, _array(self._map), self._scale)
 
+    @np.errstate(under="ignore")
     def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
         """Return the probability that rows belong together, pair by pair.
 
