@@ -341,19 +341,18 @@ def test_products_of_a_fit_are_on_one_thread(monkeypatch):
 
 
 def test_weights_of_directions_are_found_on_one_thread(monkeypatch):
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import threadpool_info, threadpool_limits
 
-    from pairlens.engines import blas_threads
     from pairlens.preference import comparing
 
     seen, solve = [], comparing.minimize
 
     def recorded(*args, **options):
-        seen.append(blas_threads())
+        seen.extend(library["num_threads"] for library in threadpool_info())
         return solve(*args, **options)
 
     monkeypatch.setattr(comparing, "minimize", recorded)
     X = np.random.default_rng(0).standard_normal((60, 4))
     with threadpool_limits(limits=2):
         SCML(2, random_state=0).fit(X, X[:, 0] > 0)
-    assert seen == [1]
+    assert set(seen) == {1}

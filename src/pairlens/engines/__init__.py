@@ -27,6 +27,7 @@ from pairlens.engines.operations import (
     mean_norm,
     median_gamma,
     one_blas_thread,
+    one_thread,
     pair_scatter,
     pair_squared_distances,
     project,

@@ -371,20 +371,26 @@ def pair_squared_distances(X: Rows, pairs: IntArray) -> Float64:
 
 @cache
 def _controller() -> Any:
-    """Return the BLAS libraries of this process; looking for them takes milliseconds, as long as a small fit."""
+    """Return the libraries of this process that have threads; to look for them takes milliseconds, as a small fit."""
     from threadpoolctl import ThreadpoolController
 
     # SciPy may bring a BLAS beside NumPy's: it is imported above, and so it is found.
-    return ThreadpoolController().select(user_api="blas")
+    return ThreadpoolController()
 
 
 def blas_threads() -> int:
     """Return how many threads BLAS may use at present."""
-    return max((library["num_threads"] for library in _controller().info()), default=1)
+    return max((library["num_threads"] for library in _controller().select(user_api="blas").info()), default=1)
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Hold BLAS to one thread, as where other threads share the work."""
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Hold BLAS and OpenMP to one thread, as for k-means of a few hundred rows."""
     limit: AbstractContextManager[Any] = _controller().limit(limits=1)
     return limit
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from pairlens._sklearn import Interval, as_generator, fit_context
 from pairlens._warnings import warn_fallback
-from pairlens.engines import Float64, Rows, one_blas_thread
+from pairlens.engines import Float64, Rows, one_thread
 from pairlens.exceptions import ArgumentError, InputError
 from pairlens.preference.metric import MetricLearner, comparison_pairs, log_det_penalty, minimize
 from pairlens.preference.objective import Pairs, smoothed_hinge, squared_lengths
@@ -83,7 +83,7 @@ class ComparisonLearner(MetricLearner, ABC):
         """
         rows = self._read(X, fitting=True)
         rng = as_generator(self.random_state)
-        with one_blas_thread():
+        with one_thread():
             self._learn(rows, self._known(y, quadruplets, triplets, rows.shape[0], rng), rng)
         return self
 
