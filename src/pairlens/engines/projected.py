@@ -38,12 +38,17 @@ from pairlens.engines.search import (
     LARGEST_BLOCK,
     LARGEST_GROUPED_K,
     TOLERABLE_CROWDING,
+    Criterion,
     DistanceScreen,
     MeasuredRows,
+    Selected,
     block_rows,
+    blocks,
+    crowding,
     neighbors,
+    self_join,
+    spread_sample,
 )
-from pairlens.engines.selection import Criterion, Selected, blocks, crowding, self_join, spread_sample
 from pairlens.exceptions import ArgumentError
 
 Tiles = tuple[NDArray[np.floating], NDArray[np.floating]]
@@ -455,7 +460,7 @@ class ProjectedScreen:
         return keys
 
     def strip(self, rows: slice) -> Callable[[slice], Tiles]:
-        """Screen rows, as :func:`~pairlens.engines.selection.self_join` wants it."""
+        """Screen rows, as :func:`~pairlens.engines.search.self_join` wants it."""
         euclid = self.euclid.strip(rows)
         left = self._augmented(rows)
         left[:, [-2, -1]] = left[:, [-1, -2]]

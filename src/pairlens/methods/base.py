@@ -258,7 +258,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self)
         if self._probability is None:
-            raise ValueError(self._why_no_probability())
+            raise InputError(self._why_no_probability(), argument="constraints")
         left, right = self._seen_as_new(A), self._seen_as_new(B)
         check_paired(left, right)
         return self._probability(left, right, base_rate)
@@ -270,7 +270,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _why_no_probability(self) -> str:
         return (
             f"this {type(self).__name__} is not calibrated: call calibrate(X, constraints=...) after fit, with "
-            "must-links and cannot-links. It fits the view three times more, to measure pairs that it did not see."
+            "must-links and cannot-links. It fits the view three times more, to measure pairs that it did not see"
         )
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:

@@ -22,7 +22,7 @@ from pairlens._sklearn import (
 )
 from pairlens._warnings import warn_fewer, warn_user
 from pairlens.engines import Float64, Placement, Rows, map_rows, rows_in_memory
-from pairlens.exceptions import ConflictWarning, SupervisionWarning
+from pairlens.exceptions import ArgumentError, ConflictWarning, InputError, SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.judging.held_out import CHANCE, HeldOutDistances, measured_distances
 from pairlens.judging.probability import FEWEST_OF_A_KIND, PairProbability
@@ -78,9 +78,10 @@ class JudgedByHeldOutPairs(PairTransformer):
         """
         check_is_fitted(self)
         if self._held_out is None:
-            raise ValueError(
+            raise InputError(
                 f"suspicious_pairs needs at least {self._fewest_judged} must-links and {self._fewest_judged} "
-                "cannot-links in fit: with fewer, none can be held out and judged by the others."
+                "cannot-links in fit: with fewer, none can be held out and judged by the others",
+                argument="constraints",
             )
         found = suspicious_pairs(self._held_out, self.n_components_)
         landmarks = getattr(self, "_landmarks", None)
@@ -105,7 +106,7 @@ class JudgedByHeldOutPairs(PairTransformer):
         fewest = max(self._fewest_judged, FEWEST_OF_A_KIND)
         return (
             f"pair_proba needs at least {fewest} must-links and {fewest} cannot-links in fit: without both kinds, none "
-            "can be held out to learn which distances mean the same."
+            "can be held out to learn which distances mean the same"
         )
 
     def _warn_of_contradiction(self, of_rows: float) -> None:
@@ -379,7 +380,8 @@ class PairLens(JudgedByHeldOutPairs):
 
     def _check_n_components(self, rows: Rows) -> None:
         if self.n_components != "auto" and self.n_components > rows.shape[0] - 1:
-            raise ValueError(f"n_components={self.n_components} must be less than the number of rows, {rows.shape[0]}.")
+            reason = f"must be less than the number of rows, {rows.shape[0]}"
+            raise ArgumentError("n_components", self.n_components, reason)
 
     def _learn(self, rows: Rows, pairs: Constraints) -> None:
         warn_without_pairs(self, pairs)

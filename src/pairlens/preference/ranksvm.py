@@ -154,10 +154,11 @@ def folds(pairs: Pairs, n_splits: int, rng: np.random.Generator) -> list[tuple[M
         if scored.any() and not touched.all():
             result.append((~touched, scored))
     if not result:
-        raise ValueError(
+        raise InputError(
             f"cross-validation needs preferences to train on and others to hold out, but every one of the {n_splits} "
-            f"folds of rows takes all of the {pairs.count} pairs or none. Give more preferences, or a number in place "
-            "of the search."
+            f"folds of rows takes all of the {pairs.count} pairs or none",
+            argument="preferences",
+            remedy="Give more preferences, or a number in place of the search.",
         )
     return result
 

@@ -15,6 +15,7 @@ from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, StrOptions, e
 from pairlens._warnings import warn_user
 from pairlens.engines import Float64, Rows, checked_rows, evenly_spaced, fitting_threads, is_tensor
 from pairlens.engines.torch import TensorRows
+from pairlens.exceptions import InputError
 from pairlens.preference._base import C_PATH, MarginTransformer
 from pairlens.preference.metric import LinearView, Solution, ValueAndGradient, minimize
 from pairlens.preference.objective import (
@@ -232,7 +233,11 @@ class WSDR(LinearView, MarginTransformer):
         Z = np.asarray(as_numpy(self.transform(X)), dtype=np.float64)
         known = combine_preferences(y, preferences, len(Z), groups=groups, max_pairs=self.max_pairs, random_state=0)
         if known.n_pairs == 0:
-            raise ValueError("robustness needs at least one preference: give preferences=, or a y of two levels.")
+            raise InputError(
+                "robustness needs at least one preference",
+                argument="preferences",
+                remedy="Give preferences=, or a y of two levels.",
+            )
         return robustness(Z[known.pairs[:, 0]] - Z[known.pairs[:, 1]])
 
     @singledispatchmethod

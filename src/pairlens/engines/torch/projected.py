@@ -15,7 +15,7 @@ from pairlens.engines import projected
 from pairlens.engines.projected import LARGEST_CANDIDATES, TIE, Groups, ProjectedRows
 from pairlens.engines.rows import Float64, Index, IntArray
 from pairlens.engines.search import QUANTUM as INPUT_QUANTUM
-from pairlens.engines.selection import Selected
+from pairlens.engines.search import Selected
 from pairlens.engines.torch.rows import (
     TensorRows,
     chunks,
