@@ -6,7 +6,7 @@ anyway, one exponential and a narrow second product; the n x n matrices are neve
 
 Must-linked rows coincide in the projected kernel space, identical rows everywhere. All rows of such a group are equally
 near to any other row, and rounding would decide who is listed. So the search compares one row of each group, and
-:meth:`Groups.expand` lists the rows: those of the nearer group first, inside a group those that are nearer in the
+:meth:`RowGroups.expand` lists the rows: those of the nearer group first, inside a group those that are nearer in the
 input, then those with the smaller index.
 """
 
@@ -88,7 +88,7 @@ def first_identical(X: Rows) -> Index:
 
 
 @dataclass(frozen=True)
-class Groups:
+class RowGroups:
     """Hold rows in groups, numbered by their first row.
 
     Attributes
@@ -112,7 +112,7 @@ class Groups:
     representative: Index
 
     @classmethod
-    def of(cls, X: Rows, codes: IntArray) -> Groups:
+    def of(cls, X: Rows, codes: IntArray) -> RowGroups:
         """Put identical rows together, and rows with the same non-negative code."""
         representative = _joined(first_identical(X), codes)
         stands = representative == np.arange(len(representative))
@@ -137,7 +137,7 @@ class Groups:
         X : array, CSR matrix or EngineRows of shape (n, n_features)
             Rows whose distances decide inside a group.
         listed : int array of shape (n_groups, at least min(k, n_groups - 1))
-            Groups near to each group, nearest first, not itself.
+            RowGroups near to each group, nearest first, not itself.
         key : array of the shape of `listed`
             What they are ordered by; rows of groups with equal keys are ordered as if they were of one group.
         k : int
@@ -267,7 +267,7 @@ class ProjectedRows(ABC):
         Coordinates in the span of must-link differences.
     gamma : float
         Of the kernel exp(-gamma d²).
-    groups : Groups
+    groups : RowGroups
         Rows at projected distance zero from one another: must-linked or identical.
     rows : MeasuredRows or TorchRows
         The rows as they are measured, with their scale and their squared lengths.
@@ -276,7 +276,7 @@ class ProjectedRows(ABC):
     X: Rows
     F: Any
     gamma: float
-    groups: Groups
+    groups: RowGroups
     rows: Any
 
     @property
@@ -366,7 +366,7 @@ def projected_rows(X: Rows, F: Rows, gamma: float, chunklets: IntArray) -> Proje
         Group of must-linked rows each row belongs to, -1 for none.
     """
     # With more neighbours than are grouped, rows stay as they are: the groups hold identical and must-linked ones.
-    return LocalProjectedRows(X, F, gamma, Groups.of(X, chunklets), MeasuredRows.of(X, LARGEST_GROUPED_K + 1))
+    return LocalProjectedRows(X, F, gamma, RowGroups.of(X, chunklets), MeasuredRows.of(X, LARGEST_GROUPED_K + 1))
 
 
 @dataclass(frozen=True)

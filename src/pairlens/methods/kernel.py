@@ -127,7 +127,31 @@ class KernelPairTransformer(PairTransformer):
 
 
 @estimator
-class KernelBWDR(KernelPairTransformer):
+class ShrunkKernelTransformer(KernelPairTransformer):
+    """Solve the problem of BWDR or WBDR, with shrunk scatters, in kernel principal components.
+
+    Parameters
+    ----------
+    rank : int or None, default=150
+        Number of leading kernel principal components to work in. All of them (None) overfit. The kernel is exact up to
+        2,000 rows; of more, 2,000 evenly spaced ones span the solution (Nystroem).
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_kernel_features)
+        Directions in kernel principal components.
+    """
+
+    rank: int | None = parameter(default=150)
+    shrinkage: float | str = parameter(*SHRINKAGE, default="auto")
+    shrinkage_factor: float = parameter(POSITIVE, default=1.0)
+
+    def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
+        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
+
+
+@estimator
+class KernelBWDR(ShrunkKernelTransformer):
     r"""BWDR in kernel principal components.
 
     The solutions of :class:`BWDR` lie in the span of the mapped rows, so the method in the feature space of a kernel is
@@ -139,16 +163,11 @@ class KernelBWDR(KernelPairTransformer):
 
     Parameters
     ----------
-    rank : int or None, default=150
-        Number of leading kernel principal components to work in. All of them (None) overfit. The kernel is exact up to
-        2,000 rows; of more, 2,000 evenly spaced ones span the solution (Nystroem).
     threshold : float in (0, 1], default=0.95
         Share of the between-class difference that the stretched directions hold; see :class:`BWDR`.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_kernel_features)
-        Directions in kernel principal components.
     eigenvalues_ : array of shape (n_components,)
         Within-class difference in each direction after stretching, smallest first.
 
@@ -170,13 +189,7 @@ class KernelBWDR(KernelPairTransformer):
     (150, 2)
     """
 
-    rank: int | None = parameter(default=150)
     threshold: float = parameter(THRESHOLD, default=0.95)
-    shrinkage: float | str = parameter(*SHRINKAGE, default="auto")
-    shrinkage_factor: float = parameter(POSITIVE, default=1.0)
-
-    def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
-        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         solution, stretched = stretch_between(attract, repel, k, self.threshold)
@@ -185,7 +198,7 @@ class KernelBWDR(KernelPairTransformer):
 
 
 @estimator
-class KernelWBDR(KernelPairTransformer):
+class KernelWBDR(ShrunkKernelTransformer):
     r"""WBDR in kernel principal components.
 
     The solutions of :class:`WBDR` lie in the span of the mapped rows, so the method in the feature space of a kernel is
@@ -196,16 +209,11 @@ class KernelWBDR(KernelPairTransformer):
 
     Parameters
     ----------
-    rank : int or None, default=150
-        Number of leading kernel principal components to work in. All of them (None) overfit. The kernel is exact up to
-        2,000 rows; of more, 2,000 evenly spaced ones span the solution (Nystroem).
     threshold : float in (0, 1], default=1.0
         Share of the within-class difference that the compressed directions hold; see :class:`WBDR`.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_kernel_features)
-        Directions in kernel principal components.
     eigenvalues_ : array of shape (n_components,)
         Between-class difference in each direction after compression, largest first.
 
@@ -227,13 +235,7 @@ class KernelWBDR(KernelPairTransformer):
     (150, 2)
     """
 
-    rank: int | None = parameter(default=150)
     threshold: float = parameter(THRESHOLD, default=1.0)
-    shrinkage: float | str = parameter(*SHRINKAGE, default="auto")
-    shrinkage_factor: float = parameter(POSITIVE, default=1.0)
-
-    def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
-        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         return compress_within(attract, repel, k, self.threshold)
