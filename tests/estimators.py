@@ -36,6 +36,7 @@ def _all_estimators() -> tuple[type[BaseEstimator], ...]:
                 inspect.isclass(member)
                 and issubclass(member, BaseEstimator)
                 and not inspect.isabstract(member)
+                and hasattr(member, "fit")
                 and not name.startswith("_")
                 and member.__module__ == module.__name__
             ):

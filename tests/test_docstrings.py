@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,13 @@ PLURALS += (
 PLURALS += ("sums", "tests", "times", "weights")
 
 
-def first_words() -> Iterator[tuple[str, str, str, bool]]:
-    """Yield the package, the place and the first word of every docstring, and whether it is that of a function."""
+@cache
+def first_words() -> tuple[tuple[str, str, str, bool], ...]:
+    """Return the package, the place and the first word of every docstring, and whether it is that of a function."""
+    return tuple(_first_words())
+
+
+def _first_words() -> Iterator[tuple[str, str, str, bool]]:
     for path in sorted(ROOT.rglob("*.py")):
         parts = path.relative_to(ROOT).parts
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

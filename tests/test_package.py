@@ -205,7 +205,7 @@ def test_no_estimator_has_more_than_three_ancestors_of_ours():
 
 
 @pytest.mark.parametrize(
-    ("method", "most"), [("BWDR", 11), ("DSP", 16), ("PairLens", 19), ("PairMap", 24)], ids=lambda value: str(value)
+    ("method", "most"), [("BWDR", 11), ("DSP", 15), ("PairLens", 18), ("PairMap", 23)], ids=lambda value: str(value)
 )
 @pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
 def test_a_fit_walks_through_few_files(method, most):

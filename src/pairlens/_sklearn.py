@@ -1,7 +1,9 @@
 """Collect what pairlens uses of scikit-learn's private modules, and turn its seeds into generators."""
 
 import sys
-from typing import Any
+from dataclasses import dataclass, field, fields
+from numbers import Integral, Real
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 import sklearn
@@ -12,8 +14,15 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pairlens._docs import complete_docstring
+
 __all__ = [
+    "AUTO",
+    "COUNT",
     "DTYPES",
+    "NOT_NEGATIVE",
+    "POSITIVE",
+    "SEED",
     "BaseEstimator",
     "ClassNamePrefixFeaturesOutMixin",
     "Interval",
@@ -23,7 +32,9 @@ __all__ = [
     "check_feature_names_in",
     "check_is_fitted",
     "check_routing",
+    "estimator",
     "fit_context",
+    "parameter",
     "validate_data",
 ]
 
@@ -36,6 +47,45 @@ class Interval(_Interval):
     def is_satisfied_by(self, val: Any) -> bool:
         """Return whether a value is a number in the interval."""
         return not isinstance(val, (bool, np.bool_)) and bool(super().is_satisfied_by(val))
+
+
+COUNT = Interval(Integral, 1, None, closed="left")
+POSITIVE = Interval(Real, 0, None, closed="neither")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+AUTO = StrOptions({"auto"})
+SEED = ("random_state", np.random.Generator)
+"""Values that many parameters allow."""
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def parameter(*allowed: Any, default: Any, kw_only: bool = True) -> Any:
+    """Declare a parameter of an estimator.
+
+    Parameters
+    ----------
+    *allowed
+        Values that it may have, as in scikit-learn's ``_parameter_constraints``; those of the base class if none are
+        given.
+    default : any
+    kw_only : bool, default=True
+        Whether it is passed by keyword only.
+    """
+    return field(default=default, kw_only=kw_only, metadata={"allowed": list(allowed)})
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter, field))
+def estimator(cls: _Class) -> _Class:
+    """Make the constructor and the checks of an estimator from the parameters that it and its base classes declare.
+
+    The constructor only stores, as scikit-learn wants it. The docstring is completed by what base classes say.
+    """
+    made: Any = dataclass(eq=False, repr=False, match_args=False)(cls)
+    inherited = getattr(cls, "_parameter_constraints", {})
+    declared = {each.name: each.metadata["allowed"] for each in fields(made) if each.init}
+    made._parameter_constraints = {name: allowed or inherited[name] for name, allowed in declared.items()}
+    complete_docstring(made)
+    return cls
 
 
 DTYPES = [np.float64, np.float32]

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,7 +34,7 @@ from scipy import sparse
 from scipy.linalg import helmert
 
 from pairlens._docs import complete_docstring
-from pairlens._sklearn import BaseEstimator, Interval, StrOptions, fit_context
+from pairlens._sklearn import AUTO, POSITIVE, BaseEstimator, estimator, fit_context, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import (
     IntArray,
@@ -277,6 +276,7 @@ def projected_kernel(X: Rows, Y: Rows, space: NullSpace, F_Y: NDArray[np.float64
     return result
 
 
+@estimator
 class MustLinkKernel(BaseEstimator, ABC):
     r"""Learn with a kernel in the null space of must-links.
 
@@ -294,14 +294,10 @@ class MustLinkKernel(BaseEstimator, ABC):
         The value used.
     """
 
-    gamma: float | str
-    kernel: Kernel
+    gamma: float | str = parameter(POSITIVE, AUTO, default="auto")
+    kernel: Kernel = parameter(str, callable, default="rbf")
 
     __metadata_request__fit: ClassVar = {"constraints": True}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "kernel": [str, callable],
-    }
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

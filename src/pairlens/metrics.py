@@ -15,6 +15,7 @@ from sklearn.metrics.cluster import pair_confusion_matrix
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from pairlens.engines import neighbors
+from pairlens.exceptions import ArgumentError, InputError
 from pairlens.supervision import Preferences
 from pairlens.supervision.inputs import factorise
 
@@ -71,7 +72,8 @@ def _pair_confusion(labels_true: ArrayLike, labels_pred: ArrayLike) -> NDArray[n
     for name, labels in (("labels_true", labels_true), ("labels_pred", labels_pred)):
         found, _ = factorise(labels, name=name)
         if (found < 0).any():
-            raise ValueError(f"{name} has no label for row {int((found < 0).argmax())}; leave such rows out of both.")
+            row = int((found < 0).argmax())
+            raise InputError(f"{name} has no label for row {row}", argument=name, remedy="Leave such rows out of both.")
         codes.append(found)
     return np.asarray(pair_confusion_matrix(*codes))
 
@@ -107,9 +109,8 @@ def cumulative_purity(Z: ArrayLike, y: ArrayLike, n_neighbors: int = 10) -> NDAr
     except TypeError:
         count = 0
     if not 1 <= count <= largest:
-        raise ValueError(
-            f"n_neighbors must be a whole number from 1 to n_samples - 1, which is {largest}; got {n_neighbors!r}"
-        )
+        reason = f"must be a whole number from 1 to n_samples - 1, which is {largest}"
+        raise ArgumentError("n_neighbors", n_neighbors, reason)
     nearest = neighbors(rows, n_nearest=count).nearest
     same = (labels[nearest] == labels[:, None]).mean(axis=0)
     return np.cumsum(same) / np.arange(1, count + 1)
@@ -132,10 +133,10 @@ def pairwise_accuracy(scores: ArrayLike, preferences: Preferences) -> float:
         )
     score = _scores(scores)
     if preferences.n_pairs == 0:
-        raise ValueError("pairwise_accuracy needs at least one preference, got none.")
+        raise InputError("pairwise_accuracy needs at least one preference", argument="preferences")
     last = int(preferences.pairs.max())
     if last >= len(score):
-        raise ValueError(f"preferences name row {last}, but there are only {len(score)} scores.")
+        raise ArgumentError("preferences", last, f"must name rows below {len(score)}, the number of scores")
     better, worse = score[preferences.pairs].T
     return float(np.average((better > worse) + 0.5 * (better == worse), weights=preferences.weight))
 
@@ -169,7 +170,7 @@ def mean_average_precision(relevant: ArrayLike, scores: ArrayLike, groups: Array
         query = np.unique(column_or_1d(groups), return_inverse=True)[1]
     check_consistent_length(hit, score, query)
     if not hit.any():
-        raise ValueError("mean_average_precision needs at least one relevant row, got none.")
+        raise InputError("mean_average_precision needs at least one relevant row", argument="relevant")
     order = np.lexsort((-score, query))
     query, score, hit = query[order], score[order], hit[order]
     start = np.searchsorted(query, query)
@@ -196,9 +197,8 @@ def _relevance(relevant: ArrayLike) -> NDArray[np.bool_]:
     wrong = ~np.isin(known, (0, 1))
     if wrong.any():
         row = int(wrong.argmax())
-        raise ValueError(
-            f"relevant[{row}] is {values.tolist()[row]!r}: expected 1 or True where relevant, 0 or False elsewhere"
-        )
+        reason = "must be 1 or True where relevant, 0 or False elsewhere"
+        raise ArgumentError(f"relevant[{row}]", values.tolist()[row], reason)
     return known.astype(bool)
 
 

@@ -14,8 +14,8 @@ from pairlens.engines.projected import (
     QUANTUM,
     SMALLEST_QUANTUM,
     TIE,
-    Groups,
     LocalProjectedRows,
+    RowGroups,
     first_identical,
     projected_rows,
 )
@@ -151,14 +151,14 @@ class TestGroups:
 
     def test_groups_join_codes_and_identical_rows(self):
         X = np.array([[5.0], [1], [1], [2], [3], [5]])
-        groups = Groups.of(X, np.array([-1, -1, 0, 0, -1, -1]))
+        groups = RowGroups.of(X, np.array([-1, -1, 0, 0, -1, -1]))
         np.testing.assert_array_equal(groups.group, [0, 1, 1, 1, 2, 0])
         np.testing.assert_array_equal(groups.first, [0, 1, 4])
         np.testing.assert_array_equal(groups.representative, [0, 1, 1, 1, 4, 0])
 
     def test_large_groups_of_identical_rows(self):
         X = np.repeat([[0.0], [4.0]], [5, 4], axis=0)
-        groups = Groups.of(X, np.full(9, -1))
+        groups = RowGroups.of(X, np.full(9, -1))
         nearest = groups.expand(X, np.array([[1], [0]]), np.zeros((2, 1)), 3, 1e-9)
         np.testing.assert_array_equal(nearest[:5], [[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2], [0, 1, 2]])
         np.testing.assert_array_equal(nearest[5:], [[6, 7, 8], [5, 7, 8], [5, 6, 8], [5, 6, 7]])

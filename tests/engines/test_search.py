@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pairlens.engines import search as module
-from pairlens.engines.search import QUANTUM, Neighbors, neighbors
-from pairlens.engines.selection import Criterion, self_join
+from pairlens.engines.search import QUANTUM, Criterion, Neighbors, neighbors, self_join
 from pairlens.exceptions import ArgumentError
 
 SMALL_BLOCKS = 20_000

@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pairlens import GBWSDR, WBDR, WSDR, PairLens
+from pairlens.exceptions import ArgumentError
 from pairlens.judging import pair_distance
 from tests.estimators import all_estimators
 
@@ -89,5 +90,5 @@ def test_what_is_wrong_is_said():
         WBDR().get_metric()
     with pytest.raises(NotFittedError):
         WSDR().get_mahalanobis_matrix()
-    with pytest.raises(ValueError, match="A has 3 rows and B 2: row i of A and row i of B are one pair"):
+    with pytest.raises(ArgumentError, match=r"^B must have 3 rows, as many as A"):
         WBDR(2).fit(X, Y).pair_distance(X[:3], X[:2])

@@ -256,9 +256,9 @@ def test_a_hundred_thousand_points_make_a_small_page():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ids": [1, 2]}, "ids must name every row of X: expected 150, got 2"),
-        ({"labels": [1, 2]}, "labels must hold one label for every row of X: expected 150, got 2"),
-        ({"feature_names": ["a"]}, "feature_names must name every feature: expected 4, got 1"),
+        ({"ids": [1, 2]}, "ids must have 150 entries, one for each row of X; got 2"),
+        ({"labels": [1, 2]}, "labels must have 150 entries, one for each row of X; got 2"),
+        ({"feature_names": ["a"]}, "feature_names must have 4 entries, one for each feature; got 1"),
         (
             {"constraints": Constraints([(0, 1)], n_samples=3)},
             "constraints must be for 150 rows, as many as X has; got 3",

@@ -6,7 +6,7 @@ anyway, one exponential and a narrow second product; the n x n matrices are neve
 
 Must-linked rows coincide in the projected kernel space, identical rows everywhere. All rows of such a group are equally
 near to any other row, and rounding would decide who is listed. So the search compares one row of each group, and
-:meth:`Groups.expand` lists the rows: those of the nearer group first, inside a group those that are nearer in the
+:meth:`RowGroups.expand` lists the rows: those of the nearer group first, inside a group those that are nearer in the
 input, then those with the smaller index.
 """
 
@@ -38,12 +38,17 @@ from pairlens.engines.search import (
     LARGEST_BLOCK,
     LARGEST_GROUPED_K,
     TOLERABLE_CROWDING,
+    Criterion,
     DistanceScreen,
     MeasuredRows,
+    Selected,
     block_rows,
+    blocks,
+    crowding,
     neighbors,
+    self_join,
+    spread_sample,
 )
-from pairlens.engines.selection import Criterion, Selected, blocks, crowding, self_join, spread_sample
 from pairlens.exceptions import ArgumentError
 
 Tiles = tuple[NDArray[np.floating], NDArray[np.floating]]
@@ -83,7 +88,7 @@ def first_identical(X: Rows) -> Index:
 
 
 @dataclass(frozen=True)
-class Groups:
+class RowGroups:
     """Hold rows in groups, numbered by their first row.
 
     Attributes
@@ -107,7 +112,7 @@ class Groups:
     representative: Index
 
     @classmethod
-    def of(cls, X: Rows, codes: IntArray) -> Groups:
+    def of(cls, X: Rows, codes: IntArray) -> RowGroups:
         """Put identical rows together, and rows with the same non-negative code."""
         representative = _joined(first_identical(X), codes)
         stands = representative == np.arange(len(representative))
@@ -132,7 +137,7 @@ class Groups:
         X : array, CSR matrix or EngineRows of shape (n, n_features)
             Rows whose distances decide inside a group.
         listed : int array of shape (n_groups, at least min(k, n_groups - 1))
-            Groups near to each group, nearest first, not itself.
+            RowGroups near to each group, nearest first, not itself.
         key : array of the shape of `listed`
             What they are ordered by; rows of groups with equal keys are ordered as if they were of one group.
         k : int
@@ -262,7 +267,7 @@ class ProjectedRows(ABC):
         Coordinates in the span of must-link differences.
     gamma : float
         Of the kernel exp(-gamma d²).
-    groups : Groups
+    groups : RowGroups
         Rows at projected distance zero from one another: must-linked or identical.
     rows : MeasuredRows or TorchRows
         The rows as they are measured, with their scale and their squared lengths.
@@ -271,7 +276,7 @@ class ProjectedRows(ABC):
     X: Rows
     F: Any
     gamma: float
-    groups: Groups
+    groups: RowGroups
     rows: Any
 
     @property
@@ -361,7 +366,7 @@ def projected_rows(X: Rows, F: Rows, gamma: float, chunklets: IntArray) -> Proje
         Group of must-linked rows each row belongs to, -1 for none.
     """
     # With more neighbours than are grouped, rows stay as they are: the groups hold identical and must-linked ones.
-    return LocalProjectedRows(X, F, gamma, Groups.of(X, chunklets), MeasuredRows.of(X, LARGEST_GROUPED_K + 1))
+    return LocalProjectedRows(X, F, gamma, RowGroups.of(X, chunklets), MeasuredRows.of(X, LARGEST_GROUPED_K + 1))
 
 
 @dataclass(frozen=True)
@@ -455,7 +460,7 @@ class ProjectedScreen:
         return keys
 
     def strip(self, rows: slice) -> Callable[[slice], Tiles]:
-        """Screen rows, as :func:`~pairlens.engines.selection.self_join` wants it."""
+        """Screen rows, as :func:`~pairlens.engines.search.self_join` wants it."""
         euclid = self.euclid.strip(rows)
         left = self._augmented(rows)
         left[:, [-2, -1]] = left[:, [-1, -2]]

@@ -69,7 +69,7 @@ class Header(NamedTuple):
 
 
 def read_header(file: IO[bytes], source: str, size: int) -> Header:
-    """Read what stands before the numbers of an array; ValueError if it is not a header, or promises too much.
+    """Read what stands before the numbers of an array; InputError if it is not a header, or promises too much.
 
     The file is at its beginning and has `size` bytes; `source` names it in errors.
     """
@@ -77,15 +77,18 @@ def read_header(file: IO[bytes], source: str, size: int) -> Header:
         shape, fortran, dtype = _parsed_header(file)
     except Exception as error:
         # NumPy evaluates the header as Python text, which fails in many ways.
-        raise ValueError(f"{source} is not a NumPy array of numbers, or is damaged: {short(error)}") from None
+        raise InputError(
+            f"{source} is not a NumPy array of numbers, or is damaged: {short(error)}", argument="path"
+        ) from None
     if dtype.hasobject:
-        raise ValueError(
-            f"{source} is not a NumPy array of numbers: it holds pickled objects, which could execute code"
+        raise InputError(
+            f"{source} is not a NumPy array of numbers: it holds pickled objects, which could execute code",
+            argument="path",
         )
     if min(shape, default=0) < 0 or dtype.itemsize == 0 or (0 in shape and max(shape) > MAX_EMPTY_AXIS):
-        raise ValueError(f"{source} is damaged: its header promises {dtype} of the shape {shape}")
+        raise InputError(f"{source} is damaged: its header promises {dtype} of the shape {shape}", argument="path")
     if file.tell() + math.prod(shape) * dtype.itemsize > size:
-        raise ValueError(f"{source} is cut short: its header promises the shape {shape}")
+        raise InputError(f"{source} is cut short: its header promises the shape {shape}", argument="path")
     return Header(shape, fortran, dtype)
 
 
@@ -107,7 +110,7 @@ def load_array(path: Path) -> NDArray[Any]:
     """Return the two-dimensional array of numbers of an NPY file."""
     with path.open("rb") as file:
         if file.read(2) == b"PK":
-            raise ValueError(f"{path.name} is an NPZ archive: give it the ending .npz")
+            raise InputError(f"{path.name} is an NPZ archive: give it the ending .npz", argument="path")
         file.seek(0)
         read_header(file, path.name, path.stat().st_size)
         file.seek(0)
@@ -144,11 +147,13 @@ def stored_rows(path: Path) -> Iterator[tuple[int, int, Callable[[int, int], NDA
 
 
 def numeric_matrix(values: NDArray[Any], source: str) -> NDArray[Any]:
-    """Return the array; ValueError if it is not a matrix of numbers."""
+    """Return the array; InputError if it is not a matrix of numbers."""
     if values.ndim != 2:
-        raise ValueError(f"{source} must be a table of rows and columns, but has the shape {values.shape}")
+        raise InputError(
+            f"{source} must be a table of rows and columns, but has the shape {values.shape}", argument="path"
+        )
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"{source} must hold numbers, but holds {values.dtype}")
+        raise InputError(f"{source} must hold numbers, but holds {values.dtype}", argument="path")
     return values
 
 
@@ -161,7 +166,7 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return all arrays of an NPZ archive by name; the headers of all are checked before anything is unpacked."""
     with path.open("rb") as file:
         if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
-            raise ValueError(f"{path.name} is a single NumPy array: give it the ending .npy")
+            raise InputError(f"{path.name} is a single NumPy array: give it the ending .npy", argument="path")
         file.seek(0)
         with reading(path, KIND):
             archive = zipfile.ZipFile(file)
@@ -187,15 +192,16 @@ def table_among(arrays: Mapping[str, NDArray[Any]], source: str) -> str:
         return "X"
     if len(matrices) != 1:
         found = f"it has {listed_names(list(arrays))}" if arrays else "it is empty"
-        raise ValueError(f"{source} must have one table of numbers, or one named X; {found}")
+        raise InputError(f"{source} must have one table of numbers, or one named X; {found}", argument="path")
     return matrices[0]
 
 
 def check_length(column: NDArray[Any], name: str, n_rows: int, source: str) -> NDArray[Any]:
-    """Return the column; ValueError unless it has one entry for each row."""
+    """Return the column; InputError unless it has one entry for each row."""
     if column.shape != (n_rows,):
-        raise ValueError(
-            f"{name} of {source} must have one entry for each of the {n_rows} rows, but has the shape {column.shape}"
+        raise InputError(
+            f"{name} of {source} must have one entry for each of the {n_rows} rows, but has the shape {column.shape}",
+            argument="path",
         )
     return column
 

@@ -346,7 +346,12 @@ class Decoder:
 
     def _check_complete(self, kind: type, tag: str, state: dict[str, Any]) -> None:
         """Raise unless every field and parameter is there; fields with a default may be left out."""
-        if dataclasses.is_dataclass(kind):
+        if hasattr(kind, "get_params"):
+            expected = set(inspect.signature(kind).parameters)
+            shadowed = {attribute for attribute in state if callable(getattr(kind, attribute, None))} - expected
+            if shadowed:
+                raise self._damaged(f"{min(shadowed)!r} is a method of {tag}, not an attribute")
+        elif dataclasses.is_dataclass(kind):
             fields = dataclasses.fields(kind)
             for field in fields:
                 if field.default is not dataclasses.MISSING:
@@ -355,11 +360,6 @@ class Decoder:
             for field in fields:
                 if field.name in state and not _fits(state[field.name], str(field.type)):
                     raise self._damaged(f"{field.name!r} of {tag} is not of the type {field.type}")
-        elif hasattr(kind, "get_params"):
-            expected = set(inspect.signature(kind).parameters)
-            shadowed = {attribute for attribute in state if callable(getattr(kind, attribute, None))} - expected
-            if shadowed:
-                raise self._damaged(f"{min(shadowed)!r} is a method of {tag}, not an attribute")
         else:
             return
         missing = expected - set(state)

@@ -114,20 +114,20 @@ class Dialect:
 
 
 def sniff(path: Path) -> Dialect:
-    """Look at the beginning of a file; ValueError if it is not a table with a header.
+    """Look at the beginning of a file; InputError if it is not a table with a header.
 
     Columns without a name, or with the name of another, get names.
     """
     with _opened(path) as (file, _):
         sample = file.read(SAMPLE)
     if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ValueError(f"{path.name} is UTF-16 text: save the file as UTF-8")
+        raise InputError(f"{path.name} is UTF-16 text: save the file as UTF-8", argument="path")
     if b"\0" in sample:
-        raise ValueError(f"{path.name} is not text: it has zero bytes")
+        raise InputError(f"{path.name} is not text: it has zero bytes", argument="path")
     # The last line may be cut in the middle of a character; whether all of the file is UTF-8 shows when it is read.
     text = sample.decode("utf-8-sig", "replace")
     if not text.strip():
-        raise ValueError(f"{path.name} is empty")
+        raise InputError(f"{path.name} is empty", argument="path")
     candidates = "\t" if kind_of_frame(path) == "tsv" else DELIMITERS
     delimiter = max(candidates, key=lambda mark: len(_lines(text, mark)[0]))
     header, *lines = _lines(text, delimiter)
@@ -135,8 +135,9 @@ def sniff(path: Path) -> Dialect:
     if names[0] == "" and len(names) > 1:
         names[0] = UNNAMED
     if all(_is_number(name) for name in names):
-        raise ValueError(
-            f"{path.name} has no header: its first line holds numbers only. Give the columns names in a first line"
+        raise InputError(
+            f"{path.name} has no header: its first line holds numbers only. Give the columns names in a first line",
+            argument="path",
         )
     cells = [cell.strip() for line in lines for cell in line]
     comma = any(re.fullmatch(r"[-+]?\d+,\d+", cell) for cell in cells)
@@ -205,9 +206,9 @@ def _csv_frames(
                 if size is None:
                     return
     except UnicodeDecodeError as error:
-        raise ValueError(_not_utf8(path, error)) from None
+        raise InputError(_not_utf8(path, error), argument="path") from None
     except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
-        raise ValueError(f"{path.name} is not a table: {_reason(error)}") from None
+        raise InputError(f"{path.name} is not a table: {_reason(error)}", argument="path") from None
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> str:
@@ -229,7 +230,7 @@ def _reason(error: Exception) -> str:
 
 
 def _open_parquet(path: Path) -> Any:
-    """Open a ParquetFile, to be closed; ValueError if it is something else."""
+    """Open a ParquetFile, to be closed; InputError if it is something else."""
     parquet = require("pyarrow.parquet", extra="io", purpose="reading Parquet files")
     with reading(path, "a Parquet file"):
         return parquet.ParquetFile(path, pre_buffer=False)

@@ -48,6 +48,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, logit
 
 from pairlens.engines import Float64, one_blas_thread
+from pairlens.exceptions import ArgumentError
 from pairlens.judging.held_out import HeldOutDistances, distance_columns, pair_weights
 
 MISTAKES = np.array([0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.175, 0.2, 0.25, 0.3, 0.35, 0.4])
@@ -304,12 +305,10 @@ class PairProbability:
 
 
 def checked_rate(base_rate: float) -> float:
-    """Return the base rate; ValueError if it is not a share."""
+    """Return the base rate; ArgumentError if it is not a share."""
     if not 0 < base_rate < 1:
-        raise ValueError(
-            f"base_rate must be above 0 and below 1, got {base_rate}: the share of pairs that belong together among "
-            "those to be judged."
-        )
+        reason = "must be above 0 and below 1, the share of pairs that belong together among those to be judged"
+        raise ArgumentError("base_rate", base_rate, reason)
     return float(base_rate)
 
 

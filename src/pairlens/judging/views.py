@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._warnings import warn_user
 from pairlens.engines import Float64, IntArray, Rows, pair_squared_distances
-from pairlens.exceptions import SupervisionWarning
+from pairlens.exceptions import ArgumentError, InputError, SupervisionWarning
 from pairlens.judging.held_out import CHANCE
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine, pair_shares
@@ -56,12 +56,10 @@ def pair_distance(view: Any, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
 
 
 def check_paired(left: Any, right: Any) -> None:
-    """Raise a ValueError unless both sides of the pairs have the same number of rows."""
+    """Raise an ArgumentError unless both sides of the pairs have the same number of rows."""
     if left.shape[0] != right.shape[0]:
-        raise ValueError(
-            f"A has {left.shape[0]} rows and B {right.shape[0]}: row i of A and row i of B are one pair, so both need "
-            "the same number."
-        )
+        reason = f"must have {left.shape[0]} rows, as many as A: row i of A and row i of B are one pair"
+        raise ArgumentError("B", right.shape[0], reason)
 
 
 def _plain(view: Any) -> Any:
@@ -181,7 +179,9 @@ def pair_proba(view: Any, A: ArrayLike, B: ArrayLike, *, base_rate: float | None
             A, B = view[:-1].transform(A), view[:-1].transform(B)
         view = view.steps[-1][1]
     if not hasattr(view, "pair_proba"):
-        raise ValueError(f"{type(view).__name__} gives no probabilities of pairs: it does not learn from pairs.")
+        raise InputError(
+            f"{type(view).__name__} gives no probabilities of pairs: it does not learn from pairs", argument="view"
+        )
     return np.asarray(view.pair_proba(A, B, base_rate=base_rate))
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from numbers import Integral
+from dataclasses import field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,12 +22,14 @@ from sklearn.base import clone
 from pairlens._docs import complete_docstring
 from pairlens._markup import sketch
 from pairlens._sklearn import (
+    COUNT,
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
-    Interval,
     TransformerMixin,
     check_is_fitted,
+    estimator,
     fit_context,
+    parameter,
 )
 from pairlens._warnings import warn_fallback, warn_fewer, warn_user
 from pairlens.engines import (
@@ -64,6 +66,7 @@ from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
 
+@estimator
 class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Learn a view of rows from must-links and cannot-links.
 
@@ -79,18 +82,12 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     # With metadata routing enabled, pipelines and searches hand `constraints` to fit and score unasked.
     __metadata_request__fit: ClassVar = {"constraints": True}
     __metadata_request__score: ClassVar = {"constraints": True}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-    }
+    n_components: Any = parameter(COUNT, default=2, kw_only=False)
     _fewest_rows: ClassVar[int] = 2
     """Rows that `fit` needs at least."""
     _rows_may_be: ClassVar[Placement] = Placement.COLLECTED
     """Where the method can deal with rows."""
-    _probability: PairProbability | None = None
-    n_components: Any
-
-    def __init__(self, n_components: int = 2) -> None:
-        self.n_components = n_components
+    _probability: PairProbability | None = field(init=False, default=None)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -262,7 +259,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """
         check_is_fitted(self)
         if self._probability is None:
-            raise ValueError(self._why_no_probability())
+            raise InputError(self._why_no_probability(), argument="constraints")
         left, right = self._seen_as_new(A), self._seen_as_new(B)
         check_paired(left, right)
         return self._probability(left, right, base_rate)
@@ -274,7 +271,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _why_no_probability(self) -> str:
         return (
             f"this {type(self).__name__} is not calibrated: call calibrate(X, constraints=...) after fit, with "
-            "must-links and cannot-links. It fits the view three times more, to measure pairs that it did not see."
+            "must-links and cannot-links. It fits the view three times more, to measure pairs that it did not see"
         )
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:

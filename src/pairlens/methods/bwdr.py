@@ -9,12 +9,11 @@ kernel principal components.
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens._sklearn import Interval, StrOptions
+from pairlens._sklearn import AUTO, POSITIVE, Interval, estimator, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import IntArray
 from pairlens.exceptions import SupervisionWarning
@@ -26,12 +25,8 @@ from pairlens.supervision import Constraints
 SPECTRUM_FLOOR = 1e-8
 """Smallest within-scatter eigenvalue, relative to the largest: with zeros the printed algorithm divides 0 by 0."""
 
-SHRINKAGE_PARAMETERS: dict[str, list[Any]] = {
-    "threshold": [Interval(Real, 0, 1, closed="right")],
-    "shrinkage": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
-    "shrinkage_factor": [Interval(Real, 0, None, closed="neither")],
-}
-"""Allowed values of the parameters that the linear and the kernel forms share."""
+THRESHOLD = Interval(Real, 0, 1, closed="right")
+SHRINKAGE = (Interval(Real, 0, 1, closed="both"), AUTO)
 
 
 def shrunk_scatters(
@@ -126,6 +121,7 @@ def warn_without_influence(method: PairTransformer, k: int, threshold: float, st
         )
 
 
+@estimator
 class BWDR(IncrementalPairTransformer):
     r"""Dimensionality reduction by increasing between-class differences.
 
@@ -184,26 +180,10 @@ class BWDR(IncrementalPairTransformer):
     (178, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **IncrementalPairTransformer._parameter_constraints,
-        **SHRINKAGE_PARAMETERS,
-        "target": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        threshold: float = 0.95,
-        shrinkage: float | str = "auto",
-        shrinkage_factor: float = 1.0,
-        target: float | str = "auto",
-    ) -> None:
-        super().__init__(n_components)
-        self.threshold = threshold
-        self.shrinkage = shrinkage
-        self.shrinkage_factor = shrinkage_factor
-        self.target = target
+    threshold: float = parameter(THRESHOLD, default=0.95)
+    shrinkage: float | str = parameter(*SHRINKAGE, default="auto")
+    shrinkage_factor: float = parameter(POSITIVE, default=1.0)
+    target: float | str = parameter(POSITIVE, AUTO, default="auto")
 
     def _rows_used(self, pairs: Constraints) -> IntArray | None:
         return rows_in_pairs(pairs, self.shrinkage)
@@ -217,6 +197,7 @@ class BWDR(IncrementalPairTransformer):
         return solution
 
 
+@estimator
 class WBDR(IncrementalPairTransformer):
     r"""Dimensionality reduction by compression of within-class differences.
 
@@ -271,26 +252,10 @@ class WBDR(IncrementalPairTransformer):
     (178, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **IncrementalPairTransformer._parameter_constraints,
-        **SHRINKAGE_PARAMETERS,
-        "target": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        threshold: float = 1.0,
-        shrinkage: float | str = "auto",
-        shrinkage_factor: float = 1.0,
-        target: float | str = "auto",
-    ) -> None:
-        super().__init__(n_components)
-        self.threshold = threshold
-        self.shrinkage = shrinkage
-        self.shrinkage_factor = shrinkage_factor
-        self.target = target
+    threshold: float = parameter(THRESHOLD, default=1.0)
+    shrinkage: float | str = parameter(*SHRINKAGE, default="auto")
+    shrinkage_factor: float = parameter(POSITIVE, default=1.0)
+    target: float | str = parameter(POSITIVE, AUTO, default="auto")
 
     def _rows_used(self, pairs: Constraints) -> IntArray | None:
         return rows_in_pairs(pairs, self.shrinkage)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from pairlens._sklearn import Interval, StrOptions
+from pairlens._sklearn import COUNT, NOT_NEGATIVE, POSITIVE, StrOptions, estimator, parameter
 from pairlens.engines import IntArray, Placement, rows_in_memory
 from pairlens.graphs.edges import reconstruction_weights
 from pairlens.graphs.nearest import SEARCHES
@@ -18,6 +17,7 @@ from pairlens.spectral.scatters import BatchSums, Space, cannot_link_scatter, me
 from pairlens.supervision import Constraints
 
 
+@estimator
 class SSDR(IncrementalPairTransformer):
     r"""Semi-supervised dimensionality reduction.
 
@@ -62,25 +62,9 @@ class SSDR(IncrementalPairTransformer):
     (150, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **IncrementalPairTransformer._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="left")],
-        "normalization": [StrOptions({"full", "half"})],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        alpha: float = 1.0,
-        beta: float = 20.0,
-        normalization: str = "full",
-    ) -> None:
-        super().__init__(n_components)
-        self.alpha = alpha
-        self.beta = beta
-        self.normalization = normalization
+    alpha: float = parameter(NOT_NEGATIVE, default=1.0)
+    beta: float = parameter(NOT_NEGATIVE, default=20.0)
+    normalization: str = parameter(StrOptions({"full", "half"}), default="full")
 
     def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
         share = 0.5 if self.normalization == "half" else 1.0
@@ -138,6 +122,7 @@ class CMM(IncrementalPairTransformer):
     _solve = staticmethod(difference)
 
 
+@estimator
 class NPSSDR(LinearPairTransformer):
     r"""Neighbourhood preserving semi-supervised dimensionality reduction.
 
@@ -188,28 +173,10 @@ class NPSSDR(LinearPairTransformer):
 
     _rows_may_be: ClassVar = Placement.DEVICE
     _needs: ClassVar = ""
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearPairTransformer._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "reg": [Interval(Real, 0, None, closed="neither")],
-        "neighbors": [StrOptions(set(SEARCHES))],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_neighbors: int = 5,
-        alpha: float = 0.1,
-        reg: float = 1e-3,
-        neighbors: str = "auto",
-    ) -> None:
-        super().__init__(n_components)
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.reg = reg
-        self.neighbors = neighbors
+    n_neighbors: int = parameter(COUNT, default=5)
+    alpha: float = parameter(NOT_NEGATIVE, default=0.1)
+    reg: float = parameter(POSITIVE, default=1e-3)
+    neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
 
     def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
         warn_without_pairs(self, pairs)

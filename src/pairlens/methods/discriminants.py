@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from pairlens._sklearn import Interval, StrOptions
+from pairlens._sklearn import COUNT, NOT_NEGATIVE, StrOptions, estimator, parameter
 from pairlens.engines import (
     FloatArray,
     IntArray,
@@ -27,6 +26,7 @@ from pairlens.supervision import Constraints
 from pairlens.supervision.combined import class_codes
 
 
+@estimator
 class LFDA(LinearPairTransformer):
     r"""Local Fisher discriminant analysis.
 
@@ -72,14 +72,7 @@ class LFDA(LinearPairTransformer):
     """
 
     _rows_may_be: ClassVar = Placement.ANYWHERE
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearPairTransformer._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(self, n_components: int = 2, *, n_neighbors: int = 7) -> None:
-        super().__init__(n_components)
-        self.n_neighbors = n_neighbors
+    n_neighbors: int = parameter(COUNT, default=7)
 
     def _lacking(self, pairs: Constraints) -> str:
         return "" if np.any(class_codes(pairs) >= 0) else "no labels were given"
@@ -105,6 +98,7 @@ class LFDA(LinearPairTransformer):
         return values, directions * np.sqrt(np.maximum(values, 0.0))
 
 
+@estimator
 class SDA(LinearPairTransformer):
     r"""Semi-supervised discriminant analysis.
 
@@ -153,28 +147,10 @@ class SDA(LinearPairTransformer):
     """
 
     _rows_may_be: ClassVar = Placement.DEVICE
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearPairTransformer._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="left")],
-        "neighbors": [StrOptions(set(SEARCHES))],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_neighbors: int = 5,
-        alpha: float = 0.1,
-        beta: float = 0.01,
-        neighbors: str = "auto",
-    ) -> None:
-        super().__init__(n_components)
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.beta = beta
-        self.neighbors = neighbors
+    n_neighbors: int = parameter(COUNT, default=5)
+    alpha: float = parameter(NOT_NEGATIVE, default=0.1)
+    beta: float = parameter(NOT_NEGATIVE, default=0.01)
+    neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
 
     def _lacking(self, pairs: Constraints) -> str:
         return "" if class_codes(pairs).max(initial=-1) >= 1 else "fewer than two classes were given"

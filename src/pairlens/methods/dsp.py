@@ -6,13 +6,13 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens._sklearn import Interval, StrOptions
+from pairlens._sklearn import AUTO, COUNT, POSITIVE, SEED, Interval, StrOptions, estimator, parameter
 from pairlens._warnings import warn_user
 from pairlens.cluster.skkmeans import SKKMeans
 from pairlens.engines import (
@@ -56,6 +56,7 @@ HUB_RATIO = 0.5
 """Mean of the projected kernel over linked rows, in units of that over free rows, below which linked rows are hubs."""
 
 
+@estimator
 class DSP(LinearPairTransformer):
     r"""Dual subspace projections.
 
@@ -153,40 +154,14 @@ class DSP(LinearPairTransformer):
 
     _rows_may_be: ClassVar = Placement.DEVICE
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearPairTransformer._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "search"})],
-        "scaling": [StrOptions({"A", "unit", "B"})],
-        "tol": [Interval(Real, 0, 1, closed="left")],
-        "neighbors": [StrOptions({"auto", "exact", "approx"})],
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "random_state": ["random_state", np.random.Generator],
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_neighbors: int = 5,
-        gamma: float | str = "auto",
-        scaling: str = "A",
-        tol: float = 1e-9,
-        neighbors: str = "auto",
-        n_clusters: int | str = "auto",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(n_components)
-        self.n_neighbors = n_neighbors
-        self.gamma = gamma
-        self.scaling = scaling
-        self.tol = tol
-        self.neighbors = neighbors
-        self.n_clusters = n_clusters
-        self.random_state = random_state
-        self.verbose = verbose
+    n_neighbors: int = parameter(COUNT, default=5)
+    gamma: float | str = parameter(POSITIVE, StrOptions({"auto", "search"}), default="auto")
+    scaling: str = parameter(StrOptions({"A", "unit", "B"}), default="A")
+    tol: float = parameter(Interval(Real, 0, 1, closed="left"), default=1e-9)
+    neighbors: str = parameter(StrOptions({"auto", "exact", "approx"}), default="auto")
+    n_clusters: int | str = parameter(COUNT, AUTO, default="auto")
+    random_state: Any = parameter(*SEED, default=None)
+    verbose: int = parameter("verbose", default=0)
 
     def _within_reach(self, rows: Rows, pairs: Constraints) -> tuple[Rows, Constraints, IntArray | None]:
         rows, pairs, chosen = super()._within_reach(rows, pairs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,11 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from pairlens._sklearn import (
+    AUTO,
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
     StrOptions,
     TransformerMixin,
     check_is_fitted,
+    estimator,
+    parameter,
 )
 from pairlens.engines import IntArray, Rows, checked_rows, column_means
 from pairlens.exceptions import InputError
@@ -30,13 +36,14 @@ from pairlens.methods.base import (
     warn_without_pairs,
 )
 from pairlens.methods.bwdr import (
-    SHRINKAGE_PARAMETERS,
+    SHRINKAGE,
+    THRESHOLD,
     compress_within,
     shrunk_scatters,
     stretch_between,
     warn_without_influence,
 )
-from pairlens.methods.locality import LPPSI, side_information_scatters
+from pairlens.methods.locality import side_information_scatters
 from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, fix_signs, generalized, row_space
 from pairlens.supervision import Constraints
 
@@ -44,6 +51,7 @@ KERNELS = {"additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "po
 """Those of scikit-learn, named here because asking for its list costs an import."""
 
 
+@estimator
 class KernelPairTransformer(PairTransformer):
     """Solve the problem of a linear method in kernel features.
 
@@ -67,26 +75,9 @@ class KernelPairTransformer(PairTransformer):
     """
 
     _needs: ClassVar[str] = "pairs"
-    components_: NDArray[Any]
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PairTransformer._parameter_constraints,
-        "kernel": [StrOptions(KERNELS), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "rank": [Interval(Integral, 1, None, closed="left"), None],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: float | str = "auto",
-        rank: int | None = None,
-    ) -> None:
-        super().__init__(n_components)
-        self.kernel = kernel
-        self.gamma = gamma
-        self.rank = rank
+    kernel: str | Callable[..., Any] = parameter(StrOptions(KERNELS), callable, default="rbf")
+    gamma: float | str = parameter(POSITIVE, AUTO, default="auto")
+    rank: int | None = parameter(COUNT, None, default=None)
 
     @abstractmethod
     def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
@@ -135,7 +126,32 @@ class KernelPairTransformer(PairTransformer):
         return (self._features(rows) @ self.components_.T - self._offset).astype(rows.dtype, copy=False)
 
 
-class KernelBWDR(KernelPairTransformer):
+@estimator
+class ShrunkKernelTransformer(KernelPairTransformer):
+    """Solve the problem of BWDR or WBDR, with shrunk scatters, in kernel principal components.
+
+    Parameters
+    ----------
+    rank : int or None, default=150
+        Number of leading kernel principal components to work in. All of them (None) overfit. The kernel is exact up to
+        2,000 rows; of more, 2,000 evenly spaced ones span the solution (Nystroem).
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_kernel_features)
+        Directions in kernel principal components.
+    """
+
+    rank: int | None = parameter(default=150)
+    shrinkage: float | str = parameter(*SHRINKAGE, default="auto")
+    shrinkage_factor: float = parameter(POSITIVE, default=1.0)
+
+    def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
+        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
+
+
+@estimator
+class KernelBWDR(ShrunkKernelTransformer):
     r"""BWDR in kernel principal components.
 
     The solutions of :class:`BWDR` lie in the span of the mapped rows, so the method in the feature space of a kernel is
@@ -147,16 +163,11 @@ class KernelBWDR(KernelPairTransformer):
 
     Parameters
     ----------
-    rank : int or None, default=150
-        Number of leading kernel principal components to work in. All of them (None) overfit. The kernel is exact up to
-        2,000 rows; of more, 2,000 evenly spaced ones span the solution (Nystroem).
     threshold : float in (0, 1], default=0.95
         Share of the between-class difference that the stretched directions hold; see :class:`BWDR`.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_kernel_features)
-        Directions in kernel principal components.
     eigenvalues_ : array of shape (n_components,)
         Within-class difference in each direction after stretching, smallest first.
 
@@ -178,29 +189,7 @@ class KernelBWDR(KernelPairTransformer):
     (150, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelPairTransformer._parameter_constraints,
-        **SHRINKAGE_PARAMETERS,
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: float | str = "auto",
-        rank: int | None = 150,
-        threshold: float = 0.95,
-        shrinkage: float | str = "auto",
-        shrinkage_factor: float = 1.0,
-    ) -> None:
-        super().__init__(n_components, kernel=kernel, gamma=gamma, rank=rank)
-        self.threshold = threshold
-        self.shrinkage = shrinkage
-        self.shrinkage_factor = shrinkage_factor
-
-    def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
-        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
+    threshold: float = parameter(THRESHOLD, default=0.95)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         solution, stretched = stretch_between(attract, repel, k, self.threshold)
@@ -208,7 +197,8 @@ class KernelBWDR(KernelPairTransformer):
         return solution
 
 
-class KernelWBDR(KernelPairTransformer):
+@estimator
+class KernelWBDR(ShrunkKernelTransformer):
     r"""WBDR in kernel principal components.
 
     The solutions of :class:`WBDR` lie in the span of the mapped rows, so the method in the feature space of a kernel is
@@ -219,16 +209,11 @@ class KernelWBDR(KernelPairTransformer):
 
     Parameters
     ----------
-    rank : int or None, default=150
-        Number of leading kernel principal components to work in. All of them (None) overfit. The kernel is exact up to
-        2,000 rows; of more, 2,000 evenly spaced ones span the solution (Nystroem).
     threshold : float in (0, 1], default=1.0
         Share of the within-class difference that the compressed directions hold; see :class:`WBDR`.
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_kernel_features)
-        Directions in kernel principal components.
     eigenvalues_ : array of shape (n_components,)
         Between-class difference in each direction after compression, largest first.
 
@@ -250,34 +235,13 @@ class KernelWBDR(KernelPairTransformer):
     (150, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelPairTransformer._parameter_constraints,
-        **SHRINKAGE_PARAMETERS,
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        kernel: str | Callable[..., Any] = "rbf",
-        gamma: float | str = "auto",
-        rank: int | None = 150,
-        threshold: float = 1.0,
-        shrinkage: float | str = "auto",
-        shrinkage_factor: float = 1.0,
-    ) -> None:
-        super().__init__(n_components, kernel=kernel, gamma=gamma, rank=rank)
-        self.threshold = threshold
-        self.shrinkage = shrinkage
-        self.shrinkage_factor = shrinkage_factor
-
-    def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
-        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
+    threshold: float = parameter(THRESHOLD, default=1.0)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         return compress_within(attract, repel, k, self.threshold)
 
 
+@estimator
 class KernelLPPSI(KernelPairTransformer):
     r"""Kernel locality preserving projections with side information.
 
@@ -320,27 +284,9 @@ class KernelLPPSI(KernelPairTransformer):
     """
 
     _needs: ClassVar = ""
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **KernelPairTransformer._parameter_constraints,
-        **{name: LPPSI._parameter_constraints[name] for name in ("n_neighbors", "beta")},
-        "heat_gamma": LPPSI._parameter_constraints["gamma"],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_neighbors: int = 5,
-        heat_gamma: float | str = "auto",
-        beta: float = 1.0,
-        kernel: Any = "rbf",
-        gamma: float | str = "auto",
-        rank: int | None = None,
-    ) -> None:
-        super().__init__(n_components, kernel=kernel, gamma=gamma, rank=rank)
-        self.n_neighbors = n_neighbors
-        self.heat_gamma = heat_gamma
-        self.beta = beta
+    n_neighbors: int = parameter(COUNT, default=5)
+    heat_gamma: float | str = parameter(POSITIVE, AUTO, default="auto")
+    beta: float = parameter(NOT_NEGATIVE, default=1.0)
 
     def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
         warn_without_pairs(self, pairs)
@@ -350,6 +296,7 @@ class KernelLPPSI(KernelPairTransformer):
         return generalized(attract, repel, k, largest=False)
 
 
+@estimator
 class KernelNullSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MustLinkKernel):
     r"""The kernel of the null space of must-links.
 
@@ -403,21 +350,7 @@ class KernelNullSpace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MustLin
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MustLinkKernel._parameter_constraints,
-        "tol": [Interval(Real, 0, 1, closed="left")],
-    }
-
-    def __init__(
-        self,
-        *,
-        gamma: float | str = "auto",
-        kernel: str | Callable[..., Any] = "rbf",
-        tol: float = TOLERANCE,
-    ) -> None:
-        self.gamma = gamma
-        self.kernel = kernel
-        self.tol = tol
+    tol: float = parameter(Interval(Real, 0, 1, closed="left"), default=TOLERANCE)
 
     def _learn(self, rows: Rows, chunklets: IntArray) -> None:
         """Find the span of the must-link differences."""

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._sklearn import Interval, StrOptions, as_generator, check_is_fitted, fit_context
+from pairlens._sklearn import (
+    AUTO,
+    COUNT,
+    SEED,
+    StrOptions,
+    as_generator,
+    check_is_fitted,
+    estimator,
+    fit_context,
+    parameter,
+)
 from pairlens._warnings import warn_fewer, warn_user
 from pairlens.engines import Float64, Placement, Rows, map_rows, rows_in_memory
-from pairlens.exceptions import ConflictWarning, SupervisionWarning
+from pairlens.exceptions import ArgumentError, ConflictWarning, InputError, SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.judging.held_out import CHANCE, HeldOutDistances, measured_distances
 from pairlens.judging.probability import FEWEST_OF_A_KIND, PairProbability
@@ -69,9 +78,10 @@ class JudgedByHeldOutPairs(PairTransformer):
         """
         check_is_fitted(self)
         if self._held_out is None:
-            raise ValueError(
+            raise InputError(
                 f"suspicious_pairs needs at least {self._fewest_judged} must-links and {self._fewest_judged} "
-                "cannot-links in fit: with fewer, none can be held out and judged by the others."
+                "cannot-links in fit: with fewer, none can be held out and judged by the others",
+                argument="constraints",
             )
         found = suspicious_pairs(self._held_out, self.n_components_)
         landmarks = getattr(self, "_landmarks", None)
@@ -96,7 +106,7 @@ class JudgedByHeldOutPairs(PairTransformer):
         fewest = max(self._fewest_judged, FEWEST_OF_A_KIND)
         return (
             f"pair_proba needs at least {fewest} must-links and {fewest} cannot-links in fit: without both kinds, none "
-            "can be held out to learn which distances mean the same."
+            "can be held out to learn which distances mean the same"
         )
 
     def _warn_of_contradiction(self, of_rows: float) -> None:
@@ -122,6 +132,7 @@ class JudgedByHeldOutPairs(PairTransformer):
             )
 
 
+@estimator
 class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
     r"""A linear view from few and noisy pairs.
 
@@ -191,33 +202,16 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
     (178, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "prior": [StrOptions({"auto", *SHAPES})],
-        "neighbors": [StrOptions(set(SEARCHES))],
-        "standardize": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
-    }
+    n_components: int | str = parameter(COUNT, AUTO, default=2, kw_only=False)
+    prior: str = parameter(StrOptions({"auto", *SHAPES}), default="auto")
+    neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
+    standardize: bool = parameter("boolean", default=True)
+    random_state: Any = parameter(*SEED, default=None)
 
     _rows_may_be: ClassVar = Placement.DEVICE
     _needs: ClassVar = ""
     __metadata_request__fit: ClassVar = {"constraints": True, "triplets": True}
     _fewest_judged = FEWEST_FOR_FOLDS
-
-    def __init__(
-        self,
-        n_components: int | str = 2,
-        *,
-        prior: str = "auto",
-        neighbors: str = "auto",
-        standardize: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.prior = prior
-        self.neighbors = neighbors
-        self.standardize = standardize
-        self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -313,6 +307,7 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         super()._keep(space, directions, dtype)
 
 
+@estimator
 class PairLens(JudgedByHeldOutPairs):
     r"""A non-linear view from few and noisy pairs, without tuning.
 
@@ -375,32 +370,18 @@ class PairLens(JudgedByHeldOutPairs):
     (178, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "neighbors": [StrOptions(set(SEARCHES))],
-        "standardize": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
-    }
+    n_components: int | str = parameter(COUNT, AUTO, default=2, kw_only=False)
+    neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
+    standardize: bool = parameter("boolean", default=True)
+    random_state: Any = parameter(*SEED, default=None)
 
     _fewest_judged = FEWEST_OF_A_KIND
     _rows_may_be: ClassVar = Placement.DEVICE
 
-    def __init__(
-        self,
-        n_components: int | str = 2,
-        *,
-        neighbors: str = "auto",
-        standardize: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.neighbors = neighbors
-        self.standardize = standardize
-        self.random_state = random_state
-
     def _check_n_components(self, rows: Rows) -> None:
         if self.n_components != "auto" and self.n_components > rows.shape[0] - 1:
-            raise ValueError(f"n_components={self.n_components} must be less than the number of rows, {rows.shape[0]}.")
+            reason = f"must be less than the number of rows, {rows.shape[0]}"
+            raise ArgumentError("n_components", self.n_components, reason)
 
     def _learn(self, rows: Rows, pairs: Constraints) -> None:
         warn_without_pairs(self, pairs)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from pairlens._sklearn import Interval, StrOptions
+from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, StrOptions, estimator, parameter
 from pairlens.engines import IntArray, Placement, graph_scatter
 from pairlens.graphs.edges import degrees, heat_graph, pass_on, side_information_graphs
 from pairlens.graphs.nearest import SEARCHES
@@ -18,6 +17,7 @@ from pairlens.supervision import Constraints
 from pairlens.supervision.combined import written_pairs
 
 
+@estimator
 class LocalityPreserving(LinearPairTransformer):
     r"""Start from a heat-weighted graph of nearest neighbours.
 
@@ -31,25 +31,9 @@ class LocalityPreserving(LinearPairTransformer):
 
     _rows_may_be: ClassVar = Placement.DEVICE
     _needs: ClassVar = ""
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearPairTransformer._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "neighbors": [StrOptions(set(SEARCHES))],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_neighbors: int = 5,
-        gamma: float | str = "auto",
-        neighbors: str = "auto",
-    ) -> None:
-        super().__init__(n_components)
-        self.n_neighbors = n_neighbors
-        self.gamma = gamma
-        self.neighbors = neighbors
+    n_neighbors: int = parameter(COUNT, default=5)
+    gamma: float | str = parameter(POSITIVE, AUTO, default="auto")
+    neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         return generalized(attract, repel, k, largest=False)
@@ -181,6 +165,7 @@ class CLPP(LocalityPreserving):
         return graph_scatter(space.rows, changed), space.total_scatter(degrees(neighbours))
 
 
+@estimator
 class LPPSI(LocalityPreserving):
     r"""Locality preserving projections with side information.
 
@@ -221,22 +206,7 @@ class LPPSI(LocalityPreserving):
     (150, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LocalityPreserving._parameter_constraints,
-        "beta": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_neighbors: int = 5,
-        gamma: float | str = "auto",
-        beta: float = 1.0,
-        neighbors: str = "auto",
-    ) -> None:
-        super().__init__(n_components, n_neighbors=n_neighbors, gamma=gamma, neighbors=neighbors)
-        self.beta = beta
+    beta: float = parameter(NOT_NEGATIVE, default=1.0)
 
     def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
         warn_without_pairs(self, pairs)

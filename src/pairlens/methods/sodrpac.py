@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from pairlens._sklearn import Interval, StrOptions
+from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, SEED, Interval, StrOptions, estimator, parameter
 from pairlens._warnings import warn_fallback, warn_user
 from pairlens.engines import (
     FloatArray,
@@ -57,6 +57,7 @@ SINGLE_THREADED = 200
 """Below this size of an eigenproblem, several threads only wait for each other."""
 
 
+@estimator
 class SODRPaC(LinearPairTransformer):
     r"""Subclass-oriented dimension reduction with pairwise constraints.
 
@@ -145,37 +146,14 @@ class SODRPaC(LinearPairTransformer):
 
     _rows_may_be: ClassVar = Placement.DEVICE
     _needs: ClassVar = ""
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "n_graph_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "lam": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "search"})],
-        "cv": [Interval(Integral, 2, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "neighbors": [StrOptions(set(SEARCHES))],
-    }
-
-    def __init__(
-        self,
-        n_components: int | str = 2,
-        *,
-        n_neighbors: int = 3,
-        n_graph_neighbors: int = 5,
-        lam: float | str = DEFAULT_LAM,
-        gamma: float | str = "auto",
-        cv: int = 5,
-        random_state: Any = None,
-        neighbors: str = "auto",
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.n_graph_neighbors = n_graph_neighbors
-        self.lam = lam
-        self.gamma = gamma
-        self.cv = cv
-        self.random_state = random_state
-        self.neighbors = neighbors
+    n_components: int | str = parameter(COUNT, AUTO, default=2, kw_only=False)
+    n_neighbors: int = parameter(COUNT, default=3)
+    n_graph_neighbors: int = parameter(COUNT, default=5)
+    lam: float | str = parameter(NOT_NEGATIVE, AUTO, default=DEFAULT_LAM)
+    gamma: float | str = parameter(POSITIVE, StrOptions({"auto", "search"}), default="auto")
+    cv: int = parameter(Interval(Integral, 2, None, closed="left"), default=5)
+    random_state: Any = parameter(*SEED, default=None)
+    neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
 
     @property
     def _n_wanted(self) -> int:

@@ -11,6 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._docs import complete_docstring
 from pairlens._sklearn import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    SEED,
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     Interval,
@@ -18,7 +22,9 @@ from pairlens._sklearn import (
     TransformerMixin,
     as_generator,
     check_is_fitted,
+    estimator,
     fit_context,
+    parameter,
 )
 from pairlens._warnings import warn_fallback, warn_fewer
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means
@@ -159,6 +165,7 @@ class PreferenceEstimator(BaseEstimator, ABC):
         return pairwise_accuracy(scores, known)
 
 
+@estimator
 class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PreferenceEstimator):
     r"""Learn a low-dimensional view that minimises the large-margin objective, and a linear ranking in it.
 
@@ -188,29 +195,15 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         Weights of the view that rank rows; see :meth:`decision_function`. Missing if there were no preferences.
     """
 
-    components_: NDArray[Any]
-    mean_: NDArray[Any]
-    ranking_: Float64
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "gamma1": [Interval(Real, 0, None, closed="neither")],
-        "gamma2": [Interval(Real, -1, None, closed="neither")],
-        "C": [Interval(Real, 0, None, closed="left")],
-        "sigma": [Interval(Real, 0, None, closed="left")],
-        "angle_loss": [StrOptions({"hinge", "squared"})],
-        "max_pairs": [Interval(Integral, 1, None, closed="left")],
-        "cv": [Interval(Integral, 2, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    n_components: int
-    gamma1: float
-    gamma2: float
-    C: float | str
-    sigma: float
-    angle_loss: str
-    cv: int
+    n_components: int = parameter(COUNT, default=2, kw_only=False)
+    gamma1: float = parameter(POSITIVE, default=1.0)
+    gamma2: float = parameter(Interval(Real, -1, None, closed="neither"), default=1.0)
+    C: Any = parameter(NOT_NEGATIVE, default=1.0)
+    sigma: float = parameter(NOT_NEGATIVE, default=0.1)
+    angle_loss: str = parameter(StrOptions({"hinge", "squared"}), default="hinge")
+    max_pairs: int = parameter(COUNT, default=200_000)
+    cv: int = parameter(Interval(Integral, 2, None, closed="left"), default=5)
+    random_state: Any = parameter(*SEED, default=None)
 
     def _check(self, rows: Rows, y: ArrayLike | None, preferences: Preferences | None) -> None:
         if self.n_components > rows.shape[1]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pairlens._sklearn import Interval, as_generator, fit_context
+from pairlens._sklearn import COUNT, NOT_NEGATIVE, SEED, as_generator, estimator, fit_context, parameter
 from pairlens._warnings import warn_fallback
 from pairlens.engines import Float64, Rows, one_thread
 from pairlens.exceptions import ArgumentError, InputError
@@ -34,6 +33,7 @@ def comparison_accuracy(Z: Float64, known: Triplets | Quadruplets) -> float:
     return float(known.weight @ right / known.total)
 
 
+@estimator
 class ComparisonLearner(MetricLearner, ABC):
     """Learn a metric from comparisons of pairs, and judge it by them.
 
@@ -45,14 +45,8 @@ class ComparisonLearner(MetricLearner, ABC):
         For the draw of comparisons from classes.
     """
 
-    max_comparisons: int
-    random_state: Any
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MetricLearner._parameter_constraints,
-        "max_comparisons": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-    }
+    max_comparisons: int = parameter(COUNT, default=10_000)
+    random_state: Any = parameter(*SEED, default=None)
     __metadata_request__fit: ClassVar = {"quadruplets": True, "triplets": True}
     __metadata_request__score: ClassVar = {"quadruplets": True, "triplets": True}
 
@@ -176,6 +170,7 @@ class ComparisonResidual:
         return value, self.closer.gather(near, slope / np.maximum(short, tiny)) - self.farther.gather(far, push)
 
 
+@estimator
 class LSML(ComparisonLearner):
     r"""Least squares metric learning.
 
@@ -215,19 +210,6 @@ class LSML(ComparisonLearner):
     >>> LSML(2).fit(X, quadruplets=answers).transform(X).shape
     (150, 2)
     """
-
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        *,
-        max_comparisons: int = 10_000,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(n_components, max_iter=max_iter, tol=tol)
-        self.max_comparisons = max_comparisons
-        self.random_state = random_state
 
     def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> None:
         objective = ComparisonResidual(*comparison_pairs(known)) if known.n_quadruplets else None
@@ -270,6 +252,7 @@ def local_directions(
     return directions / np.linalg.norm(directions, axis=1, keepdims=True)
 
 
+@estimator
 class SCML(ComparisonLearner):
     r"""Sparse compositional metric learning.
 
@@ -326,34 +309,10 @@ class SCML(ComparisonLearner):
     (150, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ComparisonLearner._parameter_constraints,
-        "n_regions": [Interval(Integral, 1, None, closed="left")],
-        "n_directions": [Interval(Integral, 1, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="left")],
-        "sigma": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        *,
-        n_regions: int = 20,
-        n_directions: int = 10,
-        beta: float = 1e-5,
-        sigma: float = 0.1,
-        max_comparisons: int = 10_000,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(n_components, max_iter=max_iter, tol=tol)
-        self.n_regions = n_regions
-        self.n_directions = n_directions
-        self.beta = beta
-        self.sigma = sigma
-        self.max_comparisons = max_comparisons
-        self.random_state = random_state
+    n_regions: int = parameter(COUNT, default=20)
+    n_directions: int = parameter(COUNT, default=10)
+    beta: float = parameter(NOT_NEGATIVE, default=1e-5)
+    sigma: float = parameter(NOT_NEGATIVE, default=0.1)
 
     def _learn(self, rows: Rows, known: Quadruplets, rng: np.random.Generator) -> None:
         place = self._coordinates(rows, known.rows)

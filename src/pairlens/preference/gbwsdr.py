@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._optional import require
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted
+from pairlens._sklearn import AUTO, COUNT, POSITIVE, Interval, StrOptions, check_is_fitted, estimator, parameter
 from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, is_dask, map_rows, project
 from pairlens.exceptions import MissingExtraError
 from pairlens.preference._base import MarginTransformer
@@ -31,6 +31,7 @@ LINEAR_REG = 0.1
 """Iterations and ridge of the linear view that ``init="wsdr"`` starts from, the defaults of WSDR."""
 
 
+@estimator
 class GBWSDR(MarginTransformer):
     r"""Large-margin weakly supervised dimensionality reduction with boosted trees.
 
@@ -117,59 +118,16 @@ class GBWSDR(MarginTransformer):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MarginTransformer._parameter_constraints,
-        "n_estimators": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "max_depth": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
-        "init": [StrOptions({"pca", "wsdr"})],
-        "backend": [StrOptions({"auto", "sklearn", "xgboost"})],
-        "max_trees": [Interval(Integral, 1, None, closed="left")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "n_jobs": [Interval(Integral, None, None, closed="neither"), None],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        n_estimators: int | str = "auto",
-        max_depth: int = 4,
-        learning_rate: float = 0.1,
-        min_samples_leaf: int = 5,
-        gamma1: float = 1.0,
-        gamma2: float = 1.0,
-        C: float = 1.0,
-        sigma: float = 0.1,
-        angle_loss: str = "hinge",
-        init: str = "pca",
-        backend: str = "auto",
-        max_trees: int = 200,
-        n_iter_no_change: int = 15,
-        max_pairs: int = 200_000,
-        cv: int = 3,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.learning_rate = learning_rate
-        self.min_samples_leaf = min_samples_leaf
-        self.gamma1 = gamma1
-        self.gamma2 = gamma2
-        self.C = C
-        self.sigma = sigma
-        self.angle_loss = angle_loss
-        self.init = init
-        self.backend = backend
-        self.max_trees = max_trees
-        self.n_iter_no_change = n_iter_no_change
-        self.max_pairs = max_pairs
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int | str = parameter(Interval(Integral, 0, None, closed="left"), AUTO, default="auto")
+    max_depth: int = parameter(COUNT, default=4)
+    learning_rate: float = parameter(POSITIVE, default=0.1)
+    min_samples_leaf: int = parameter(COUNT, default=5)
+    init: str = parameter(StrOptions({"pca", "wsdr"}), default="pca")
+    backend: str = parameter(StrOptions({"auto", "sklearn", "xgboost"}), default="auto")
+    max_trees: int = parameter(COUNT, default=200)
+    n_iter_no_change: int = parameter(COUNT, default=15)
+    cv: int = parameter(default=3)
+    n_jobs: int | None = parameter(Interval(Integral, None, None, closed="neither"), None, default=None)
 
     def _learn(self, rows: Rows, known: Preferences, rng: np.random.Generator) -> None:
         space, directions = self._start(rows, known)

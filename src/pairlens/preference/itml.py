@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from pairlens._sklearn import Interval, StrOptions, as_generator
+from pairlens._sklearn import AUTO, COUNT, POSITIVE, SEED, as_generator, estimator, parameter
 from pairlens.engines import Float64, Rows, pair_squared_distances
 from pairlens.exceptions import ArgumentError
 from pairlens.methods.base import PairTransformer
@@ -46,6 +45,7 @@ class BoundedPairs:
         return value, 2 * self.pairs.gather(Q, violated * (1 - 1 / ratio) / self.bound)
 
 
+@estimator
 class ITML(MetricLearner, PairTransformer):
     r"""Information-theoretic metric learning.
 
@@ -104,30 +104,10 @@ class ITML(MetricLearner, PairTransformer):
     (150, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MetricLearner._parameter_constraints,
-        "gamma": [Interval(Real, 0, None, closed="neither")],
-        "bounds": [tuple, StrOptions({"auto"})],
-        "max_pairs": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        *,
-        gamma: float = 1.0,
-        bounds: tuple[float, float] | str = "auto",
-        max_pairs: int = 20_000,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(n_components, max_iter=max_iter, tol=tol)
-        self.gamma = gamma
-        self.bounds = bounds
-        self.max_pairs = max_pairs
-        self.random_state = random_state
+    gamma: float = parameter(POSITIVE, default=1.0)
+    bounds: tuple[float, float] | str = parameter(tuple, AUTO, default="auto")
+    max_pairs: int = parameter(COUNT, default=20_000)
+    random_state: Any = parameter(*SEED, default=None)
 
     def _learn(self, rows: Rows, known: Constraints) -> None:
         rng = as_generator(self.random_state)

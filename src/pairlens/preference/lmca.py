@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pairlens._sklearn import Interval, fit_context
+from pairlens._sklearn import COUNT, NOT_NEGATIVE, Interval, estimator, fit_context, parameter
 from pairlens.engines import Float64, IntArray, Rows, evenly_spaced, neighbors, row_blocks
 from pairlens.methods.base import PairTransformer
 from pairlens.preference.metric import Embedded, MetricLearner, comparison_pairs, summed
@@ -107,6 +107,7 @@ class ComparisonMargin:
         return value, 2 * (self.closer.gather(near, weight + pushed) - self.farther.gather(far, pushed))
 
 
+@estimator
 class LMCA(MetricLearner, PairTransformer):
     r"""Large margin component analysis.
 
@@ -158,28 +159,10 @@ class LMCA(MetricLearner, PairTransformer):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MetricLearner._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "c": [Interval(Real, 0, None, closed="left")],
-        "sigma": [Interval(Real, 0, None, closed="left")],
-    }
+    n_neighbors: int = parameter(COUNT, default=3)
+    c: float = parameter(NOT_NEGATIVE, default=1.0)
+    sigma: float = parameter(NOT_NEGATIVE, default=0.1)
     __metadata_request__fit: ClassVar = {"constraints": True, "triplets": True}
-
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        *,
-        n_neighbors: int = 3,
-        c: float = 1.0,
-        sigma: float = 0.1,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-    ) -> None:
-        super().__init__(n_components, max_iter=max_iter, tol=tol)
-        self.n_neighbors = n_neighbors
-        self.c = c
-        self.sigma = sigma
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -227,6 +210,7 @@ class LMCA(MetricLearner, PairTransformer):
         self._fit_map(rows, *summed(parts), whole=False, lacking=lacking)
 
 
+@estimator
 class LMNN(MetricLearner, PairTransformer):
     r"""Large margin nearest neighbours.
 
@@ -279,30 +263,11 @@ class LMNN(MetricLearner, PairTransformer):
     (4, 4)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MetricLearner._parameter_constraints,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "push": [Interval(Real, 0, 1, closed="left")],
-        "sigma": [Interval(Real, 0, None, closed="left")],
-        "max_samples": [Interval(Integral, 2, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        *,
-        n_neighbors: int = 3,
-        push: float = 0.5,
-        sigma: float = 0.01,
-        max_samples: int = 5_000,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-    ) -> None:
-        super().__init__(n_components, max_iter=max_iter, tol=tol)
-        self.n_neighbors = n_neighbors
-        self.push = push
-        self.sigma = sigma
-        self.max_samples = max_samples
+    n_neighbors: int = parameter(COUNT, default=3)
+    push: float = parameter(Interval(Real, 0, 1, closed="left"), default=0.5)
+    sigma: float = parameter(NOT_NEGATIVE, default=0.01)
+    max_samples: int = parameter(Interval(Integral, 2, None, closed="left"), default=5_000)
+    tol: float = parameter(default=1e-4)
 
     def _learn(self, rows: Rows, known: Constraints) -> None:
         codes = class_codes(known)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._docs import complete_docstring
 from pairlens._sklearn import (
+    COUNT,
+    NOT_NEGATIVE,
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
-    Interval,
     TransformerMixin,
     check_is_fitted,
+    estimator,
+    parameter,
 )
 from pairlens._warnings import warn_fallback
 from pairlens.engines import (
@@ -202,6 +204,7 @@ class LinearView(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return int(self.components_.shape[0])
 
 
+@estimator
 class MetricLearner(LinearView, BaseEstimator, ABC):
     """Learn a linear map :math:`z = L x`, that is the metric :math:`M = L'L`, by limited-memory BFGS.
 
@@ -226,21 +229,9 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
         Number of iterations.
     """
 
-    n_components: Any
-    max_iter: int
-    tol: float
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-    }
-
-    @abstractmethod
-    def __init__(self, n_components: int | None, *, max_iter: int, tol: float) -> None:
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.tol = tol
+    n_components: Any = parameter(COUNT, None, default=2, kw_only=False)
+    max_iter: int = parameter(COUNT, default=100)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-6)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pairlens._sklearn import Interval, as_generator, fit_context
+from pairlens._sklearn import SEED, Interval, as_generator, estimator, fit_context, parameter
 from pairlens.engines import Float64, row_blocks
 from pairlens.exceptions import ArgumentError
 from pairlens.preference.metric import MetricLearner
@@ -54,6 +54,7 @@ class KernelRegression:
         return value, gradient
 
 
+@estimator
 class MLKR(MetricLearner):
     r"""Metric learning for kernel regression.
 
@@ -100,24 +101,8 @@ class MLKR(MetricLearner):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MetricLearner._parameter_constraints,
-        "max_samples": [Interval(Integral, 2, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    def __init__(
-        self,
-        n_components: int | None = 2,
-        *,
-        max_samples: int = 5_000,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(n_components, max_iter=max_iter, tol=tol)
-        self.max_samples = max_samples
-        self.random_state = random_state
+    max_samples: int = parameter(Interval(Integral, 2, None, closed="left"), default=5_000)
+    random_state: Any = parameter(*SEED, default=None)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:

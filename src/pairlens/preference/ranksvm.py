@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from pairlens._sklearn import Interval, StrOptions, check_is_fitted
+from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, SEED, Interval, check_is_fitted, estimator, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import Float64, IntArray, Rows, fitting_threads
 from pairlens.exceptions import InputError, SupervisionWarning
@@ -154,10 +154,11 @@ def folds(pairs: Pairs, n_splits: int, rng: np.random.Generator) -> list[tuple[M
         if scored.any() and not touched.all():
             result.append((~touched, scored))
     if not result:
-        raise ValueError(
+        raise InputError(
             f"cross-validation needs preferences to train on and others to hold out, but every one of the {n_splits} "
-            f"folds of rows takes all of the {pairs.count} pairs or none. Give more preferences, or a number in place "
-            "of the search."
+            f"folds of rows takes all of the {pairs.count} pairs or none",
+            argument="preferences",
+            remedy="Give more preferences, or a number in place of the search.",
         )
     return result
 
@@ -184,6 +185,7 @@ def select(rows: Rows, pairs: Pairs, splits: Sequence[tuple[Mask, Mask]], path: 
     return Selection(int(np.argmax(scores)), scores)
 
 
+@estimator
 class RankSVM(PreferenceEstimator):
     r"""Linear ranking with a large margin.
 
@@ -247,34 +249,13 @@ class RankSVM(PreferenceEstimator):
     array([2, 1, 0])
     """
 
-    coef_: NDArray[Any]
-
     _power: ClassVar = 4
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "cv": [Interval(Integral, 2, None, closed="left")],
-        "max_pairs": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    def __init__(
-        self,
-        C: float | str = 1.0,
-        *,
-        cv: int = 5,
-        max_pairs: int = 200_000,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-        random_state: Any = None,
-    ) -> None:
-        self.C = C
-        self.cv = cv
-        self.max_pairs = max_pairs
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    C: float | str = parameter(POSITIVE, AUTO, default=1.0, kw_only=False)
+    cv: int = parameter(Interval(Integral, 2, None, closed="left"), default=5)
+    max_pairs: int = parameter(COUNT, default=200_000)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-6)
+    max_iter: int = parameter(COUNT, default=100)
+    random_state: Any = parameter(*SEED, default=None)
 
     def _check(self, rows: Rows, y: ArrayLike | None, preferences: Preferences | None) -> None:
         if y is None and preferences is None:

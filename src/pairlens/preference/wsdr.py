@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatchmethod
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from pairlens._sklearn import Interval, StrOptions
+from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, StrOptions, estimator, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import Float64, Rows, checked_rows, evenly_spaced, fitting_threads, is_tensor
 from pairlens.engines.torch import TensorRows
+from pairlens.exceptions import InputError
 from pairlens.preference._base import C_PATH, MarginTransformer
 from pairlens.preference.metric import LinearView, Solution, ValueAndGradient, minimize
 from pairlens.preference.objective import (
@@ -72,6 +72,7 @@ def robustness(steps: Float64) -> Robustness:
     return Robustness(float(length.min()), float(length.max()), float(np.arccos(np.clip(cosine, -1.0, 1.0))))
 
 
+@estimator
 class WSDR(LinearView, MarginTransformer):
     r"""Large-margin weakly supervised dimensionality reduction.
 
@@ -167,48 +168,12 @@ class WSDR(LinearView, MarginTransformer):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MarginTransformer._parameter_constraints,
-        "C": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "reg": [Interval(Real, 0, None, closed="left")],
-        "solver": [StrOptions({"lbfgs", "admm"})],
-        "mu": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        gamma1: float = 1.0,
-        gamma2: float = 1.0,
-        C: float | str = 1.0,
-        reg: float = 0.1,
-        sigma: float = 0.1,
-        angle_loss: str = "hinge",
-        solver: str = "lbfgs",
-        mu: float = 100.0,
-        max_iter: int = 40,
-        tol: float = 1e-8,
-        max_pairs: int = 200_000,
-        cv: int = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.gamma1 = gamma1
-        self.gamma2 = gamma2
-        self.C = C
-        self.reg = reg
-        self.sigma = sigma
-        self.angle_loss = angle_loss
-        self.solver = solver
-        self.mu = mu
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_pairs = max_pairs
-        self.cv = cv
-        self.random_state = random_state
+    C: float | str = parameter(NOT_NEGATIVE, AUTO, default=1.0)
+    reg: float = parameter(NOT_NEGATIVE, default=0.1)
+    solver: str = parameter(StrOptions({"lbfgs", "admm"}), default="lbfgs")
+    mu: float = parameter(POSITIVE, default=100.0)
+    max_iter: int = parameter(COUNT, default=40)
+    tol: float = parameter(NOT_NEGATIVE, default=1e-8)
 
     def _learn(self, rows: Rows, known: Preferences, rng: np.random.Generator) -> None:
         space, directions = self._start(rows, known)
@@ -268,7 +233,11 @@ class WSDR(LinearView, MarginTransformer):
         Z = np.asarray(as_numpy(self.transform(X)), dtype=np.float64)
         known = combine_preferences(y, preferences, len(Z), groups=groups, max_pairs=self.max_pairs, random_state=0)
         if known.n_pairs == 0:
-            raise ValueError("robustness needs at least one preference: give preferences=, or a y of two levels.")
+            raise InputError(
+                "robustness needs at least one preference",
+                argument="preferences",
+                remedy="Give preferences=, or a y of two levels.",
+            )
         return robustness(Z[known.pairs[:, 0]] - Z[known.pairs[:, 1]])
 
     @singledispatchmethod

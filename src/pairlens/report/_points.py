@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pairlens._markup import Markup, count, joined, number, packed, plain, tag
 from pairlens.engines import IntArray, evenly_spaced
+from pairlens.exceptions import ArgumentError
 from pairlens.report._sections import section, table
 from pairlens.supervision.inputs import factorise, one_per_row
 
@@ -81,7 +82,7 @@ def names(ids: ArrayLike | None, n_rows: int, pictures: Mapping[int, str]) -> Na
         return Names(None, pictures)
     given, present = one_per_row(ids, name="ids")
     if len(present) != n_rows:
-        raise ValueError(f"ids must name every row of X: expected {n_rows}, got {len(present)}.")
+        raise ArgumentError("ids", len(present), f"must have {n_rows} entries, one for each row of X")
     found = np.full(n_rows, "", dtype=object)
     found[present] = given.astype(str) if given.dtype.kind in "mM" else given
     return Names(found, pictures)
@@ -150,7 +151,7 @@ def colours(labels: ArrayLike | None, n_rows: int) -> Colours:
         return Colours(None, [], 0, None, None)
     codes, values = factorise(labels, name="labels")
     if len(codes) != n_rows:
-        raise ValueError(f"labels must hold one label for every row of X: expected {n_rows}, got {len(codes)}.")
+        raise ArgumentError("labels", len(codes), f"must have {n_rows} entries, one for each row of X")
     if _is_scale(values):
         return Colours(None, [], 0, np.where(codes >= 0, values[codes].astype(np.float64), np.nan), (codes, values))
     known = _without_minus_one(codes, values)
@@ -272,9 +273,8 @@ def cards(
     for name, column in list((beside or {}).items())[:MOST_COLUMNS]:
         values = np.asarray(column, dtype=object).tolist()
         if len(values) != n_rows:
-            raise ValueError(
-                f"beside[{name!r}] must have one cell for every row of X: expected {n_rows}, got {len(values)}."
-            )
+            reason = f"must have {n_rows} cells, one for each row of X"
+            raise ArgumentError(f"beside[{name!r}]", len(values), reason)
         columns[str(name)] = [_cell(value) for value in values]
     uris: dict[int, str] = {}
     refused = 0

@@ -12,7 +12,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from pairlens._sklearn import check_is_fitted
-from pairlens.engines import Rows, canonical, column_means, evenly_spaced, row_blocks, take_rows
+from pairlens.engines import Rows, canonical, column_deviations, column_means, evenly_spaced, row_blocks, take_rows
+from pairlens.exceptions import ArgumentError
 
 MAX_AXES = 10
 CHECKED_ROWS = 50
@@ -92,7 +93,7 @@ def _names(model: Any, X: Any, front: Any, n_features: int, given: ArrayLike | N
     if len(names) == n_features:
         return names
     if given is not None and front is None:
-        raise ValueError(f"feature_names must name every feature: expected {n_features}, got {len(names)}.")
+        raise ArgumentError("feature_names", len(names), f"must have {n_features} entries, one for each feature")
     return [f"feature {i}" for i in range(n_features)]
 
 
@@ -115,12 +116,12 @@ class Weights:
 def feature_weights(fitted: FittedView) -> Weights:
     """Return the weights of a linear view, or the correlation of the features with the axes of any other."""
     n_axes = min(MAX_AXES, fitted.Z.shape[1])
-    deviation = _deviations(fitted.rows)
+    mean = column_means(fitted.rows)
+    deviation = column_deviations(fitted.rows, mean)
     weight = _linear_weights(fitted)
     if weight is not None:
         return Weights(weight[:n_axes] * deviation, weight[:n_axes])
     centred = fitted.Z[:, :n_axes] - fitted.Z[:, :n_axes].mean(axis=0)
-    mean = column_means(fitted.rows)
     products = np.zeros((n_axes, fitted.rows.shape[1]))
     for block in row_blocks(fitted.rows.shape[0], 8 * fitted.rows.shape[1]):
         part = fitted.rows[block]
@@ -145,19 +146,3 @@ def _linear_weights(fitted: FittedView) -> NDArray[np.float64] | None:
     # Directions see differences of rows: what the origin is does not matter.
     gap = np.abs((guess - guess.mean(axis=0)) - (Z - Z.mean(axis=0))).max()
     return weight if gap <= LINEAR_TOLERANCE * max(np.abs(Z - Z.mean(axis=0)).max(), 1e-300) else None
-
-
-def _deviations(rows: Rows) -> NDArray[np.float64]:
-    mean = column_means(rows)
-    total = np.zeros(rows.shape[1])
-    for block in row_blocks(rows.shape[0], 8 * rows.shape[1]):
-        part = rows[block]
-        if sparse.issparse(part):
-            # The zeros that are not stored lie at minus the mean.
-            stored = part.copy()
-            stored.data = (stored.data - mean[stored.indices]) ** 2
-            zeros = part.shape[0] - np.bincount(part.indices, minlength=len(mean))
-            total += np.asarray(stored.sum(axis=0)).ravel() + zeros * mean**2
-        else:
-            total += ((part - mean) ** 2).sum(axis=0, dtype=np.float64)
-    return np.sqrt(total / rows.shape[0])

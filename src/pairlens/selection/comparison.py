@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.base import clone
 
 from pairlens.engines import Float64, pair_squared_distances
-from pairlens.exceptions import SupervisionWarning
+from pairlens.exceptions import InputError, SupervisionWarning
 from pairlens.judging import HeldOutScore, PairFolds, auc, auc_standard_error
 from pairlens.selection.fitting import fit_model, last_step, learns_from
 from pairlens.selection.held_out import (
@@ -154,7 +154,7 @@ def compare(
         In the order of the models.
     """
     if (constraints is None) == (preferences is None):
-        raise ValueError("compare judges by constraints= or by preferences=: give one of them")
+        raise InputError("compare judges by constraints= or by preferences=: give one of them", argument="constraints")
     if not isinstance(models, Mapping):
         raise TypeError(f"models must be a mapping of names to estimators, got {type(models).__name__}")
     failures = (ValueError, TypeError, ImportError, np.linalg.LinAlgError)

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from pairlens.engines import Float64, Rows, pair_squared_distances, take_rows
-from pairlens.exceptions import SupervisionWarning
+from pairlens.exceptions import InputError, SupervisionWarning
 from pairlens.judging import (
     HeldOutScore,
     PairFolds,
@@ -229,7 +229,11 @@ def held_out_accuracy(
     1.0
     """
     if "preferences" not in learns_from(model):
-        raise ValueError(f"{type(model).__name__} does not learn from preferences; give WSDR, GBWSDR or RankSVM.")
+        raise InputError(
+            f"{type(model).__name__} does not learn from preferences",
+            argument="model",
+            remedy="Give WSDR, GBWSDR or RankSVM.",
+        )
     from pairlens.metrics import pairwise_accuracy
 
     if preferences.n_pairs < FEWEST:

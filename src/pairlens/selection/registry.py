@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pairlens
+from pairlens.exceptions import InputError
 
 ROOMS = ("methods.", "preference.", "cluster.")
 CONTROLS = {"pca": "PCA", "tsne": "t-SNE", "none": "no reduction"}
@@ -43,7 +44,7 @@ def method_class(name: str) -> type[Any]:
     >>> method_class("wdbr")
     Traceback (most recent call last):
     ...
-    ValueError: there is no method 'wdbr'; did you mean wsdr, wbdr or bwdr?
+    pairlens.exceptions.InputError: there is no method 'wdbr'; did you mean wsdr, wbdr or bwdr?
     """
     names = method_names()
     for known, found in names.items():
@@ -56,7 +57,7 @@ def method_class(name: str) -> type[Any]:
         if near
         else f"there are {', '.join(names)}"
     )
-    raise ValueError(f"there is no method {name!r}; {hint}")
+    raise InputError(f"there is no method {name!r}; {hint}", argument="name", value=name)
 
 
 def _plain(name: str) -> str:

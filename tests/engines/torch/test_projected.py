@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from pairlens import Constraints  # noqa: E402
 from pairlens.engines import projected as module  # noqa: E402
 from pairlens.engines import projected_rows, rows_in_memory  # noqa: E402
-from pairlens.engines.projected import Groups, first_identical  # noqa: E402
+from pairlens.engines.projected import RowGroups, first_identical  # noqa: E402
 from pairlens.engines.torch import TensorRows  # noqa: E402
 from pairlens.exceptions import ArgumentError  # noqa: E402
 from pairlens.kernels import delta_to_gamma, must_link_null_space  # noqa: E402
@@ -125,7 +125,7 @@ class TestGroups:
         rng = np.random.default_rng(seed)
         X = rng.integers(0, 5, (60, 2)).astype(float)
         codes = np.where(rng.random(60) < 0.3, rng.integers(0, 6, 60), -1)
-        ours, theirs = Groups.of(TensorRows(torch.from_numpy(X)), codes), Groups.of(X, codes)
+        ours, theirs = RowGroups.of(TensorRows(torch.from_numpy(X)), codes), RowGroups.of(X, codes)
         for name in ("group", "first", "members", "start", "sizes", "representative"):
             np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pairlens.engines import projected
-from pairlens.engines.projected import LARGEST_CANDIDATES, TIE, Groups, ProjectedRows
+from pairlens.engines.projected import LARGEST_CANDIDATES, TIE, ProjectedRows, RowGroups
 from pairlens.engines.rows import Float64, Index, IntArray
 from pairlens.engines.search import QUANTUM as INPUT_QUANTUM
-from pairlens.engines.selection import Selected
+from pairlens.engines.search import Selected
 from pairlens.engines.torch.rows import (
     TensorRows,
     chunks,
@@ -74,7 +74,7 @@ def first_identical(rows: TensorRows) -> Index:
 
 @projected.projected_rows.register(TensorRows)
 def projected_rows(X: TensorRows, F: TensorRows, gamma: float, chunklets: IntArray) -> TorchProjectedRows:
-    return TorchProjectedRows(X, F.tensor, gamma, Groups.of(X, chunklets), TorchRows.of(X.tensor))
+    return TorchProjectedRows(X, F.tensor, gamma, RowGroups.of(X, chunklets), TorchRows.of(X.tensor))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The exact k nearest rows of every row on torch tensors, of the CPU or of a GPU, and the random walk over near rows.
 
-The selection is the counterpart of :mod:`pairlens.engines.selection` for a device with thousands of threads, to which
+The selection is the counterpart of :mod:`pairlens.engines.search` for a device with thousands of threads, to which
 lists that are updated pair by pair are of no use. Like there, pairs are *screened* by a cheap key with a bound on its
 error, single pairs are *refined* in float64, keys that round to the same multiple of a quantum are equal, and among
 equals the smaller row index wins.
