@@ -135,7 +135,7 @@ def error_rate(
     Examples
     --------
     >>> [round(value, 2) for value in error_rate(audits=40, wrong=8)]
-    [0.2, 0.09, 0.32]
+    [0.2, 0.09, 0.34]
     """
     fixed, flips, people = (top * (np.arange(n) + 0.5) / n for n, top in zip(CELLS, (1.0, 0.5, 0.25)))
     fixed, flips, people = fixed[:, None, None], flips[None, :, None], people[None, None, :]
