@@ -7,11 +7,13 @@ The machine says "same" where two rows are similar in a view of its own: linear 
 much noise that the best threshold is right for a given share of same and of different pairs. So its mistakes are not
 independent: a row that it misunderstands is misunderstood each time. Compared are
 
-* person: 40 answers of a person, who is always right
+* placed: 40 answers of a person, who is always right and places rows
+* person: 40 answers of a person to questions that are chosen as those of the machine
 * blind: 400 answers of the machine, taken as those of a person
 * audited: 400 answers of the machine, 40 of which are asked of the person too
 
-all chosen by the same strategy. ARI is that of PairClusters, AUC that of distances in LinearPairLens over random pairs.
+The questions of the machine are chosen by --strategy. ARI is that of PairClusters, AUC that of distances in
+LinearPairLens over random pairs.
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ from benchmarks.league import load
 from pairlens import LinearPairLens, PairClusters
 from pairlens.asking import Asker, Question, annotate
 
-SETS = ("vehicle", "letter_abcd", "segmentation_test")
+SETS = ("letter_abcd", "vehicle", "segmentation_test")
 ROWS, MACHINE, PERSON = 400, 400, 40
+HOW = ("placed", "person", "blind", "audited")
 NOISE = np.linspace(0, 6, 49)
 
 
@@ -54,7 +57,7 @@ def machine(X: NDArray[Any], y: NDArray[Any], right: float, seed: int) -> NDArra
 
 def answered(X: NDArray[Any], y: NDArray[Any], said: NDArray[np.bool_], how: str, strategy: Any, seed: int) -> Asker:
     """Return an asker that knows the answers of a person, of a machine taken for one, or of a machine and audits."""
-    asker = Asker(X, strategy=strategy, random_state=seed, overlap=0.12)
+    asker = Asker(X, strategy="place" if how == "placed" else strategy, random_state=seed, overlap=0.12)
 
     def tell(question: Question | None, same: NDArray[np.bool_]) -> None:
         if question is not None:
@@ -63,7 +66,9 @@ def answered(X: NDArray[Any], y: NDArray[Any], said: NDArray[np.bool_], how: str
     truth = y[:, None] == y
     if how == "audited":
         annotate(asker, lambda question, _: "same" if said[question.rows] else "different", y, questions=MACHINE)
-    for _ in range({"person": PERSON, "audited": min(PERSON, len(asker.audits_due())), "blind": MACHINE}[how]):
+    for _ in range(
+        {"placed": PERSON, "person": PERSON, "audited": min(PERSON, len(asker.audits_due())), "blind": MACHINE}[how]
+    ):
         tell(asker.ask("person"), said if how == "blind" else truth)
     return asker
 
@@ -84,11 +89,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--draws", type=int, default=4)
-    parser.add_argument("--strategy", choices=("place", "random", "uncertain"), default="place")
+    parser.add_argument("--strategy", choices=("place", "random", "uncertain"), default="random")
     parser.add_argument("--right", type=float, default=0.9, help="share of same and of different pairs it gets right")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    found: dict[str, list[tuple[float, float]]] = {"person": [], "blind": [], "audited": []}
+    found: dict[str, list[tuple[float, float]]] = {how: [] for how in HOW}
     inside = n_runs = 0
     for name in chosen.sets:
         X, y = (np.asarray(each) for each in load(name, ROWS))

@@ -127,8 +127,9 @@ def test_answers_of_a_machine_that_says_same_to_everything_weigh_nothing():
 
 
 def test_weights_follow_the_audits():
-    assert worth_of(0.05, 0.0) == pytest.approx(1.0)
-    assert worth_of(0.2, 0.2) == pytest.approx(np.log(4) / np.log(19) * 0.64)
+    assert worth_of(0.05, 0.0) == 1
+    assert worth_of(0.2, 0.2) == pytest.approx(0.64)
+    assert worth_of(0.4, 0.5) == pytest.approx(np.log(1.5) / 4)
     assert worth_of(0.5, 0.5) == 0
     weights = []
     for wrong in (0.0, 0.2, 0.4):
@@ -138,7 +139,7 @@ def test_weights_follow_the_audits():
         known = asker.constraints()
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
         weights.append(weight[weight < 1].mean())
-    assert weights[0] > 1.5 * weights[1] > 3 * weights[2]
+    assert weights[0] > 1.2 * weights[1] > 1.8 * weights[2]
 
 
 def test_the_person_outvotes_the_machine():

@@ -278,6 +278,38 @@ def test_exports_are_what_the_command_line_reads(studio, table, tmp_path):
     assert progress["hint"]["stop"] is False
 
 
+def test_people_and_machines_apart_and_audits_first(studio, table):
+    """A person gets the questions that a machine answered first, without its answers; the page lists who answered."""
+    running = studio(table)
+    person = Person.enter(link(running))
+    settled(running)
+
+    def by_machine(session):
+        for k in range(60):
+            question = session.asker.ask("machine:small")
+            shown = {"kind": question.kind, "rows": [{"row": row} for row in question.rows]}
+            session.answer("machine:small", f"m{k}", question.to_dict(), truth(shown))
+        return [question.rows for question in session.asker.audits_due()]
+
+    due = running.call(by_machine)
+    assert due
+    running.call(lambda session: [session.asker.release(q) for q in session.asker.pending("me")])
+    progress = person.get("progress")
+    assert progress["people"] == {}
+    assert progress["audits_due"] == len(due)
+    assert progress["machines"]["machine:small"]["answers"] == 60
+    assert tuple(row["row"] for row in person.question()["rows"]) == due[0]
+    person.answer(truth(person.question()))
+    progress = person.get("progress")
+    assert progress["people"] == {"me": 1}
+    rate = progress["machines"]["machine:small"]
+    assert (rate["audits"], rate["wrong"]) == (1, 0)
+    assert 0 <= rate["low"] <= rate["rate"] <= rate["high"] <= 1
+    assert person.get("answers?show=machines&most=5")["found"] == 60
+    (mine,) = person.get("answers?show=people&most=5")["answers"]
+    assert mine["annotator"] == "me"
+
+
 def test_exports_are_harmless():
     text = table_csv(("=name", "b"), [("=cmd|' /C calc'!A0", 3), ("-7", "x")])
     assert list(csv.reader(io.StringIO(text))) == [["'=name", "b"], ["'=cmd|' /C calc'!A0", "3"], ["-7", "x"]]

@@ -19,10 +19,10 @@ calls the same, each shrunk towards the common error by four audits. A "same" of
 probability :math:`b / (a + b)`, and a "different" with :math:`(1 - a) / (2 - a - b)`, if as many pairs are the same as
 are different. Its logarithmic odds are the evidence of the answer in the posterior of the groups.
 
-As a pair for a learner an answer weighs its logarithmic odds, over those of a person who errs in 5 % of the answers,
-times the square of the share of such answers that are right. Of must-links of which a share c is wrong, the mean
-scatter is :math:`(1 - c) W + c T`: what they tell beyond the scatter T of all rows falls with :math:`1 - c`, and the
-number of pairs that tells as much grows with its inverse square. 1 is as good as a person, 0 tells nothing.
+As a pair for a learner an answer weighs the square of the share of such answers that are right, times its logarithmic
+odds where these are below 1: what depends little on the truth tells little. Of must-links of which a share c is wrong,
+the mean scatter is :math:`(1 - c) W + c T`: what they tell beyond the scatter T of all rows falls with :math:`1 - c`,
+and the number of pairs that tells as much grows with its inverse square. An answer of a person weighs 1.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ __all__ = ["ErrorRate", "Record", "Trust", "error_rate", "error_rates", "worth_o
 
 LEVEL = 0.95
 LEAST_ERROR, NO_USE = 0.002, 0.5
-PERSON_ERROR = 0.05
-"""Share of wrong answers of a person whose answers have the weight 1."""
 SHRINKAGE = 4.0
 """Audits that the common error counts for, where the errors of "same" and "different" are estimated."""
 FIXED, FLIPS, PEOPLE = (1.0, 3.0), (1.0, 9.0), (1.0, 49.0)
@@ -105,10 +103,9 @@ def worth_of(error: float, wrong: float) -> float:
     Examples
     --------
     >>> [round(worth_of(error, 0.2), 2) for error in (0.05, 0.2, 0.5)]
-    [0.64, 0.3, 0.0]
+    [0.64, 0.64, 0.0]
     """
-    odds = math.log((1 - error) / error) / math.log((1 - PERSON_ERROR) / PERSON_ERROR)
-    return min(max(odds, 0.0), 1.0) * (1 - wrong) ** 2
+    return min(max(math.log((1 - error) / error), 0.0), 1.0) * (1 - wrong) ** 2
 
 
 @lru_cache(maxsize=1024)
@@ -138,7 +135,7 @@ def error_rate(
     Examples
     --------
     >>> [round(value, 2) for value in error_rate(audits=40, wrong=8)]
-    [0.2, 0.09, 0.32]
+    [0.2, 0.09, 0.34]
     """
     fixed, flips, people = (top * (np.arange(n) + 0.5) / n for n, top in zip(CELLS, (1.0, 0.5, 0.25)))
     fixed, flips, people = fixed[:, None, None], flips[None, :, None], people[None, None, :]

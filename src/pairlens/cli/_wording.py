@@ -87,9 +87,8 @@ def in_options(said: Exception) -> str:
             )
         return str(said)
     if isinstance(said, ArgumentError):
-        argument, reason, remedy = (
-            translated(part or "", bare=BARE) for part in (said.argument, said.reason, said.remedy)
-        )
+        argument = OPTIONS.get(said.argument or "") or translated(said.argument or "", bare=BARE)
+        reason, remedy = (translated(part or "", bare=BARE) for part in (said.reason, said.remedy))
         if isinstance(said, ConflictError):
             remedy += ". pairlens pairs check shows all"
         return said.phrased(argument=argument, reason=reason, remedy=remedy)
