@@ -174,8 +174,8 @@ class Desk:
 class Widget(anywidget.AnyWidget):
     """The studio in the output of a cell; made by :func:`pairlens.widget`.
 
-    The map and the groups are fitted in processes of their own, and requests are answered in threads: the kernel is free
-    for other cells. While a cell runs, what is answered waits in the browser.
+    The map and the groups are fitted in processes of their own, and requests are answered in threads: the kernel is
+    free for other cells. While a cell runs, what is answered waits in the browser.
 
     Attributes
     ----------
