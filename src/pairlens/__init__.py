@@ -8,6 +8,7 @@ from pairlens._version import __version__
 if TYPE_CHECKING:
     from pairlens.cluster.pairclusters import PairClusters
     from pairlens.cluster.skkmeans import SKKMeans
+    from pairlens.drawing import plot
     from pairlens.engines import config_context
     from pairlens.graphs.transformation import transform_constraints
     from pairlens.io.export import export
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from pairlens.preference.mlkr import MLKR
     from pairlens.preference.ranksvm import RankSVM
     from pairlens.preference.wsdr import WSDR
-    from pairlens.report.plotting import plot
     from pairlens.studio.notebook import widget
     from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets, read_answers
     from pairlens.tables import TableEncoder
@@ -79,7 +79,7 @@ _HOMES = {
     "config_context": "engines",
     "export": "io.export",
     "load": "io.models",
-    "plot": "report.plotting",
+    "plot": "drawing",
     "read_answers": "supervision",
     "save": "io.models",
     "transform_constraints": "graphs.transformation",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import sklearn
@@ -11,7 +13,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pairlens import WBDR, Constraints
+from pairlens import WBDR, Constraints, LinearPairLens, PairMap
+from pairlens.exceptions import SupervisionWarning
 from pairlens.judging.views import MAX_SCORED_PAIRS, pair_auc
 from tests.estimators import pipelines_route_scores
 
@@ -77,3 +80,31 @@ def test_score_by_labels_of_many_rows_draws_pairs():
     assert known.n_must_link + known.n_cannot_link > MAX_SCORED_PAIRS
     part = pair_auc(Z[:1000], known[np.arange(1000)])
     assert pair_auc(Z, known) == pytest.approx(part, abs=0.01)
+
+
+def test_a_notebook_shows_what_was_learned_below_the_diagram():
+    """The map of the rows, the distances of held-out pairs, or the diagram alone; never in place of it."""
+    X, y = load_wine(return_X_y=True)
+    pairs = Constraints.from_labels(y, n_pairs=60, random_state=0)
+    for model in (PairMap(random_state=0), LinearPairLens(random_state=0), WBDR()):
+        before = model._repr_mimebundle_()["text/html"]
+        assert "<figure" not in before
+        model.fit(X, constraints=pairs)
+        html, plain = model._repr_mimebundle_()["text/html"], repr(model)
+        diagram, _, figure = html.partition("<figure")
+        assert "sk-top-container" in diagram
+        assert model._repr_html_().count("<circle") == html.count("<circle")
+        if isinstance(model, WBDR):
+            assert not figure
+            continue
+        assert figure.count("<circle") == (178 if isinstance(model, PairMap) else 60)
+        assert f"held-out AUC {model.auc_:.2f} ± {model.auc_error_:.2f}" in figure
+        places = [float(place) for place in re.findall(r'c[xy]="([^"]*)"', figure)]
+        assert 0 <= min(places) <= max(places) <= 220
+        with sklearn.config_context(display="text"):
+            assert model._repr_mimebundle_() == {"text/plain": plain}
+            assert not hasattr(model, "_repr_html_")
+    # One kind of pairs: nothing is held out.
+    with pytest.warns(SupervisionWarning):
+        alone = LinearPairLens(random_state=0).fit(X, constraints=Constraints(n_samples=len(X)))
+    assert "<figure" not in alone._repr_html_()

@@ -66,7 +66,9 @@ def widget(
     Returns
     -------
     Widget
-        With ``constraints()``, ``preferences()``, ``groups()``, ``selection()`` and ``model()``.
+        With ``constraints()`` or ``preferences()``, what was answered so far; ``groups()``, a data frame with the
+        group of every row; ``selection()``, the rows that were drawn round last; ``model()``, the view of all answers,
+        fitted now; ``store``, the file of the answers; and ``close()``.
 
     Examples
     --------

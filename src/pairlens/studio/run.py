@@ -141,7 +141,6 @@ class Studio:
         host: str = "127.0.0.1",
         port: int | None = None,
         token: str | None = None,
-        ancestors: str = "'none'",
     ) -> Studio:
         """Bind the port and make the links; :meth:`serve` or :meth:`start` begins to answer."""
         require("starlette", extra="studio", purpose="the studio")
@@ -169,7 +168,7 @@ class Studio:
         meta = store.meta()
         settings = Settings(question, seed=int(meta["seed"]), overlap=float(meta.get("overlap", OVERLAP)))
         session = Session(rows, store, settings, hub.publish)
-        guarded = Guard(build_app(session, access, hub), access, allowed_hosts(host, number), ancestors)
+        guarded = Guard(build_app(session, access, hub), access, allowed_hosts(host, number))
         config = uvicorn.Config(
             guarded,
             log_level="error",
@@ -198,7 +197,7 @@ class Studio:
                 self._links.unlink(missing_ok=True)
 
     def start(self) -> Studio:
-        """Answer in a thread, as a notebook needs it."""
+        """Answer in a thread."""
         self._thread = threading.Thread(target=self.serve, name="pairlens-studio", daemon=True)
         self._thread.start()
         deadline = time.monotonic() + START_SECONDS
@@ -211,10 +210,6 @@ class Studio:
         self._server.should_exit = True
         if self._thread is not None:
             self._thread.join()
-
-    def wait(self) -> None:
-        """Wait until the rows are read and there are questions."""
-        self._session.prepared.result()
 
     def call(self, function: Callable[[Any], Any]) -> Any:
         """Return the result of a function of the session, run in the session's thread."""

@@ -24,7 +24,7 @@ LEAST_TOKEN = 16
 COOKIE_SECONDS = 30 * 24 * 3600
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}"
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 
@@ -142,12 +142,12 @@ class Guard:
     All answers carry the content security policy and are kept out of caches and of foreign pages.
     """
 
-    def __init__(self, app: ASGIApp, access: Access, hosts: frozenset[str], ancestors: str = "'none'") -> None:
+    def __init__(self, app: ASGIApp, access: Access, hosts: frozenset[str]) -> None:
         self.app = app
         self.access = access
         self.hosts = hosts
         self.headers = [
-            (b"content-security-policy", POLICY.format(ancestors=ancestors).encode()),
+            (b"content-security-policy", POLICY.encode()),
             (b"x-content-type-options", b"nosniff"),
             (b"referrer-policy", b"no-referrer"),
             (b"cross-origin-resource-policy", b"same-origin"),

@@ -8,7 +8,7 @@ import logging
 import re
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from concurrent.futures import Future
 from functools import partial
 from importlib.resources import files
@@ -40,6 +40,8 @@ __all__ = ["Desk", "Widget", "bundle"]
 ANNOTATOR = "me"
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)
+
+SHOWN = {"html": "index.html", "css": "style.css"}
 
 log = logging.getLogger("pairlens.studio")
 
@@ -77,9 +79,6 @@ def bundle(entry: str = "widget") -> str:
         f"const files = {json.dumps(shown)};\nfunction studio() {{\n{''.join(parts.values())}return ${entry};\n}}\n"
         "export default { render: (context) => studio().render(context, files) };\n"
     )
-
-
-SHOWN = {"html": "index.html", "css": "style.css"}
 
 
 class Desk:
@@ -148,12 +147,12 @@ class Desk:
             "headers": [],
             "annotator": ANNOTATOR,
         }
-        sent: list[dict[str, Any]] = []
+        sent: list[MutableMapping[str, Any]] = []
 
         async def receive() -> dict[str, Any]:
             return {"type": "http.request", "body": body}
 
-        async def send(message: dict[str, Any]) -> None:
+        async def send(message: MutableMapping[str, Any]) -> None:
             sent.append(message)
 
         try:
@@ -175,8 +174,8 @@ class Desk:
 class Widget(anywidget.AnyWidget):
     """The studio in the output of a cell; made by :func:`pairlens.widget`.
 
-    The map and the groups are fitted in processes of their own, and requests are answered in threads: the kernel is free
-    for other cells. While a cell runs, what is answered waits in the browser.
+    The map and the groups are fitted in processes of their own, and requests are answered in threads: the kernel is
+    free for other cells. While a cell runs, what is answered waits in the browser.
 
     Attributes
     ----------
@@ -255,7 +254,7 @@ class Widget(anywidget.AnyWidget):
         return pd.DataFrame(dict(zip(COLUMNS, (known.ids, names, found.probability, found.known))))
 
     def model(self) -> Pipeline:
-        """Fit the view of all answers so far and return it: a pipeline whose `transform` takes rows of the same table."""
+        """Fit the view of all answers so far and return it, a pipeline that takes rows of the same table."""
         known = self._desk.call(lambda session: session.snapshot())
         pairs = known.constraints if known.constraints is not None else known.preferences
         if pairs is None or not pairs.n_pairs:
