@@ -9,13 +9,14 @@ from typing import Any
 
 from pairlens.exceptions import SupervisionWarning
 
-OURS = ("pairlens", "sklearn")
+BETWEEN = ("pairlens", "sklearn", "numpy", "contextlib")
+"""Packages whose frames may stand between the line of the user and the warning."""
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn at the first frame outside pairlens and scikit-learn, whose decorators and pipelines call us."""
+    """Warn at the first frame outside pairlens and the libraries whose decorators and pipelines call it."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level + 1)
 

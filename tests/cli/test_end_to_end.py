@@ -248,7 +248,7 @@ BAD = {
         r"model\.pairlens is not a model.*pickle",
     ),
     "an unknown method": (nothing, (*FIT, "--method", "wdbr", *OUT), r"no method 'wdbr'; did you mean"),
-    "a folder": (nothing, ("fit", ".", "--labels", "class", *OUT), r"error: \. must end in \.csv"),
+    "a folder": (nothing, ("fit", ".", "--labels", "class", *OUT), r"error: \. holds no pictures"),
     "a method of triplets": (
         nothing,
         (*FIT, "--method", "lsml", *OUT),

@@ -100,7 +100,7 @@ def test_bad_arguments(fitted, cli):
     (fitted / "ask.jsonl").write_text('{"a": "001"}\n')
     assert "line 1 of ask.jsonl has no column 'b'" in cli(*PREDICT[:3], "ask.jsonl", *PREDICT[4:]).error
     ask(fitted)
-    assert "base_rate must be above 0 and below 1, got 2" in cli(*PREDICT, "--id", "id", "--base-rate", "2").error
+    assert "--base-rate must be above 0 and below 1" in cli(*PREDICT, "--id", "id", "--base-rate", "2").error
     (fitted / "out.csv").touch()
     assert "exists already" in cli(*PREDICT, "--id", "id").error
 

@@ -163,7 +163,7 @@ def test_errors_say_what_would_be_right(wine):
     X, _, pairs = wine
     with pytest.raises(ValueError, match="n_components=14 must be at most the number of features, 13"):
         LinearPairLens(14).fit(X, constraints=pairs)
-    with pytest.raises(ValueError, match="n_components=178 must be less than the number of rows, 178"):
+    with pytest.raises(ValueError, match="n_components must be less than the number of rows, 178; got 178"):
         PairLens(178).fit(X, constraints=pairs)
     for cls in LENSES:
         with pytest.raises(ValueError, match="X has no variation"):

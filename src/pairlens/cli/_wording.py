@@ -25,6 +25,7 @@ PATH_OPTIONS = frozenset(
 
 OPTIONS = {
     "annotators": "--annotators",
+    "base_rate": "--base-rate",
     "budget": "--budget",
     "by": "--by",
     "cannot_link": "--pairs",
