@@ -20,6 +20,8 @@ from pairlens.report import Report, build_report
 from tests.browser import launch
 from tests.report.pages import HOSTILE
 
+pytestmark = pytest.mark.processes
+
 pytest.importorskip("plotly", reason="the report needs plotly: pip install 'pairlens[report]'")
 api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
 

@@ -11,6 +11,8 @@ from pairlens.studio.store import Event
 from tests.studio.browser import HOSTILE
 from tests.studio.conftest import link, write_table
 
+pytestmark = pytest.mark.processes
+
 
 def test_answering(studio, table, enter):
     """By keys and by mouse; undo, change, retract; a reload in the middle; names; export."""

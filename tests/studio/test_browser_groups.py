@@ -14,6 +14,8 @@ from tests.studio.browser import PLACE, Visit
 from tests.studio.conftest import Person, link, truth
 from tests.studio.test_choosing import groups, wrong_answers
 
+pytestmark = pytest.mark.processes
+
 FITS = """() => {
     const panel = document.querySelector("#question"), page = document.documentElement;
     return [panel.scrollHeight <= panel.clientHeight, page.scrollHeight <= innerHeight];

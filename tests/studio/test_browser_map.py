@@ -11,6 +11,8 @@ from tests.browser import launch
 from tests.studio.browser import PHONE, PLACE, Visit
 from tests.studio.conftest import link
 
+pytestmark = pytest.mark.processes
+
 NO_WEBGL = """const plain = HTMLCanvasElement.prototype.getContext;
 HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {
   return kind.startsWith("webgl") ? null : plain.call(this, kind, ...rest);

@@ -12,6 +12,8 @@ from tests.studio.browser import HOSTILE, PHONE, PLACE
 from tests.studio.conftest import link, write_table
 from tests.studio.test_page import TOOLS
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:

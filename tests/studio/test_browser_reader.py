@@ -9,6 +9,8 @@ import pytest
 from tests.studio.browser import Visit
 from tests.studio.conftest import link
 
+pytestmark = pytest.mark.processes
+
 HEAR = """
 window.heard = [];
 new MutationObserver((changes) => {
