@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pairlens.studio.rows import rows_from_file
 from pairlens.studio.run import Studio, open_store
 from pairlens.studio.store import Event
