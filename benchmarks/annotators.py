@@ -10,7 +10,7 @@ independent: a row that it misunderstands is misunderstood each time.
 
 "section" and "use" are the notions of the texts in benchmarks.texts, of which every draw has other rows. There the
 machine knows no labels: it says "same" for the fifth of all pairs whose sentence vectors have the largest cosine, and
-the learners have the same vectors. Compared are
+the learners have the same vectors. --similar lets it answer so on all sets, by their scaled columns. Compared are
 
 * placed: 40 answers of a person, who is always right and places rows
 * person: 40 answers of a person to questions that are chosen as those of the machine
@@ -32,6 +32,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.metrics import adjusted_rand_score, roc_auc_score
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks.league import load
 from benchmarks.texts import NOTIONS, encoded, texts
@@ -71,21 +72,26 @@ def similar(X: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(cosine > np.quantile(cosine[np.triu_indices(len(X), 1)], 1 - SIMILAR))
 
 
-def problem(name: str, right: float, seed: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+def problem(
+    name: str, right: float, seed: int, by_similarity: bool = False
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
     """Return rows, classes, and which pairs the machine calls the same."""
     if name in NOTIONS:
         rows = np.random.default_rng([seed, 1]).permutation(len(texts()))[:ROWS]
         X = encoded("embedding")[rows]
         return X, pd.factorize(texts()[name])[0][rows], similar(X)
-    X, y = (np.asarray(each) for each in load(name, ROWS))
-    return X.astype(float), y, machine(X.astype(float), y, right, seed)
+    X, y = load(name, ROWS)
+    said = similar(StandardScaler().fit_transform(X)) if by_similarity else machine(X, y, right, seed)
+    return X, y, said
 
 
-def answered(X: NDArray[Any], y: NDArray[Any], said: NDArray[np.bool_], how: str, strategy: Any, seed: int) -> Asker:
+def answered(
+    X: NDArray[Any], y: NDArray[Any], said: NDArray[np.bool_], how: str, strategy: Any, seed: int, standardize: bool
+) -> Asker:
     """Return an asker that knows the answers of a person, of a machine taken for one, or of a machine and audits."""
     strategy = "place" if how == "placed" else strategy
-    refits = {"refit_every": 10**6} if strategy == "random" else {}  # nothing is chosen by the view
-    asker = Asker(X, strategy=strategy, random_state=seed, overlap=0.12, **refits)
+    every = 10**6 if strategy == "random" else 10  # random questions need no view
+    asker = Asker(X, standardize=standardize, strategy=strategy, refit_every=every, random_state=seed, overlap=0.12)
 
     def tell(question: Question | None, same: NDArray[np.bool_]) -> None:
         if question is not None:
@@ -119,17 +125,19 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=4)
     parser.add_argument("--strategy", choices=("place", "random", "uncertain"), default="random")
     parser.add_argument("--right", type=float, default=0.9, help="share of same and of different pairs it gets right")
+    parser.add_argument("--similar", action="store_true", help="the machine knows no labels, but the rows alone")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     found: dict[str, list[tuple[float, float]]] = {how: [] for how in HOW}
     inside = n_runs = 0
     shares: list[tuple[float, float, float, float]] = []
     for name in chosen.sets:
+        standardize = name not in NOTIONS
         for seed in range(chosen.draws):
-            X, y, said = problem(name, chosen.right, seed)
+            X, y, said = problem(name, chosen.right, seed, chosen.similar)
             for how, column in found.items():
-                asker = answered(X, y, said, how, chosen.strategy, seed)
-                column.append(scores(X, y, asker, standardize=name not in NOTIONS))
+                asker = answered(X, y, said, how, chosen.strategy, seed, standardize)
+                column.append(scores(X, y, asker, standardize))
             (rate,) = asker.error_rates().values()
             own = [q for q, _ in asker.log if q.purpose not in ("overlap", "repeat")]
             wrong = float(np.mean([said[q.rows] != (y[q.rows[0]] == y[q.rows[1]]) for q in own]))
