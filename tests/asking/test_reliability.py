@@ -74,6 +74,29 @@ def test_the_true_error_is_in_the_interval():
     assert inside_of_run >= 9
 
 
+def test_a_machine_that_goes_by_similarity_is_known_by_its_audits():
+    """It calls too many pairs the same, and is wrong about the same rows each time."""
+    rows, y = blobs(200, centers=8, seed=1)
+    apart = ((rows[:, None] - rows) ** 2).sum(axis=2)
+    said, truth = apart < np.quantile(apart[np.triu_indices(200, 1)], 0.3), y[:, None] == y
+    assert truth[said].mean() < 0.5
+    assert 0.75 < (said == truth).mean() < 0.85
+    inside = 0
+    for seed in range(10):
+        asker = Asker(rows, strategy="random", random_state=seed, refit_every=10**6, overlap=0.1)
+        wrong = 0
+        for _ in range(400):
+            question = asker.ask(MACHINE)
+            wrong += int(said[question.rows] != truth[question.rows])
+            asker.tell(question, "same" if said[question.rows] else "different")
+        audit_all(asker, y)
+        found = asker.error_rates()[MACHINE]
+        inside += found.low <= wrong / 400 <= found.high
+        known = asker.constraints()
+        assert np.median(known.must_link_weight) < 0.7 * np.median(known.cannot_link_weight)
+    assert inside >= 9
+
+
 def test_audits_are_a_random_sample_that_grows_with_the_share_and_blind():
     asker = Asker(X, strategy="random", random_state=0, refit_every=10**6, overlap=0.3)
     machine_answers(asker, Y, 200, 0.2, 0)

@@ -70,7 +70,7 @@ class AnnotatorError(InputError):
 
 @dataclass(frozen=True)
 class Reply:
-    """What an annotator said.
+    """Reply of an annotator to one question.
 
     Attributes
     ----------
@@ -352,7 +352,7 @@ def annotator_at(by: str, *, model: str | None = None, **settings: Any) -> Annot
 
 @dataclass(frozen=True)
 class Annotated:
-    """What came of a run.
+    """Outcome of a run.
 
     Attributes
     ----------
@@ -530,7 +530,7 @@ def _tokens(text: str) -> int:
 
 
 def _read_lines(stream: IO[str], take: Callable[[str], object]) -> None:
-    """Hand on the lines of a stream, and an empty one at its end."""
+    """Pass the lines of a stream on, and an empty one at its end."""
     with suppress(ValueError, OSError), stream:
         while line := stream.readline(MOST_LINE):
             take(line)

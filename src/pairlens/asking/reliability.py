@@ -76,7 +76,7 @@ class ErrorRate:
 
 @dataclass(frozen=True)
 class Trust:
-    """How far the answers of a machine are to be believed, those that say "different" first and "same" second.
+    """Trust in the answers of a machine, in those that say "different" first and "same" second.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ def error_rate(
 
 @dataclass(frozen=True)
 class _Tally:
-    """What is known of a machine: its answers, and comparisons of audits by what the person and the machine said."""
+    """Counts of a machine: its answers, and comparisons of audits by what the person and the machine said."""
 
     answers: int = 0
     audits: int = 0

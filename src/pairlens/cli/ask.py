@@ -267,7 +267,7 @@ def _machine(by: str, model: str | None, instruction: str, key_variable: str | N
 
 
 class _Log(Protocol):
-    """Where the answers are kept: a journal, or the store of a studio."""
+    """Place where the answers are kept: a journal, or the store of a studio."""
 
     about: dict[str, Any]
 
