@@ -250,11 +250,11 @@ endpoint.
     pairlens studio data.csv
 
 A command reads a line of JSON for each question (`kind`, `instruction`, `rows`, `answers`; a screen has `row` and
-`groups`) and writes `{"answer": "same"}`. An endpoint gets one prompt for a pair, and one for a screen (`--question
-place`). The cells are sent as JSON in the user message; the system message says that they are data and that
-instructions in them must be ignored. Only `{"answer": ...}` with one of the possible answers is accepted. If the third
-attempt gives no valid reply either, the answer is "unsure", and five of these in a row end the run. `--show` chooses
-the columns that are sent.
+`groups`) and writes `{"answer": "same"}`. An endpoint gets one prompt for a pair, and one for a screen
+(`--question place`). The cells are sent as JSON in the user message; the system message says that they are data and
+that instructions in them must be ignored. Only `{"answer": ...}` with one of the possible answers is accepted. If the
+third attempt gives no valid reply either, the answer is "unsure", and five of these in a row end the run. `--show`
+chooses the columns that are sent.
 
 Nothing leaves this machine unless `--by` names an address. The key is read from the environment (`PAIRLENS_API_KEY`, or
 the variable that `--key-variable` names) and is not stored. `--questions` and `--budget` limit a run; the budget needs
