@@ -206,7 +206,8 @@ def draw(results: Results) -> Any:
 PAGE = """\
 # Which question next
 
-`pairlens.asking.Asker` chooses what to ask: in a notebook, by `pairlens ask` in a terminal, or behind your own page.
+`pairlens.asking.Asker` chooses the next question. Use it in Python, in a terminal with `pairlens ask`, or in an
+application of your own.
 
 ```python
 from pairlens import PairLens
@@ -222,19 +223,97 @@ while (question := asker.ask()) is not None:
 view = PairLens(2).fit_transform(X, constraints=asker.constraints())
 ```
 
-It does not pick pairs, it places rows. A row is compared with a member of each group found so far, the likeliest first,
-until it is known where it belongs; a row that differs from every group that may be its own founds a new one. The first
-30 rows are from dense places; later ones are any but outliers, so that wide groups are known as well as dense ones. All
-pairs that follow from the groups go to the learner. Their weights add up to the geometric mean of two counts: the
-independent answers, and all that follows from them. Groups have a posterior, so wrong answers are found and repaired.
-Each group has a width of its own. `error_rate_` counts answers that other answers contradict; one that only the
-distances speak against does not raise it, and one that no other answer tests counts half.
+Instead of choosing pairs, it places rows in groups. A row is compared with a member of each group found so far, the
+most probable group first, until its group is known. A row that differs from every plausible group starts a new one. The
+first 30 rows come from dense regions; after that, any row except an outlier may be chosen, so that wide groups are
+found as well as dense ones. The learner gets all pairs that follow from the groups. Their weights add up to the
+geometric mean of two counts: the independent answers, and all pairs that follow from them. Each group has its own
+width, and its rows have a posterior probability, so wrong answers can be found and corrected. `error_rate_` estimates
+the share of wrong answers from contradictions between answers. An answer that only the distances contradict does not
+raise it, and an answer that no other answer tests counts half.
 
-A row that was placed comes again only to settle whether two groups are one ("merge"), or, when no other row is left, to
-be checked ("check"): `Question.asked_again` names such rows, `asked_again_` counts the questions. While other rows
-are left they are at most a tenth of all, and no row comes again twice. A placement screen shows a row beside typical
-rows of the eight likeliest groups, in an order that stays, and places it when it is sure to 70 %.
+A row that was placed is asked about again for two reasons only: to find out whether two groups are one ("merge"), or,
+when no other row is left, to check it ("check"). `Question.asked_again` names such rows, and `asked_again_` counts the
+questions. While other rows are left, at most a tenth of all questions are of this kind, and no row is repeated more
+than once. A placement screen shows a row beside typical rows of the eight most probable groups. The groups keep their
+order, and the row is placed when the probability of its group reaches 70 %.
+"""
 
+MACHINES = """
+## Answers by machine
+
+Questions can be answered by a person, a Python function, a command, or a language model behind an OpenAI-compatible
+endpoint.
+
+    pairlens ask data.csv --by http://127.0.0.1:8000/v1 --model NAME --instruction "same kind of complaint?" --questions 400
+    pairlens ask data.csv --by "python judge.py" --questions 400
+    pairlens studio data.csv
+
+A command reads a line of JSON for each question (`kind`, `instruction`, `rows`, `answers`; a screen has `row` and
+`groups`) and writes `{"answer": "same"}`. An endpoint gets one prompt for a pair, and one for a screen
+(`--question place`). The cells are sent as JSON in the user message; the system message says that they are data and
+that instructions in them must be ignored. Only `{"answer": ...}` with one of the possible answers is accepted. If the
+third attempt gives no valid reply either, the answer is "unsure", and five of these in a row end the run. `--show`
+chooses the columns that are sent.
+
+Nothing leaves this machine unless `--by` names an address. The key is read from the environment (`PAIRLENS_API_KEY`, or
+the variable that `--key-variable` names) and is not stored. `--questions` and `--budget` limit a run; the budget needs
+`--price-in` and `--price-out` per 1,000 tokens. Tokens are counted as the endpoint reports them, or estimated at four
+characters each. If the endpoint fails, all answers so far are kept, and the same command continues the run.
+
+The answers are written to the store of `pairlens studio`, or to the file that `--out` names. Every answer is stored
+with the name of whoever gave it; names of machines begin with `machine:`. A person is asked a random tenth of the
+machine's questions (`--audit`), before any other question and without seeing the machine's answers, by the studio or by
+`pairlens ask` without `--by`. The machine gets one question in twenty (`--repeat`) a second time, with the two sides
+swapped.
+
+```python
+from pairlens.asking import annotate
+
+asker = Asker(X, strategy="random", random_state=0)
+
+
+def similar(question, rows):
+    one, other = rows
+    return "same" if abs(one[0] - other[0]) < 1 else "different"
+
+
+annotate(asker, similar, X, questions=100)
+while asker.audits_due():
+    question = asker.ask("ann")
+    i, j = question.rows
+    asker.tell(question, "same" if y[i] == y[j] else "different")
+rate = asker.error_rates()["machine:similar"]
+print(f"wrong in {rate.rate:.0%} of its answers, between {rate.low:.0%} and {rate.high:.0%}")
+```
+
+Audits and repeats give the error rate with a 95 % interval. The person's answer in an audit is taken as the truth, with
+an error rate of about 2 %. If a repeat gives another answer, one of the two is wrong. Repeats that agree prove nothing,
+because a machine may make the same mistake each time. The audits also show how often a "same" and a "different" are
+wrong. These rates, as log odds, determine how much an answer counts in the posterior of the groups. A pair that is
+passed to a learner has the squared share of such answers that are right as its weight, and less if the answer hardly
+depends on the truth; an answer of a person has weight 1. The docstring of `pairlens.asking.reliability` has the model.
+
+This was simulated on three sets (letter_abcd, vehicle, segmentation_test; 400 rows, two draws each). The machine
+answers 400 random pairs by similarity in a view of its own, 12 to 25 % of them wrongly, and 40 of them are audited. The
+true error rate was inside the interval in 6 of 6 runs. The table has the ARI of PairClusters and the AUC of
+LinearPairLens. The last two columns are the advantage of 400 answers with 40 audits in ARI and AUC, with standard
+errors over the runs.
+
+| answers | ARI | AUC | advantage of audited, ARI | AUC |
+|---|--:|--:|--:|--:|
+| 400 by the machine, 40 audited | 0.481 | 0.838 | | |
+| 400 by the machine, not audited | 0.447 | 0.839 | +0.034 (0.030) | -0.001 (0.005) |
+| 40 by a person, random pairs | 0.361 | 0.792 | +0.120 (0.066) | +0.046 (0.020) |
+| 40 by a person, rows placed | 0.535 | 0.824 | -0.054 (0.035) | +0.014 (0.012) |
+
+The runs are too few to distinguish audited answers from answers that are not audited. They are not independent of the
+method either: the weights of pairs were chosen among about ten formulas on two or three draws of vehicle and
+segmentation_test. Audited answers of a machine are worth more than the audits alone, but 40 answers of a person to the
+best questions find groups at least as well. `python -m benchmarks.annotators --draws 2` runs this.
+"""  # noqa: E501
+
+GAINS = """
 ## What it gains
 
 {simulated}
@@ -246,34 +325,34 @@ questions. The area is the mean of that curve. Standard errors of paired differe
 
 So placing rows gains {clean:+.3f} of area with clean answers and {noisy:+.3f} with one answer in ten wrong; on screens
 {clean_screens:+.3f} and {noisy_screens:+.3f}. Uncertain pairs gain {clean_uncertain:+.3f} and {noisy_uncertain:+.3f}.
-Splits differ. What rows placed pair by pair gain in each:
+The gain of rows placed pair by pair differs between splits:
 
 {by_split}
 
 ![Mean ARI over the number of questions](pictures/asking.png)
 
-Questions needed to reach what 200 random pairs reach, on the mean curve (0: the view without answers is as good):
+The number of questions needed to reach the score of 200 random pairs, on the mean curve (0: the view without answers is
+as good):
 
 {needs}
 
-A screen shows a row beside one representative of up to eight groups. It is one question, and as many comparisons as it
-has representatives.
+A screen shows a row beside one representative of up to eight groups. It counts as one question, and as one comparison
+for each representative.
 
-## Beside its peers
+## Compared with other methods
 
 ![Mean ARI of all rows over the number of questions](pictures/asking_peers.png)
 
-`Asker.predict()` says the group of every row. [A group for every row](clusters.md) compares it with COBRAS, PCKMeans,
-COP-KMeans, SKKMeans, label spreading, k-means and HDBSCAN.
-"""
+`Asker.predict()` returns the group of every row. [A group for every row](clusters.md) compares it with COBRAS,
+PCKMeans, COP-KMeans, SKKMeans, label spreading, k-means and HDBSCAN. """
 
 MAP = """
 ## On the map
 
 {simulated}
 
-ARI of rows that were never asked about on the map that PairMap makes of all rows, at most 500, after some numbers of
-questions:
+The table has the ARI of rows that were never asked about, on the map that PairMap makes of all rows (at most 500), by
+number of questions:
 
 {points}
 
@@ -285,9 +364,9 @@ Differences, with standard errors over sets:
 PREFER = """
 ## Preferences
 
-`PreferenceAsker` asks which of two rows is better. It takes the pair whose order tells most about a linear ranking,
-half of the time among the rows near the top. The score is the share of pairs of rows never asked about, one of them in
-the top tenth, that RankSVM orders rightly.
+`PreferenceAsker` asks which of two rows is better. It chooses the pair whose order is most informative about a linear
+ranking, half of the time among the rows near the top. The score is the share of pairs that RankSVM orders correctly,
+among rows that were never asked about and with one row of each pair in the top tenth.
 
 {simulated}
 
@@ -297,8 +376,8 @@ the top tenth, that RankSVM orders rightly.
 TRIED = """
 ## What was tried
 
-Which row is placed next was decided with clean answers on the first 18 of these sets, two splits that are not among
-those above. Area, and score after 200 questions, less those of the default:
+The choice of the next row was developed with clean answers on the first 18 of these sets, with two splits that are not
+among those above. The table has the differences from the default in the area and in the score after 200 questions:
 
 | instead | area | after 200 |
 |---|--:|--:|
@@ -311,12 +390,12 @@ those above. Area, and score after 200 questions, less those of the default:
 | weights add up to all that follows | -0.000 (0.005) | +0.000 (0.010) |
 | rows in sparse places weigh less | -0.003 (0.003) | -0.003 (0.010) |
 
-The default was then fixed. On twelve sets that had no part in it (climate, digits, hepatitis, isolet1, krvskp, letter,
-mfeat_fou, mfeat_kar, mfeat_mor, mnist6000, monks3, sonar; two splits) it is above the second line by +0.001 (0.005) and
-+0.023 (0.016). The map had no part in it either.
+The default was then fixed. On twelve sets that were not used for this choice (climate, digits, hepatitis, isolet1,
+krvskp, letter, mfeat_fou, mfeat_kar, mfeat_mor, mnist6000, monks3, sonar; two splits) it is above the second line of
+the table by +0.001 (0.005) and +0.023 (0.016). The map was not used for it either.
 
-With dense rows only, on nine sets and one to four splits that are not among those above; area, less that of the default
-there:
+With dense rows only, on nine sets and one to four splits that are not among those above, the difference in area from
+the default was:
 
 | instead | area |
 |---|--:|
@@ -327,11 +406,11 @@ there:
 | the power 1/2 of the densities in place of 1/4 | -0.008 (0.007) |
 | every second question an uncertain pair | -0.013 (0.012) |
 
-On most of these sets the groups that clean answers find are the classes, and hardly a question is spent on checking. So
-neither better groups nor fewer checks can gain much.
+On most of these sets clean answers find exactly the classes, and hardly any question is spent on checks. Neither better
+groups nor fewer checks can therefore gain much.
 
-Nor do other rows, or another use of them. Clean answers, the splits of the first table; area over nine and seven points
-of the curve, less that of the default:
+Choosing other rows, or using them in another way, does not help either. The table has the difference in area from the
+default, over nine and seven points of the curve, with clean answers and the splits of the first table:
 
 | instead | area |
 |---|--:|
@@ -347,8 +426,8 @@ of the curve, less that of the default:
 | linear discriminant analysis of the groups, with shrinkage | -0.046 (0.015) |
 | must-links that count 1, 3 or 9 times, whichever tells held-out rows apart best (all 34 sets) | +0.001 (0.003) |
 
-Rows that differ from several groups cost most questions, and are worth them. On the 14 sets with six or more classes,
-the same splits:
+Rows that differ from several groups need the most questions, and these questions are worth asking. On the 14 sets with
+six or more classes and the same splits:
 
 | instead | area |
 |---|--:|
@@ -360,36 +439,39 @@ the same splits:
 
 LIMITS = """
 
-Screens, repeats and the choice of rows were tried once more with `PairClusters` as the judge: ARI of all rows after 100
-looks, less that of the default then (sure to 90 %); 16 sets of at most 400 rows, half of them of eight groups and more,
-one draw, with the learner before the present one.
+Screens, repeats and the choice of rows were tried once more, judged by the groups of `PairClusters`. The table has the
+difference in the ARI of all rows after 100 questions from the default of that time (placed at 90 %). There
+were 16 sets of at most 400 rows, half of them with eight groups or more, and one draw, with the learner before the
+present one.
 
 | instead | screens, clean | 10 % wrong | pairs, clean | 10 % wrong |
 |---|--:|--:|--:|--:|
-| sure to 70 % (now the default on screens) | +0.029 (0.010) | +0.048 (0.025) | -0.001 (0.017) | -0.013 (0.029) |
-| sure to 50 % | +0.017 (0.012) | +0.040 (0.030) | +0.007 (0.016) | +0.007 (0.021) |
-| a quarter may be about placed rows | +0.000 (0.000) | +0.002 (0.002) | +0.000 (0.000) | +0.019 (0.014) |
-| none may be | +0.002 (0.002) | -0.006 (0.015) | +0.010 (0.008) | +0.000 (0.018) |
+| placed at 70 % (now the default on screens) | +0.029 (0.010) | +0.048 (0.025) | -0.001 (0.017) | -0.013 (0.029) |
+| placed at 50 % | +0.017 (0.012) | +0.040 (0.030) | +0.007 (0.016) | +0.007 (0.021) |
+| up to a quarter about rows that were placed | +0.000 (0.000) | +0.002 (0.002) | +0.000 (0.000) | +0.019 (0.014) |
+| none about rows that were placed | +0.002 (0.002) | -0.006 (0.015) | +0.010 (0.008) | +0.000 (0.018) |
 | the first 30 rows are medoids of k-means | +0.015 (0.014) | -0.002 (0.032) | -0.034 (0.034) | -0.032 (0.039) |
 | rows whose neighbours are in most groups (ACDM) | -0.011 (0.019) | +0.012 (0.017) | -0.015 (0.016) | +0.010 (0.033) |
 
 ## Limits
 
+- The mistakes of a machine are not independent: if it misunderstands a row, it does so every time. Placing rows treats
+  every answer as independent evidence, so `--strategy random` is better for machines that are often wrong.
 - With many classes the first questions are spent on finding them: k classes take about k (k - 1) / 2 comparisons.
   Placement screens answer up to eight of these at once.
-- Simulated mistakes are spread evenly. Those of people gather where groups meet.
-- With several people, begin with one or two for some thirty questions, until the first groups are there.
+- Simulated mistakes are spread evenly. People make most of theirs where groups meet.
+- With several people, let one or two of them answer the first thirty questions or so, until the first groups are found.
 
-`python -m benchmarks.bench_asking --splits 6`, then `--views map --sets 15 --splits 2`, run all this in {minutes:.0f}
-minutes of processor time, and `--views lens map prefer --splits 6 --only-print` makes this page.
-"""
+`python -m benchmarks.bench_asking --splits 6`, then `--views map --sets 15 --splits 2`, run all of this in
+{minutes:.0f} minutes of processor time, and `--views lens map prefer --splits 6 --only-print` makes this page. """
 
 
 def page(results: Mapping[str, Results], parts: Mapping[str, Results]) -> str:
     """The page in Markdown; `parts` are the results of the lens, by split."""
     lens = results["lens"]
     gain = {kind: (lens.area(kind) - lens.area((kind[0], "random"))).mean() for kind in lens.scores}
-    text = PAGE.format(
+    text = PAGE + MACHINES
+    text += GAINS.format(
         simulated=lens.described("labelled sets"),
         gains=gain_table(lens),
         clean=gain[0.0, "place"],

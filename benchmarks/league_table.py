@@ -167,21 +167,22 @@ def page(records: list[Record], command: str, max_rows: int, picture: str | None
         "# The league",
         f"`{command}`: {len(sets)} data sets of at most {max_rows} rows, {n_splits} split"
         f"{'s' if n_splits > 1 else ''}. Sets: {', '.join(sets)}.",
-        "Each method learns a view of the training rows (60 %, z-scored) from pairs drawn uniformly and named by "
-        "label, some of them wrongly, with its default parameters. The test rows are projected and clustered by "
-        "k-means with the true number of classes k. ARI: adjusted Rand index of the clusters (chance 0, perfect 1); F: "
-        "pairwise F-score, which rewards one big cluster; 1-NN: accuracy with the training rows. *above "
-        f"{BASELINE}*: paired difference of the ARI, with its standard error over the data sets. *mean rank* and "
-        "*wins* are by ARI over data sets and settings; equals share. *by family*: the mean rank where sets that are "
-        "parts or versions of one another (their names begin with the same letters) have one vote together. *s a fit*: "
-        "seconds on one core, of a machine that may do other things. *MiB at most*: memory that a fit added at its "
-        "highest, in its largest case. Methods are in the order of their mean rank.",
+        "Each method learns a view of the training rows (60 %, z-scored) with its default parameters. The pairs are "
+        "drawn uniformly and answered according to the labels, some of them wrongly. The test rows are projected and "
+        "clustered by k-means with the true number of classes k. ARI: adjusted Rand index of the clusters (chance 0, "
+        "perfect 1); F: pairwise F-score, which rewards one big cluster; 1-NN: accuracy with the training rows. "
+        f"*above {BASELINE}*: paired difference of the ARI, with its standard error over the data sets. *mean rank* "
+        "and *wins* are by ARI over data sets and settings; ties are shared. *by family*: the mean rank if sets that "
+        "are parts or versions of one another (their names begin with the same letters) have one vote together. *s a "
+        "fit*: seconds for each fit on one core of a machine that may have other load. *MiB at most*: the largest "
+        "additional memory of a fit. Methods are in the order of their mean rank.",
         "In the tables by setting, columns are the number of pairs and the share of wrong answers.",
-        "What to keep in mind: the constants of PairLens were chosen on ten data sets, looking at test scores, and "
-        "some of these are among them; pairs and mistakes are uniform, which those of people are not; with no pairs at "
-        "all its local prior is already above PCA, and up to 60 pairs of which a fifth are wrong add next to nothing; "
-        "for 1-NN all features stay the best space. Some sets are parts or versions of others (mfeat, isolet, coil20, "
-        "mnist, monks, kddcup99, letter, hill_valley), so standard errors over sets are too small.",
+        "What to keep in mind: the constants of PairLens were chosen on ten data sets by their test scores, and some "
+        "of these sets are among those of the league. Pairs and mistakes are drawn uniformly; those of people are "
+        "not. With no pairs at all, the local prior of PairLens is already better than PCA, and up to 60 pairs of "
+        "which a fifth are wrong add almost nothing. For 1-NN, all features remain the best space. Some sets are "
+        "parts or versions of others (mfeat, isolet, coil20, mnist, monks, kddcup99, letter, hill_valley), so "
+        "standard errors over sets are too small.",
     ]
     if picture is not None:
         parts.append(f"![Mean ARI over the number of pairs]({picture})")
