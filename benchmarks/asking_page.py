@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.maps_table import filled_page
 from reproduction.figures import repeatable_style
 
 __all__ = ["Results", "write_page"]
+
+BEGIN = "<!-- generated: benchmarks.bench_asking -->"
 
 Array = NDArray[np.float64]
 NAMES = {
@@ -203,117 +206,7 @@ def draw(results: Results) -> Any:
     return figure
 
 
-PAGE = """\
-# Which question next
-
-`pairlens.asking.Asker` chooses the next question. Use it in Python, in a terminal with `pairlens ask`, or in an
-application of your own.
-
-```python
-from pairlens import PairLens
-from pairlens.asking import Asker
-
-asker = Asker(X, random_state=0)
-while (question := asker.ask()) is not None:
-    print("Rows", *question.rows)
-    answer = input("same, different, unsure, or nothing to end? ")
-    if not answer:
-        break
-    asker.tell(question, answer)
-view = PairLens(2).fit_transform(X, constraints=asker.constraints())
-```
-
-Instead of choosing pairs, it places rows in groups. A row is compared with a member of each group found so far, the
-most probable group first, until its group is known. A row that differs from every plausible group starts a new one. The
-first 30 rows come from dense regions; after that, any row except an outlier may be chosen, so that wide groups are
-found as well as dense ones. The learner gets all pairs that follow from the groups. Their weights add up to the
-geometric mean of two counts: the independent answers, and all pairs that follow from them. Each group has its own
-width, and its rows have a posterior probability, so wrong answers can be found and corrected. `error_rate_` estimates
-the share of wrong answers from contradictions between answers. An answer that only the distances contradict does not
-raise it, and an answer that no other answer tests counts half.
-
-A row that was placed is asked about again for two reasons only: to find out whether two groups are one ("merge"), or,
-when no other row is left, to check it ("check"). `Question.asked_again` names such rows, and `asked_again_` counts the
-questions. While other rows are left, at most a tenth of all questions are of this kind, and no row is repeated more
-than once. A placement screen shows a row beside typical rows of the eight most probable groups. The groups keep their
-order, and the row is placed when the probability of its group reaches 70 %.
-"""
-
-MACHINES = """
-## Answers by machine
-
-Questions can be answered by a person, a Python function, a command, or a language model behind an OpenAI-compatible
-endpoint.
-
-    pairlens ask data.csv --by http://127.0.0.1:8000/v1 --model NAME --instruction "same kind of complaint?" --questions 400
-    pairlens ask data.csv --by "python judge.py" --questions 400
-    pairlens studio data.csv
-
-A command reads a line of JSON for each question (`kind`, `instruction`, `rows`, `answers`; a screen has `row` and
-`groups`) and writes `{"answer": "same"}`. An endpoint gets one prompt for a pair, and one for a screen
-(`--question place`). The cells are sent as JSON in the user message; the system message says that they are data and
-that instructions in them must be ignored. Only `{"answer": ...}` with one of the possible answers is accepted. If the
-third attempt gives no valid reply either, the answer is "unsure", and five of these in a row end the run. `--show`
-chooses the columns that are sent.
-
-Nothing leaves this machine unless `--by` names an address. The key is read from the environment (`PAIRLENS_API_KEY`, or
-the variable that `--key-variable` names) and is not stored. `--questions` and `--budget` limit a run; the budget needs
-`--price-in` and `--price-out` per 1,000 tokens. Tokens are counted as the endpoint reports them, or estimated at four
-characters each. If the endpoint fails, all answers so far are kept, and the same command continues the run.
-
-The answers are written to the store of `pairlens studio`, or to the file that `--out` names. Every answer is stored
-with the name of whoever gave it; names of machines begin with `machine:`. A person is asked a random tenth of the
-machine's questions (`--audit`), before any other question and without seeing the machine's answers, by the studio or by
-`pairlens ask` without `--by`. The machine gets one question in twenty (`--repeat`) a second time, with the two sides
-swapped.
-
-```python
-from pairlens.asking import annotate
-
-asker = Asker(X, strategy="random", random_state=0)
-
-
-def similar(question, rows):
-    one, other = rows
-    return "same" if abs(one[0] - other[0]) < 1 else "different"
-
-
-annotate(asker, similar, X, questions=100)
-while asker.audits_due():
-    question = asker.ask("ann")
-    i, j = question.rows
-    asker.tell(question, "same" if y[i] == y[j] else "different")
-rate = asker.error_rates()["machine:similar"]
-print(f"wrong in {rate.rate:.0%} of its answers, between {rate.low:.0%} and {rate.high:.0%}")
-```
-
-Audits and repeats give the error rate with a 95 % interval. The person's answer in an audit is taken as the truth, with
-an error rate of about 2 %. If a repeat gives another answer, one of the two is wrong. Repeats that agree prove nothing,
-because a machine may make the same mistake each time. The audits also show how often a "same" and a "different" are
-wrong. These rates, as log odds, determine how much an answer counts in the posterior of the groups. A pair that is
-passed to a learner has the squared share of such answers that are right as its weight, and less if the answer hardly
-depends on the truth; an answer of a person has weight 1. The docstring of `pairlens.asking.reliability` has the model.
-
-This was simulated on three sets (letter_abcd, vehicle, segmentation_test; 400 rows, two draws each). The machine
-answers 400 random pairs by similarity in a view of its own, 12 to 25 % of them wrongly, and 40 of them are audited. The
-true error rate was inside the interval in 6 of 6 runs. The table has the ARI of PairClusters and the AUC of
-LinearPairLens. The last two columns are the advantage of 400 answers with 40 audits in ARI and AUC, with standard
-errors over the runs.
-
-| answers | ARI | AUC | advantage of audited, ARI | AUC |
-|---|--:|--:|--:|--:|
-| 400 by the machine, 40 audited | 0.481 | 0.838 | | |
-| 400 by the machine, not audited | 0.447 | 0.839 | +0.034 (0.030) | -0.001 (0.005) |
-| 40 by a person, random pairs | 0.361 | 0.792 | +0.120 (0.066) | +0.046 (0.020) |
-| 40 by a person, rows placed | 0.535 | 0.824 | -0.054 (0.035) | +0.014 (0.012) |
-
-The runs are too few to distinguish audited answers from answers that are not audited. They are not independent of the
-method either: the weights of pairs were chosen among about ten formulas on two or three draws of vehicle and
-segmentation_test. Audited answers of a machine are worth more than the audits alone, but 40 answers of a person to the
-best questions find groups at least as well. `python -m benchmarks.annotators --draws 2` runs this.
-"""  # noqa: E501
-
-GAINS = """
+GAINS = """\
 ## What it gains
 
 {simulated}
@@ -373,105 +266,16 @@ among rows that were never asked about and with one row of each pair in the top 
 {gains}
 """
 
-TRIED = """
-## What was tried
-
-The choice of the next row was developed with clean answers on the first 18 of these sets, with two splits that are not
-among those above. The table has the differences from the default in the area and in the score after 200 questions:
-
-| instead | area | after 200 |
-|---|--:|--:|
-| dense rows only (70 % of all), throughout | -0.006 (0.005) | -0.019 (0.011) |
-| the same, and an outlier can found a group after one "different" | -0.009 (0.007) | -0.025 (0.019) |
-| dense rows first, after 30 placed rows any | -0.000 (0.004) | -0.012 (0.013) |
-| all but 5 % outliers, throughout | -0.009 (0.004) | -0.003 (0.006) |
-| any row, throughout, not the informative half of the time | -0.015 (0.008) | -0.015 (0.017) |
-| a row is placed without a "same" where all other groups are excluded | -0.001 (0.001) | -0.000 (0.001) |
-| weights add up to all that follows | -0.000 (0.005) | +0.000 (0.010) |
-| rows in sparse places weigh less | -0.003 (0.003) | -0.003 (0.010) |
-
-The default was then fixed. On twelve sets that were not used for this choice (climate, digits, hepatitis, isolet1,
-krvskp, letter, mfeat_fou, mfeat_kar, mfeat_mor, mnist6000, monks3, sonar; two splits) it is above the second line of
-the table by +0.001 (0.005) and +0.023 (0.016). The map was not used for it either.
-
-With dense rows only, on nine sets and one to four splits that are not among those above, the difference in area from
-the default was:
-
-| instead | area |
-|---|--:|
-| the answers alone, without what follows | -0.036 (0.015) |
-| weights add up to the independent answers | -0.016 (0.004) |
-| must-links of all groups weigh the same | -0.010 (0.004) |
-| true labels of the placed rows, which weigh the same | -0.011 (0.003) |
-| the power 1/2 of the densities in place of 1/4 | -0.008 (0.007) |
-| every second question an uncertain pair | -0.013 (0.012) |
-
-On most of these sets clean answers find exactly the classes, and hardly any question is spent on checks. Neither better
-groups nor fewer checks can therefore gain much.
-
-Choosing other rows, or using them in another way, does not help either. The table has the difference in area from the
-default, over nine and seven points of the curve, with clean answers and the splits of the first table:
-
-| instead | area |
-|---|--:|
-| the most informative row always | -0.007 (0.004) |
-| the most informative row never | -0.003 (0.005) |
-| rows of small groups, half of the time | -0.002 (0.005) |
-| rows far from all placed ones, half of the time | +0.001 (0.004) |
-| LinearPairLens whose pairs do not spread to their neighbours | -0.005 (0.007) |
-| a third of its local prior | +0.002 (0.007) |
-| three times its local prior | -0.015 (0.009) |
-| cannot-links that weigh three times as much | +0.003 (0.005) |
-| rows nobody was asked about, where the view is sure of their group, count too | +0.002 (0.006) |
-| linear discriminant analysis of the groups, with shrinkage | -0.046 (0.015) |
-| must-links that count 1, 3 or 9 times, whichever tells held-out rows apart best (all 34 sets) | +0.001 (0.003) |
-
-Rows that differ from several groups need the most questions, and these questions are worth asking. On the 14 sets with
-six or more classes and the same splits:
-
-| instead | area |
-|---|--:|
-| no more than two questions about a row | -0.032 (0.008) |
-| a third one only while at most 30 % of all questions are such | -0.013 (0.006) |
-| a fourth one only while at most 30 % of all questions are such | -0.001 (0.004) |
-| a new group without having asked about groups of less than 5 % probability (2 %) | -0.004 (0.004) |
+RUN = """
+`python -m benchmarks.bench_asking{options}` runs this in {minutes:.0f} minutes of processor time.
 """
-
-LIMITS = """
-
-Screens, repeats and the choice of rows were tried once more, judged by the groups of `PairClusters`. The table has the
-difference in the ARI of all rows after 100 questions from the default of that time (placed at 90 %). There
-were 16 sets of at most 400 rows, half of them with eight groups or more, and one draw, with the learner before the
-present one.
-
-| instead | screens, clean | 10 % wrong | pairs, clean | 10 % wrong |
-|---|--:|--:|--:|--:|
-| placed at 70 % (now the default on screens) | +0.029 (0.010) | +0.048 (0.025) | -0.001 (0.017) | -0.013 (0.029) |
-| placed at 50 % | +0.017 (0.012) | +0.040 (0.030) | +0.007 (0.016) | +0.007 (0.021) |
-| up to a quarter about rows that were placed | +0.000 (0.000) | +0.002 (0.002) | +0.000 (0.000) | +0.019 (0.014) |
-| none about rows that were placed | +0.002 (0.002) | -0.006 (0.015) | +0.010 (0.008) | +0.000 (0.018) |
-| the first 30 rows are medoids of k-means | +0.015 (0.014) | -0.002 (0.032) | -0.034 (0.034) | -0.032 (0.039) |
-| rows whose neighbours are in most groups (ACDM) | -0.011 (0.019) | +0.012 (0.017) | -0.015 (0.016) | +0.010 (0.033) |
-
-## Limits
-
-- The mistakes of a machine are not independent: if it misunderstands a row, it does so every time. Placing rows treats
-  every answer as independent evidence, so `--strategy random` is better for machines that are often wrong.
-- With many classes the first questions are spent on finding them: k classes take about k (k - 1) / 2 comparisons.
-  Placement screens answer up to eight of these at once.
-- Simulated mistakes are spread evenly. People make most of theirs where groups meet.
-- With several people, let one or two of them answer the first thirty questions or so, until the first groups are found.
-
-`python -m benchmarks.bench_asking --splits 6`, then `--views map --sets 15 --splits 2`, run all of this in
-{minutes:.0f} minutes of processor time, and `--views lens map prefer --splits 6 --only-print` makes this page. """
 
 
 def page(results: Mapping[str, Results], parts: Mapping[str, Results]) -> str:
-    """The page in Markdown; `parts` are the results of the lens, by split."""
+    """Return the measured part of the page in Markdown; `parts` are the results of the lens, by split."""
     lens = results["lens"]
     gain = {kind: (lens.area(kind) - lens.area((kind[0], "random"))).mean() for kind in lens.scores}
-    text = PAGE + MACHINES
-    text += GAINS.format(
+    text = GAINS.format(
         simulated=lens.described("labelled sets"),
         gains=gain_table(lens),
         clean=gain[0.0, "place"],
@@ -490,7 +294,8 @@ def page(results: Mapping[str, Results], parts: Mapping[str, Results]) -> str:
         ranked = results["prefer"]
         gains = gain_table(ranked).replace(NAMES["uncertain"], "least sure order")
         text += PREFER.format(simulated=ranked.described("sets with scores"), gains=gains)
-    return text + TRIED + LIMITS.format(minutes=sum(found.seconds for found in results.values()) / 60)
+    options = f" --views {' '.join(results)} --splits {max(found.splits for found in results.values()):.0f}"
+    return text + RUN.format(options=options, minutes=sum(found.seconds for found in results.values()) / 60)
 
 
 def write_page(results: Mapping[str, Results], parts: Mapping[str, Results], docs: Path | None) -> None:
@@ -502,6 +307,7 @@ def write_page(results: Mapping[str, Results], parts: Mapping[str, Results], doc
             tables = [point_table]
         print("\n\n".join(table(found) for table in tables))
     if docs is not None and "lens" in results:
-        (docs / "asking.md").write_text(page(results, parts), encoding="utf-8")
+        path = docs / "asking.md"
+        path.write_text(filled_page(path.read_text(encoding="utf-8"), page(results, parts), BEGIN), encoding="utf-8")
         with repeatable_style():
             draw(results["lens"]).savefig(docs / "pictures" / "asking.png", metadata={"Software": None})

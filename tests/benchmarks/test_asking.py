@@ -72,12 +72,15 @@ def test_the_page_and_its_picture(tmp_path, capsys):
     (tmp_path / "pictures").mkdir()
     results = asking_page.Results.of(RECORDS, POINTS)
     views = {"lens": results, "map": asking_page.Results.of(MAPPED, MAP_POINTS)}
+    (tmp_path / "asking.md").write_text(f"# Before\n\n{asking_page.BEGIN}\nold\n<!-- end of generated -->\n\nAfter\n")
     asking_page.write_page(views, {0: results, 7: results}, tmp_path)
     text = (tmp_path / "asking.md").read_text()
     assert "| 7 | 2 | +0.250 (0.000) | +0.250 (0.000) |" in text
     assert "on the map that PairMap makes" in text
     assert "gains +0.250 of area with clean answers" in text
-    assert "\n## Answers by machine\n" in text  # a section without measured figures stays on the page
+    assert text.startswith("# Before")
+    assert text.endswith("After\n")
+    assert "old" not in text
     assert not re.search(r"\{\w+(:[^}]*)?\}", text)  # all fields are filled in
     assert (tmp_path / "pictures" / "asking.png").stat().st_size > 1000
     assert "2 sets" in capsys.readouterr().out
