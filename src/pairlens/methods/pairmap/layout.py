@@ -272,7 +272,8 @@ def _convolved(grid: NDArray[Any], h: float, workers: int) -> NDArray[Any]:
     Axis by axis, because the first transform of the padded grid meets only zeros in more than half of its rows, and the
     last one gives that many rows that nobody asks for. Every number is that of `rfftn` and `irfftn`.
     """
-    side, flat, precision = len(grid), grid.ndim == 2, grid.dtype.type
+    side, flat = len(grid), grid.ndim == 2
+    precision: Any = grid.dtype.type
     length = int(fft.next_fast_len(2 * side + RING, real=True))
     transformed = fft.rfft(grid, length, workers=workers)
     if flat:
