@@ -22,6 +22,8 @@ from sklearn.utils import Bunch
 import pairlens
 from pairlens.cli.app import run
 from pairlens.io.models import load, save
+from pairlens.methods.pairmap import placement
+from pairlens.methods.pairmap.layout import lay_out
 from tests.cli.conftest import COMMAND, FIT, IDS, Outcome, X
 
 ASKED_BY = r"asked by (\w+) +(-?[\d.]+) +(-?[\d.]+)"
@@ -42,6 +44,12 @@ def test_version_and_help(shell):
     assert outcome.code == 0
     for command in ("fit", "transform", "evaluate", "compare", "pairs", "demo", "export"):
         assert f"  {command} " in outcome.out
+
+
+def test_help_imports_nothing_that_computes():
+    code = "import sys; from pairlens.cli.app import run; run(['--help']); sys.exit('numpy' in sys.modules)"
+    outcome = subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, timeout=120, check=False)
+    assert outcome.returncode == 0
 
 
 def test_as_a_module():
@@ -148,8 +156,18 @@ def test_demo(tmp_path, cli, monkeypatch):
     some = np.sort(np.concatenate([np.flatnonzero(digits.target == digit)[:30] for digit in range(10)]))
     few = Bunch(data=digits.data[some], target=digits.target[some])
     monkeypatch.setattr("sklearn.datasets.load_digits", lambda: few)
+    drawn = []
+    monkeypatch.setattr(placement, "_KEPT", {})
+
+    def counted(affinities, start, phases, **options):
+        drawn.append(len(start))
+        return lay_out(affinities, start, phases, **options)
+
+    monkeypatch.setattr(placement, "lay_out", counted)
     outcome = cli("demo")
     assert outcome.code == 0, outcome.err
+    # The t-SNE of the digits, which is compared and reported, and that of the penguins, which is reported twice.
+    assert drawn == [300, 333]
     for part in (
         "pairlens pairs sample",
         "pairlens fit",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import fft
 
 from pairlens.methods.pairmap import layout as module
 from pairlens.methods.pairmap.layout import repulsion
@@ -49,6 +50,19 @@ def test_closer_nodes_give_what_all_pairs_give(monkeypatch):
     expected, expected_total = module._of_all_pairs(Z)
     np.testing.assert_allclose(force, expected, atol=2e-4 * np.abs(expected).max())
     assert total == pytest.approx(expected_total, rel=1e-6)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(48,), (48, 48)])
+def test_transforms_axis_by_axis_are_those_of_the_padded_grid(shape, precision):
+    grid = np.random.default_rng(6).random(shape).astype(precision)
+    length = int(fft.next_fast_len(2 * shape[0] + module.RING, real=True))
+    padded = (length,) * len(shape)
+    kernel = module._kernel(length, len(shape), 0.3, precision)
+    expected = fft.irfftn(fft.rfftn(grid, s=padded) * kernel, s=padded)[tuple(map(slice, shape))]
+    found = module._convolved(grid, 0.3, 1)
+    assert found.dtype == precision
+    np.testing.assert_allclose(found, expected, rtol=100 * np.finfo(precision).eps)
 
 
 def test_rows_in_one_place_do_not_push_each_other():

@@ -11,13 +11,14 @@ import typer
 from pairlens.cli import _options as options
 from pairlens.cli._console import print_json, print_table, progress, said, tell
 from pairlens.cli._wording import in_options
-from pairlens.selection.registry import CONTROLS
 
 if TYPE_CHECKING:
     from pairlens.pipeline import Preparation
     from pairlens.selection import Entry, Verdict
 
 MIB = 1 << 20
+CONTROLS = {"pca": "PCA", "tsne": "t-SNE", "none": "no reduction"}
+"""What every comparison holds beside the methods, with its name: none of them sees a pair."""
 
 
 def compare(

@@ -150,6 +150,7 @@ def views_without_pairs(method: Any, rows: Rows, seed: Any) -> tuple[Control, ..
             standardize=method.standardize,
             n_jobs=method.n_jobs,
             random_state=seed,
+            reuse=True,
         )
         found.append(Control("tsne", "t-SNE", tuple(f"direction {i + 1}" for i in range(alone.shape[1])), alone))
     return tuple(found)

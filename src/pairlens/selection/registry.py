@@ -12,8 +12,6 @@ import pairlens
 from pairlens.exceptions import InputError
 
 ROOMS = ("methods.", "preference.", "cluster.")
-CONTROLS = {"pca": "PCA", "tsne": "t-SNE", "none": "no reduction"}
-"""What every comparison holds beside the methods, with its name: none of them sees a pair."""
 
 
 def cli_name(name: str) -> str:

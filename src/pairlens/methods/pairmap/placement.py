@@ -15,6 +15,8 @@ polished (:func:`with_placed`). :func:`plain_map` is the map of the rows alone, 
 
 from __future__ import annotations
 
+import hashlib
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,9 @@ SCALE_NEIGHBOR = 10
 BLOCK_BYTES = 1 << 21
 POLISH: Phase = (10, 1.0, 0.5)
 """The phase in which all rows move; more iterations change neither groups nor neighbours."""
+MOST_KEPT = 2
+_KEPT: dict[Any, Float64] = {}
+"""The last maps that :func:`plain_map` drew, by their rows and parameters."""
 
 
 def local_scale(embedding: Float64) -> float:
@@ -165,6 +170,7 @@ def plain_map(
     standardize: bool = True,
     n_jobs: int | None = 1,
     random_state: Any = 0,
+    reuse: bool = False,
 ) -> Float64:
     """Draw a t-SNE of the rows alone, scaled and laid out as by PairMap; constant columns do not count.
 
@@ -175,6 +181,9 @@ def plain_map(
     n_components : {1, 2}
     perplexity, standardize, n_jobs, random_state
         As for :class:`~pairlens.PairMap`.
+    reuse : bool
+        Whether a map that this process has drawn of the same rows, with the same parameters and an integer as seed, is
+        returned instead of drawn again; the last two are kept.
 
     Examples
     --------
@@ -185,9 +194,19 @@ def plain_map(
     rng = as_generator(random_state)
     rows = X.astype(np.float64)
     V = RawSpace.of(rows, Standardiser.of(rows, standardize=standardize))(rows)
+    seed = int(random_state) if isinstance(random_state, Integral) else None
+    key = hashlib.blake2b(np.ascontiguousarray(V).data).digest(), V.shape, n_components, float(perplexity), seed
+    if reuse and seed is not None and (kept := _KEPT.get(key)) is not None:
+        return kept.copy()
     landmarks = chosen_landmarks(len(V), np.empty(0, dtype=np.int64), rng)
     laid = V if landmarks is None else V[landmarks]
     affinities = tsne_affinities(laid, perplexity)
     start = principal_start(laid, n_components, rng)
     drawn = lay_out(affinities, start, phases_of(EARLY_ITER, MAX_ITER), n_jobs=n_jobs)
-    return drawn if landmarks is None else with_placed(V, landmarks, drawn, affinities, n_jobs=n_jobs)
+    if landmarks is not None:
+        drawn = with_placed(V, landmarks, drawn, affinities, n_jobs=n_jobs)
+    if seed is not None:
+        _KEPT[key] = drawn.copy()
+        for oldest in list(_KEPT)[:-MOST_KEPT]:
+            _KEPT.pop(oldest, None)
+    return drawn
