@@ -76,7 +76,7 @@ def test_a_model_of_a_mixed_table_takes_such_tables(mixed, tmp_path):
     path, frame = mixed
     rows = rows_from_file(path, ids="key")
     pairs = Constraints([(0, 2), (4, 6)], [(0, 1), (2, 3), (4, 5)], len(frame))
-    known = Snapshot(rows.X, rows.features, rows.ids, rows.prepared, pairs, None, [None] * 80, "companies")
+    known = Snapshot(rows.X, rows.features, rows.ids, rows.prepared, pairs, None, [None] * 80, None, "companies")
     (tmp_path / "model.pairlens").write_bytes(make_model({}, known))
     model = load(tmp_path / "model.pairlens")
     assert type(model[-1]) is type(default_view()) is PairMap
