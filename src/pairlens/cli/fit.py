@@ -52,7 +52,6 @@ def fit(
             metavar="NAME",
             help="The method; by default pairmap with --dims 2, else pairlens; wsdr with preferences alone.",
             autocompletion=options.complete_method,
-            show_default=False,
         ),
     ] = None,
     dims: options.Dims = "2",
@@ -62,10 +61,7 @@ def fit(
     embed: options.Embed = None,
     embed_model: options.EmbedModel = None,
     colour: Annotated[
-        str | None,
-        typer.Option(
-            "--colour", metavar="COLUMN", help="Column that colours the report; not learned from.", show_default=False
-        ),
+        str | None, typer.Option("--colour", metavar="COLUMN", help="Column that colours the report; not learned from.")
     ] = None,
     groups: Annotated[
         bool, typer.Option("--groups", help="Write groups.csv too: the group of every row, and how sure that is.")
@@ -323,12 +319,7 @@ def _shown(table: Table) -> tuple[dict[str, NDArray[Any]] | None, Any]:
 
 
 def _write(
-    out: Path,
-    table: Table,
-    model: Any,
-    embedded: NDArray[Any],
-    run: dict[str, Any],
-    page: str | None,
+    out: Path, table: Table, model: Any, embedded: NDArray[Any], run: dict[str, Any], page: str | None
 ) -> list[Path]:
     """Write everything to a folder of its own first, then move each file to its place."""
     import numpy as np

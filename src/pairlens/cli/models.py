@@ -17,24 +17,17 @@ if TYPE_CHECKING:
 
 ENDINGS = (".csv", ".tsv")
 
-Model = Annotated[
-    Path, typer.Argument(help="A model written by pairlens fit or pairlens.save.", metavar="MODEL", show_default=False)
-]
+Model = Annotated[Path, typer.Argument(help="A model written by pairlens fit or pairlens.save.", metavar="MODEL")]
 
 
 def transform(
     model: Model,
     data: options.Data,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="File to write; its extension gives the format.", show_default=False),
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="File to write; its extension gives the format.")] = None,
     vectors: Annotated[
         Path | None,
         typer.Option(
-            "--vectors",
-            help="Parquet file for a vector store, in place of --out: id, and vector, a list of float32.",
-            show_default=False,
+            "--vectors", help="Parquet file for a vector store, in place of --out: id, and vector, a list of float32."
         ),
     ] = None,
     id_column: options.IdColumn = None,
@@ -207,10 +200,9 @@ def export(
             "--to",
             help="A file for ONNX runtimes, weight and bias as safetensors, or the folder of a Dense module for "
             "sentence-transformers.",
-            show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="File or folder to write.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="File or folder to write.")],
     dtype: Annotated[Numbers, typer.Option("--dtype", help="Numbers that go in and come out.")] = Numbers.float32,
     overwrite: options.Overwrite = False,
     as_json: options.Json = False,
@@ -240,20 +232,16 @@ def predict(
     pairs: Annotated[
         Path,
         typer.Argument(
-            help="Pairs to judge: CSV or JSON lines with a and b; other columns are passed over.",
-            metavar="PAIRS",
-            show_default=False,
+            help="Pairs to judge: CSV or JSON lines with a and b; other columns are passed over.", metavar="PAIRS"
         ),
     ],
-    data: Annotated[Path, typer.Option("--data", help="The table the pairs are about.", show_default=False)],
+    data: Annotated[Path, typer.Option("--data", help="The table the pairs are about.")],
     out: Annotated[Path, typer.Option("--out", help="File to write, .csv or .tsv: a, b and p_same.")],
     id_column: options.IdColumn = None,
     base_rate: Annotated[
         float | None,
         typer.Option(
-            "--base-rate",
-            help="Share of the pairs that belong together, if it is another than among the answers.",
-            show_default=False,
+            "--base-rate", help="Share of the pairs that belong together, if it is another than among the answers."
         ),
     ] = None,
     embed_model: options.EmbedModel = None,

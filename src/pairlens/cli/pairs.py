@@ -28,8 +28,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-PairsFile = Annotated[Path, typer.Argument(help="A file of pairs.", metavar="PAIRS", show_default=False)]
-DataOption = Annotated[Path | None, typer.Option("--data", help="The table the pairs are about.", show_default=False)]
+PairsFile = Annotated[Path, typer.Argument(help="A file of pairs.", metavar="PAIRS")]
+DataOption = Annotated[Path | None, typer.Option("--data", help="The table the pairs are about.")]
 
 
 class Naming(StrEnum):
@@ -53,9 +53,7 @@ def sample(
     n_pairs: Annotated[
         int | None,
         typer.Option(
-            "--n-pairs",
-            min=1,
-            help=f"Number of pairs to draw, half of them must-links; {DEFAULT_PAIRS} by default.",
+            "--n-pairs", min=1, help=f"Number of pairs to draw, half of them must-links; {DEFAULT_PAIRS} by default."
         ),
     ] = None,
     per_class: Annotated[
@@ -240,8 +238,7 @@ def convert(
     data: DataOption = None,
     id_column: options.IdColumn = None,
     to: Annotated[
-        Naming | None,
-        typer.Option("--to", help="Name rows by ids or by row numbers from 0; needs --data and --id."),
+        Naming | None, typer.Option("--to", help="Name rows by ids or by row numbers from 0; needs --data and --id.")
     ] = None,
     splink: Annotated[
         bool,

@@ -28,36 +28,24 @@ Columns = list[str] | None
 def studio(
     data: Annotated[
         Path,
-        typer.Argument(
-            help="The table: CSV, TSV, Parquet, NPY, NPZ or h5ad; or a folder of pictures.",
-            metavar="DATA",
-            show_default=False,
-        ),
+        typer.Argument(help="The table: CSV, TSV, Parquet, NPY, NPZ or h5ad; or a folder of pictures.", metavar="DATA"),
     ],
     id_column: options.IdColumn = None,
     store: Annotated[
         Path | None,
-        typer.Option(
-            "--store",
-            help="File that keeps the answers; by default DATA.answers.db beside the table.",
-            show_default=False,
-        ),
+        typer.Option("--store", help="File that keeps the answers; by default DATA.answers.db beside the table."),
     ] = None,
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; any but this machine's needs --token.")
     ] = "127.0.0.1",
     port: Annotated[
-        int | None,
-        typer.Option("--port", min=0, max=65535, help="Port; by default 8477, or a free one.", show_default=False),
+        int | None, typer.Option("--port", min=0, max=65535, help="Port; by default 8477, or a free one.")
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page.")] = False,
     annotators: Annotated[
         list[str] | None,
         typer.Option(
-            "--annotators",
-            metavar="NAMES",
-            help="Names of the annotators, comma-separated; each gets a link.",
-            show_default=False,
+            "--annotators", metavar="NAMES", help="Names of the annotators, comma-separated; each gets a link."
         ),
     ] = None,
     question: Annotated[
@@ -69,10 +57,7 @@ def studio(
         ),
     ] = Asked.auto,
     show: Annotated[
-        Columns,
-        typer.Option(
-            "--show", metavar="COLUMNS", help="Columns to show; by default all that are short.", show_default=False
-        ),
+        Columns, typer.Option("--show", metavar="COLUMNS", help="Columns to show; by default all that are short.")
     ] = None,
     image: Annotated[
         str | None,
@@ -80,28 +65,19 @@ def studio(
             "--image",
             metavar="COLUMN",
             help="Column with paths of pictures; or a size such as 28x28, if the numbers of a row are a picture.",
-            show_default=False,
         ),
     ] = None,
     text: Annotated[
-        Columns,
-        typer.Option("--text", metavar="COLUMN", help="Column with long texts; may be repeated.", show_default=False),
+        Columns, typer.Option("--text", metavar="COLUMN", help="Column with long texts; may be repeated.")
     ] = None,
     drop: Annotated[
-        Columns,
-        typer.Option(
-            "--drop", metavar="COLUMNS", help="Columns that are neither learned from nor shown.", show_default=False
-        ),
+        Columns, typer.Option("--drop", metavar="COLUMNS", help="Columns that are neither learned from nor shown.")
     ] = None,
     files: Annotated[
-        Path | None,
-        typer.Option("--files", help="Folder with the pictures; by default that of the table.", show_default=False),
+        Path | None, typer.Option("--files", help="Folder with the pictures; by default that of the table.")
     ] = None,
     token: Annotated[
-        str | None,
-        typer.Option(
-            "--token", help="Secret in the link, at least 16 characters; needed with --host.", show_default=False
-        ),
+        str | None, typer.Option("--token", help="Secret in the link, at least 16 characters; needed with --host.")
     ] = None,
     rows: options.RowsFile = None,
     embed: options.Embed = None,
@@ -162,8 +138,8 @@ def studio(
 
 
 def backup(
-    store: Annotated[Path, typer.Argument(help="File that keeps the answers.", metavar="STORE", show_default=False)],
-    target: Annotated[Path, typer.Argument(help="File to write; a new one.", metavar="TARGET", show_default=False)],
+    store: Annotated[Path, typer.Argument(help="File that keeps the answers.", metavar="STORE")],
+    target: Annotated[Path, typer.Argument(help="File to write; a new one.", metavar="TARGET")],
 ) -> None:
     """Copy the answers of a studio, also while it runs; of a damaged file, all that can be read.
 
