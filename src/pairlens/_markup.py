@@ -41,16 +41,10 @@ def plain(value: Any) -> str:
 
 
 def tag(name: str, *children: Any, **attributes: Any) -> Markup:
-    """Return an HTML element.
+    """Return an HTML element; children that are markup stay as they are, None is left out, and all else is escaped.
 
-    Parameters
-    ----------
-    name : str
-    *children : Markup or anything
-        Markup stays as it is, None is left out, and all else is escaped.
-    **attributes : anything
-        ``class_="x"`` and ``data_row=3`` become ``class="x"`` and ``data-row="3"``. True gives the bare name; None and
-        False leave it out.
+    ``class_="x"`` and ``data_row=3`` become ``class="x"`` and ``data-row="3"``. True gives the bare name of an
+    attribute; None and False leave it out.
     """
     opening = name
     for key, value in attributes.items():
@@ -119,11 +113,8 @@ def count(n: int, noun: str) -> str:
 def sketch(groups: Sequence[tuple[str, ArrayLike]], caption: str) -> Markup:
     """Return a small picture of points in the colour of the text around it, with its caption.
 
-    Parameters
-    ----------
-    groups : sequence of tuples
-        Label and points, of shape (n, 2) with all points of the picture or (n,) with those of one line of it.
-    caption : str
+    Each group is a label and points, of shape (n, 2) with all points of the picture or (n,) with those of one line of
+    it.
     """
     chosen = [(label, np.asarray(points, dtype=float)) for label, points in groups]
     chosen = [(label, points[:: 1 + len(points) // MOST_SKETCHED]) for label, points in chosen if len(points)]

@@ -50,13 +50,8 @@ class Writable(Protocol):
 
 
 class TableWriter:
-    """Write lines of CSV or TSV, with every cell harmless, and quoted where necessary.
-
-    Parameters
-    ----------
-    file : text file
-        Opened with ``newline=""``.
-    delimiter : str
+    """Write lines of CSV or TSV to a file opened with ``newline=""``, with every cell harmless, and quoted where
+    necessary.
     """
 
     def __init__(self, file: Writable, delimiter: str = ",") -> None:

@@ -86,15 +86,7 @@ def view_pipeline(
 
 
 def default_view(n_components: int | str = 2, *, preferences: bool = False, random_state: Any = None) -> Any:
-    """Return the default view, not fitted.
-
-    Parameters
-    ----------
-    n_components : int or "auto", default=2
-    preferences : bool, default=False
-        Whether there are only preferences to learn from; :class:`WSDR` learns from them.
-    random_state : int, RandomState, Generator or None, default=None
-    """
+    """Return the default view, not fitted: WSDR if there are only `preferences` to learn from."""
     import pairlens
 
     view: Any = pairlens.WSDR if preferences else pairlens.PairMap if n_components == 2 else pairlens.PairLens
@@ -105,16 +97,8 @@ def default_view(n_components: int | str = 2, *, preferences: bool = False, rand
 class Preparation:
     """Steps that come before a method.
 
-    Attributes
-    ----------
-    encoder : TableEncoder or None
-        Turns columns into numbers.
-    scaler : transformer or None
-        Makes numbers comparable.
-    standardize : bool
-        Value of the parameter of that name of the methods that have one.
-    reason : str
-        How columns are made comparable, and why, in words.
+    The `encoder` turns columns into numbers, and the `scaler` makes numbers comparable. `standardize` is the value of
+    the parameter of that name of the methods that have one. `reason` says how columns are made comparable, and why.
     """
 
     encoder: TableEncoder | None
@@ -157,13 +141,7 @@ def prepare(
     weights: Mapping[str, float] | None = None,
     embed: Any = None,
 ) -> Preparation:
-    """Decide what comes before a method of these rows.
-
-    Parameters
-    ----------
-    X, scale, roles, weights, embed
-        As in :func:`view_pipeline`.
-    """
+    """Decide what comes before a method of these rows; the parameters are those of :func:`view_pipeline`."""
     from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     if scale not in SCALES:

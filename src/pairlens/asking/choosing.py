@@ -213,13 +213,8 @@ def _check(now: Situation, screens: bool) -> Draft | None:
 def audited_pair(now: Situation, closeness: Callable[[int, int], float]) -> Draft | None:
     """Return a pair drawn at random from all whose answer does not follow from the groups.
 
-    Every other one is drawn from near pairs: of many groups, hardly any other pair is in one of them.
-
-    Parameters
-    ----------
-    now : Situation
-    closeness : callable
-        Share of random pairs that lie closer together than two rows, in the principal components.
+    Every other one is drawn from near pairs, by their `closeness` in the principal components: of many groups, hardly
+    any other pair is in one of them.
     """
     where = now.state.groups.where
     near, spare = now.rng.random() < NEAR_AUDITS, None

@@ -130,15 +130,9 @@ class _Told:
 class Groups:
     """Rows in groups, in a view.
 
-    Groups have numbers that stay: those of a group that vanished are not given again, and of two groups that become
-    one the older number remains.
-
-    Attributes
-    ----------
-    error : float
-        Share of wrong answers of people.
-    trust : dict of str to Trust
-        How far the answers of each machine are to be believed.
+    Groups have numbers that stay: those of a group that vanished are not given again, and of two groups that become one
+    the older number remains. `error` is the share of wrong answers of people, and `trust` how far each machine is to be
+    believed.
     """
 
     def __init__(self, Z: Float64) -> None:

@@ -152,14 +152,7 @@ def _log_student(difference: Float64, variance: Float64, freedom: Float64) -> Fl
 def log_prior(Z: Float64, sums: GroupSums, mean: Float64, var: Float64) -> Float64:
     """Return unnormalised log probabilities of each row: the groups, empty ones impossible, and last "new".
 
-    Parameters
-    ----------
-    Z : array of shape (m, d)
-        Rows, none of which is in a group.
-    sums : GroupSums
-        One table, or one for each row.
-    mean, var : arrays of shape (d,)
-        Of all rows.
+    None of the rows is in a group. `sums` is one table, or one for each row; `mean` and `var` are those of all rows.
     """
     v = sums.within(var)
     width, freedom = sums.width(v)
@@ -181,22 +174,11 @@ def mixed(log_p: Float64) -> Float64:
 
 
 def weigh(p: Float64, row: Ints, group: Ints, same: NDArray[np.bool_], confidence: Float64, error: Float64) -> Float64:
-    """Multiply probabilities of rows by what their answers say, and normalise.
+    """Multiply probabilities of rows over the groups and "new" by what their answers say, and normalise.
 
-    Parameters
-    ----------
-    p : array of shape (m, k + 1)
-        Groups and "new".
-    row : array of shape (a,)
-        Which of the m rows each answer is about.
-    group : array of shape (a,)
-        Group of the other row of each answer.
-    same : array of shape (a,)
-        Whether the answer was "same".
-    confidence : array of shape (a,)
-        How sure the other row is of its group.
-    error : array of shape (a,)
-        How probable it is that an answer like this is wrong, if as many pairs are the same as are different.
+    For each answer, `row` is which of the rows it is about, `group` and `confidence` are the group of the other row and
+    how sure it is of it, and `error` is how probable it is that such an answer is wrong, if as many pairs are the same
+    as are different.
     """
     agrees = (np.arange(p.shape[1]) == group[:, None]) == same[:, None]
     wrong = error[:, None]
@@ -220,23 +202,10 @@ def choice_value(p: Float64) -> Float64:
 def answer_log_odds(
     k: int, first: Ints, second: Ints, same: NDArray[np.bool_], confidence: Float64, error: Float64
 ) -> tuple[Float64, Ints]:
-    """Return what answers between groups say for "these two are one", and how many of them say "same".
+    """Return what answers between `k` groups say for "these two are one", and how many of them say "same".
 
-    Parameters
-    ----------
-    k : int
-        Number of groups.
-    first, second : arrays of shape (m,)
-        The groups of the two rows of each answer.
-    same : array of shape (m,)
-    confidence : array of shape (m,)
-        Product of the confidences of the two rows.
-    error : array of shape (m,)
-        As for :func:`weigh`.
-
-    Returns
-    -------
-    log_odds, n_same : symmetric arrays of shape (k, k)
+    `first` and `second` are the groups of the two rows of each answer, `confidence` is the product of how sure the rows
+    are of them, and `error` is as for :func:`weigh`. Both results are symmetric arrays of shape (k, k).
     """
     evidence = np.zeros((k, k))
     n_same = np.zeros((k, k), dtype=np.int64)
@@ -269,26 +238,12 @@ def joined_by(n: int, first: Ints, second: Ints) -> Ints:
 def cross_examined(
     n: int, first: Ints, second: Ints, same: NDArray[np.bool_], believed: NDArray[np.bool_]
 ) -> tuple[Ints, int]:
-    """Return what answers say about each other.
+    """Return the answers that believed ones speak against, and the number of believed ones that no other can speak
+    against.
 
-    A chain of "same" speaks against a "different" between its ends. A "different" between two chains speaks against
-    a "same" between them.
-
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    first, second : arrays of shape (m,)
-        The two rows of each answer.
-    same, believed : arrays of shape (m,)
-
-    Returns
-    -------
-    contradicted : array
-        Positions of the answers that are not believed and that believed ones speak against.
-    n_untested : int
-        Number of believed answers that no other one can speak against: each "same" that joins two chains, and the
-        first "different" between two of them.
+    A chain of "same" speaks against a "different" between its ends. A "different" between two chains speaks against a
+    "same" between them. No other answer can speak against a "same" that joins two chains, and the first "different"
+    between two of them. The first result are positions of answers, none of them believed.
     """
     chain = joined_by(n, first[believed & same], second[believed & same])
     ends = np.sort(np.column_stack([chain[first], chain[second]]), axis=1) @ np.array([n, 1])
@@ -322,18 +277,9 @@ def pair_weights(
     groups that are different with more than 80 %. The sum of the weights is the geometric mean of two counts: the
     independent answers (:math:`\sum (|h| - 1)` must-links, `asked` cannot-links) and all that follow from them.
 
-    Parameters
-    ----------
-    members, confidence : lists of arrays
-        Rows of each group and how sure they are.
-    odds : array of shape (k, k)
-        Log odds that two groups are one.
-    asked : float
-        Distinct pairs of rows of different groups that were asked about, each by what its answers are worth.
-    worth : float
-        What an answer that joins rows is worth on average: 1 for those of people.
-    most : int
-        Most pairs of a kind; of more, this many are drawn, with the total weight of all.
+    `odds` are log odds that two groups are one. `asked` counts the distinct pairs of rows of different groups that were
+    asked about, each by what its answers are worth; `worth` is what an answer that joins rows is worth on average, 1
+    for those of people. Of more than `most` pairs of a kind this many are drawn, with the total weight of all.
     """
     inside = [(a, a, 1 / max(len(rows), 1)) for a, rows in enumerate(members)]
     different = 1 / (1 + np.exp(odds))

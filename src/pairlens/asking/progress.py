@@ -49,14 +49,8 @@ RARE_AFTER = 20
 class Audit:
     """An audited question, judged before it was learned from; see :func:`pairlens.asking.choosing.audited_pair`.
 
-    Attributes
-    ----------
-    answers : int
-        Entries of the log before it.
-    same : bool
-        What was answered.
-    view, pca : float
-        Share of random pairs that lie closer together, in the view of that moment and in the principal components.
+    It was asked after so many `answers`; `view` and `pca` are the shares of random pairs that lie closer together, in
+    the view of that moment and in the principal components.
     """
 
     answers: int
@@ -203,15 +197,8 @@ def agreement_of(pairs: Iterable[tuple[int, int]]) -> Agreement:
 def hint(curve: Sequence[CurvePoint], kept: Sequence[float], since_new: int | None, unsure: float) -> StoppingHint:
     """Return whether to stop.
 
-    Parameters
-    ----------
-    curve : sequence of CurvePoint
-    kept : sequence of float
-        Share of the probes that kept their group (or their order), at each fit.
-    since_new : int or None
-        Rows placed since the last new group; None where there are no groups.
-    unsure : float
-        Share of the probes whose group (or order) is not sure.
+    `kept` is the share of the probes that kept their group (or their order), at each fit, `since_new` the rows placed
+    since the last new group (None where there are no groups), and `unsure` the share of the probes that are not sure.
     """
     what, probes = ("group", "rows") if since_new is not None else ("order", "pairs")
     flat, gain, doubt, words = _flatness(curve)

@@ -201,10 +201,7 @@ class _Lease:
 class Leases:
     """Questions that were asked and not yet answered.
 
-    Parameters
-    ----------
-    length : float or None
-        How long an unanswered question stays with the person, in the unit of the caller's clock; None is for ever.
+    An unanswered question stays with the person for `length`, in the unit of the caller's clock; None is for ever.
     """
 
     def __init__(self, length: float | None) -> None:

@@ -87,14 +87,8 @@ class RankLens:
 def laplace(differences: Float64, share: Float64, weight: Float64) -> tuple[Float64, Float64]:
     """Return mode and covariance of the weights, by Newton's method.
 
-    Parameters
-    ----------
-    differences : array of shape (m, d)
-        First row less second row of each comparison.
-    share : array of shape (m,)
-        Share of the answers in which the first was better.
-    weight : array of shape (m,)
-        Number of answers.
+    `differences` are first row less second row of each comparison, `share` that of the answers in which the first was
+    better, and `weight` their number.
     """
     dim = differences.shape[1]
     w = np.zeros(dim)

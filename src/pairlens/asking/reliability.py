@@ -78,12 +78,8 @@ class ErrorRate:
 class Trust:
     """Trust in the answers of a machine, in those that say "different" first and "same" second.
 
-    Attributes
-    ----------
-    error : tuple of float
-        How probable it is that they are wrong, if as many pairs are the same as are different.
-    weight : tuple of float
-        What they weigh as pairs; an answer of a person weighs 1.
+    `error` is how probable it is that they are wrong, if as many pairs are the same as are different, and `weight` is
+    what they weigh as pairs.
     """
 
     error: tuple[float, float]
@@ -93,12 +89,7 @@ class Trust:
 def worth_of(error: float, wrong: float) -> float:
     """Return the weight of an answer as a pair; 1 at most, which is that of a person's answer.
 
-    Parameters
-    ----------
-    error : float
-        How probable it is that such an answer is wrong at even odds.
-    wrong : float
-        Share of such answers that are wrong.
+    `error` is how probable it is that such an answer is wrong at even odds, and `wrong` the share of them that are.
 
     Examples
     --------
@@ -119,18 +110,8 @@ def error_rate(
 ) -> tuple[float, float, float]:
     """Return the share of wrong answers of a machine, and its interval of 95 %.
 
-    Parameters
-    ----------
-    audits, wrong : int
-        Number of its answers that a person gave too, and of those that differ.
-    repeats, inconsistent : int
-        Number of its answers that it gave twice, and of those that differ.
-    people_repeats, people_inconsistent : int
-        The same of people.
-
-    Returns
-    -------
-    rate, low, high : float
+    A person gave `audits` of its answers too, of which `wrong` differ; it gave `repeats` twice, of which `inconsistent`
+    differ. The last two are the same of people.
 
     Examples
     --------

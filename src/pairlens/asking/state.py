@@ -37,15 +37,8 @@ N_PROBE = 200
 class Look:
     """All rows in a view, and what is needed of them again and again.
 
-    Attributes
-    ----------
-    key : str
-        That of the view.
-    Z : array of shape (n_rows, n_columns)
-    density : array of shape (n_rows,)
-        Share of the rows whose neighbours are as far away or farther: 1 in the densest place.
-    reference : array
-        Squared distances of random pairs, sorted.
+    `density` is the share of the rows whose neighbours are as far away or farther: 1 in the densest place. `reference`
+    has squared distances of random pairs, sorted.
     """
 
     key: str

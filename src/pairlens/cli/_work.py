@@ -34,23 +34,7 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "xgboost", "plotly")
 
 @dataclass(frozen=True)
 class Given:
-    """Name a table, and what people know about its rows, as the options of a command name them.
-
-    Attributes
-    ----------
-    data, pairs, prefer, rows, columns : Path or None
-        Files.
-    labels, colour, id_column : str or None
-        Columns.
-    rep : str or None
-        Representation of cells.
-    unknown, drop : sequence of str
-    embed : sequence of str
-        Columns that a model embeds.
-    embed_model : str or None
-        The model.
-    on_conflict : Conflict or None
-    """
+    """Name a table, and what people know about its rows, as the options of a command name them."""
 
     data: Path
     pairs: Path | None = None
@@ -148,19 +132,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Work:
-    """Hold a table that is ready to learn from.
-
-    Attributes
-    ----------
-    table : Table
-    known : Answers
-    prepared : Preparation
-        What comes before a method.
-    values : array of shape (n_rows, n_features)
-        The encoded rows.
-    features : list of str
-        The names of their columns.
-    """
+    """Hold a table that is ready to learn from: `values` are its encoded rows, `features` their names."""
 
     table: Table
     known: Answers

@@ -226,14 +226,8 @@ def _state(value: Any) -> dict[str, Any]:
 class Decoder:
     """Turn JSON values back into a model.
 
-    Parameters
-    ----------
-    read : callable
-        Gives the array of a file.
-    source : str
-        What to call the model in errors.
-    budget : int
-        Most bytes of arrays to copy: an array that is named often must not fill the memory.
+    `read` gives the array of a file, and `source` is what errors call the model. At most `budget` bytes of arrays are
+    copied: an array that is named often must not fill the memory.
     """
 
     def __init__(self, read: Callable[[str], NDArray[Any]], source: str, budget: int) -> None:

@@ -51,16 +51,9 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class RowsBeside:
-    """Hold what people know of the rows of a table of features, from a second file.
+    """Hold what people know of the rows of a table of features, from a second file in `folder`; text stays text.
 
-    Attributes
-    ----------
-    columns : dict of arrays
-        Columns by name, in the order of the features; text stays text.
-    folder : Path
-        Folder of the file.
-    n_unmatched : tuple of int
-        Rows of the features, and of the file, that have no partner and are left out.
+    `n_unmatched` counts rows of the features, and of the file, that have no partner and are left out.
     """
 
     columns: dict[str, NDArray[Any]]
@@ -79,26 +72,10 @@ class RowsBeside:
 class Table:
     """Hold rows of a file, with the columns asked for beside them.
 
-    Attributes
-    ----------
-    source : str
-        Name of the file.
-    kind : {"csv", "tsv", "parquet", "npy", "npz"}
-        What kind of file a view of these rows is written to.
-    rows : DataFrame, or array or CSR matrix of float64 of shape (n_rows, n_features)
-        What is learned from. A data frame has the cells as they are in the file, for a TableEncoder to read.
-    features : tuple of str
-        Names of the columns of `rows`.
-    asked : dict of arrays
-        Ids and labels by the name of their column; text stays as it is written.
-    id_column : str or None
-        Which of them names the rows.
-    left_out : tuple of str
-        Columns or arrays of the file that are not used.
-    own_scale : bool
-        Whether the columns have one scale of their own, as those of annotated data do.
-    beside : RowsBeside or None
-        The second file, if there is one.
+    `rows` are what is learned from: a data frame with the cells as they are in the file, for a TableEncoder to read, or
+    an array or CSR matrix of float64. `kind` says what kind of file a view of these rows is written to. `asked` has ids
+    and labels by the name of their column; text stays as it is written. `own_scale` means that the columns have one
+    scale of their own, as those of annotated data do.
     """
 
     source: str
@@ -131,20 +108,9 @@ class Table:
 class Inputs:
     """Hold what a fitted model takes.
 
-    Attributes
-    ----------
-    names : tuple of str or None
-        Columns that it uses, where it knows their names.
-    words : frozenset of str
-        Those among them whose cells stay text.
-    array_names : tuple of str or None
-        Columns that an array stands for; None if the model does not take arrays, or does not need names.
-    n_features : int
-        Number of columns of an array.
-    fills_in : bool
-        Whether it fills in missing numbers.
-    encodes : bool
-        Whether it reads columns of any kind itself.
+    `names` are the columns that it uses, where it knows their names, and `words` those among them whose cells stay
+    text. `array_names` are the columns that an array stands for; None if the model does not take arrays, or does not
+    need names. It `encodes` if it reads columns of any kind itself.
     """
 
     names: tuple[str, ...] | None
@@ -242,14 +208,7 @@ class Source:
         return tuple(dict.fromkeys([*([] if self.ids is None else [self.ids]), *self.labels]))
 
     def read(self, model: Any = None, *, least_rows: int = 2) -> Table:
-        """Read the whole file; as a fitted model takes it, if one is given.
-
-        Parameters
-        ----------
-        model : estimator, optional
-        least_rows : int, default=2
-            Fewest rows that are enough.
-        """
+        """Read the whole file; as a fitted model takes it, if one is given."""
         table = next(self.tables(model))
         if table.n_rows < least_rows:
             has = {0: "has no rows", 1: "has only one row"}.get(table.n_rows, f"has only {table.n_rows} rows")
@@ -259,15 +218,9 @@ class Source:
     def tables(
         self, model: Any = None, *, chunk_cells: int | None = None, progress: Progress = lambda share: None
     ) -> Iterator[Table]:
-        """Read some rows after another; NPZ archives, h5ad files and those with `rows` at once.
+        """Read parts of `chunk_cells` cells; NPZ archives, h5ad files and those with `rows` at once.
 
-        Parameters
-        ----------
-        model : estimator, optional
-        chunk_cells : int, optional
-            Cells of a part; all rows at once by default.
-        progress : callable
-            Called after each part with the share of the file that is read.
+        `progress` is called after each part with the share of the file that is read.
         """
         wanted = None if model is None else inputs_of(model)
         kind = kind_of(self.path)

@@ -48,14 +48,8 @@ class Material:
 class Lines:
     """Hold pairs of one kind that can be drawn.
 
-    Attributes
-    ----------
-    kind : {"must", "cannot", "prefer"}
-    pairs : int array of shape (n_pairs, 2)
-    judged : tuple of bool arrays of shape (n_pairs,)
-        Whether the view and each control satisfy them.
-    listed : bool array of shape (n_pairs,)
-        Whether they are in the table of pairs most violated, and so drawn from the start.
+    `judged` says for the view and for each control which of them it satisfies. `listed` are those in the table of pairs
+    most violated, which are drawn from the start.
     """
 
     kind: str
@@ -98,15 +92,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class PairList:
-    """Hold must-links, then cannot-links, as a list.
-
-    Attributes
-    ----------
-    pairs : int array of shape (n_pairs, 2)
-    must : bool array of shape (n_pairs,)
-    total : int
-        How many there are; more than are listed where they were too many.
-    """
+    """Hold must-links, then cannot-links, as a list; there are `total` of them, more than listed where too many."""
 
     pairs: IntArray
     must: NDArray[np.bool_]
@@ -138,17 +124,9 @@ def typical(Z: Rows, seed: int) -> float:
 
 @dataclass(frozen=True)
 class Judged:
-    """Say which pairs a view satisfies.
+    """Say which pairs a view satisfies: must-links up to a threshold, and cannot-links beyond it.
 
-    Attributes
-    ----------
-    distance : array of shape (n_pairs,)
-    threshold : float
-        A must-link is satisfied up to this distance, a cannot-link beyond it.
-    separates : bool
-        Whether the threshold is the one that separates the two kinds best; else it is the median distance of random
-        pairs of rows.
-    satisfied : bool array of shape (n_pairs,)
+    The threshold `separates` the two kinds best; else it is the median distance of random pairs of rows.
     """
 
     distance: NDArray[np.float64]
@@ -189,18 +167,10 @@ def _best_threshold(must: NDArray[np.float64], cannot: NDArray[np.float64]) -> f
 
 @dataclass(frozen=True)
 class Violations:
-    """Hold the pairs that are most violated, the worst first.
+    """Hold the pairs that are most violated, the worst first, by their places in the list of the pairs.
 
-    Attributes
-    ----------
-    order : int array
-        Their places in the list of the pairs.
-    factor : array
-        By how much each misses the threshold: 2 is a must-link twice as long, or a cannot-link half as long.
-    suspicion : array or None
-        What the model itself thinks: the probability that the answer is wrong, from a view that did not see it.
-    n_standing_out : int
-        How many answers stand out as wrong.
+    `factor` is by how much each misses the threshold: 2 is a must-link twice as long, or a cannot-link half as long.
+    `suspicion` is what the model thinks: the probability that the answer is wrong, from a view that did not see it.
     """
 
     order: IntArray
@@ -240,16 +210,10 @@ def _suspicion(found: SuspiciousPairs | None, known: PairList) -> NDArray[np.flo
 
 @dataclass(frozen=True)
 class Ranked:
-    """Hold preferences, those that the model's ranking contradicts most first.
+    """Hold preferences (better, worse), those that the model's ranking contradicts most first; there are `total` of
+    them.
 
-    Attributes
-    ----------
-    pairs : int array of shape (n_pairs, 2)
-        (better, worse).
-    margin : array of shape (n_pairs,)
-        By how much the better row scores higher, in standard deviations of the scores.
-    total : int
-        How many there are; more than are listed where they were too many.
+    `margin` is by how much the better row scores higher, in standard deviations of the scores.
     """
 
     pairs: IntArray

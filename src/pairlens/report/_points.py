@@ -92,16 +92,8 @@ def names(ids: ArrayLike | None, n_rows: int, pictures: Mapping[int, str]) -> Na
 class Colours:
     """The labels or numbers that colour the rows.
 
-    Attributes
-    ----------
-    codes : int array or None
-        The colour of each row, from 0; None for a scale or no labels.
-    legend : list of str
-        What the colours mean.
-    numbers : array or None
-        Numbers that make a scale of colours.
-    grey : int
-        How many colours at the end of the legend stand for "others" and "no label".
+    `codes` are the colour of each row, from 0; None for a scale, which is made by `numbers`, or no labels. The last
+    `grey` entries of the legend stand for "others" and "no label".
     """
 
     codes: IntArray | None
@@ -211,17 +203,7 @@ class Pictures(Protocol):
 
 @dataclass(frozen=True)
 class Cards:
-    """Cells and pictures of the rows.
-
-    Attributes
-    ----------
-    columns : dict of lists
-        Texts of each column, for all rows.
-    pictures : dict of str
-        Data URIs of pictures by row.
-    refused : int
-        Pictures that could not be shown.
-    """
+    """Texts of the cells of each column and data URIs of pictures, by row; and how many pictures could not be shown."""
 
     columns: dict[str, list[str]]
     pictures: dict[int, str]
@@ -256,17 +238,7 @@ class Cards:
 def cards(
     beside: Mapping[str, ArrayLike] | None, pictures: Pictures | None, first: IntArray, n_rows: int
 ) -> Cards | None:
-    """Check and bound what is shown of the rows; None if there is nothing.
-
-    Parameters
-    ----------
-    beside : mapping of str to array-like, optional
-        Columns by name.
-    pictures : Pictures, optional
-    first : int array
-        Rows that get their picture before others.
-    n_rows : int
-    """
+    """Check and bound what is shown of the rows, None if nothing; those `first` get their picture before others."""
     if beside is None and pictures is None:
         return None
     columns: dict[str, list[str]] = {}

@@ -24,20 +24,8 @@ LINEAR_TOLERANCE = 1e-3
 class FittedView:
     """The view of the rows by a model.
 
-    Attributes
-    ----------
-    estimator : object
-        The last step, which makes the view.
-    steps : tuple of objects
-        The steps before it.
-    rows : array or CSR matrix
-        The rows as the last step receives them.
-    Z : array of shape (n_samples, n_dims)
-        The view.
-    axes : tuple of str
-        Names of its axes, in our words.
-    names : list of str
-        Names of the features that the last step receives.
+    `estimator` is the last step, which makes the view `Z` of `rows` as it receives them, from features called `names`;
+    `steps` are those before it. `axes` are the names of the axes of the view.
     """
 
     estimator: Any
@@ -99,14 +87,9 @@ def _names(model: Any, X: Any, front: Any, n_features: int, given: ArrayLike | N
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of the features in the directions.
+    """The weights of the features in the directions; `weight` is None if the view is not linear.
 
-    Attributes
-    ----------
-    effect : array of shape (n_dims, n_features)
-        For a linear view the weight times the standard deviation of the feature, else their correlation.
-    weight : array of shape (n_dims, n_features) or None
-        The weights themselves; None if the view is not linear.
+    For a linear view `effect` is the weight times the standard deviation of the feature, else their correlation.
     """
 
     effect: NDArray[np.float64]

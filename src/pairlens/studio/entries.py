@@ -42,22 +42,9 @@ _DIGESTED = json.JSONEncoder(default=repr)
 class Event:
     """One entry of the log.
 
-    Attributes
-    ----------
-    id : str
-        Made by whoever sends the event, so that sending it twice stores it once.
-    kind : str
-        "answer", "chosen", "undo", "change", "retract", "flag", "keep", "name", "annotator", "remap".
-    annotator : str
-        Who did it.
-    body : dict
-        What was done; JSON.
-    at : str
-        When it was stored, ISO 8601 in UTC.
-    seq : int
-        Position in the log from 1 on; 0 before it is stored.
-    damage : str
-        Why it cannot be used, if so; then the other attributes are what is left of it.
+    Whoever sends an event makes its `id`, so that sending it twice stores it once. `at` and `seq`, the position from 1
+    on, are known once it is stored. `damage` says why it cannot be used, if so; then the other attributes are what is
+    left of it.
     """
 
     id: str

@@ -44,25 +44,7 @@ ANSWER_COLUMNS = ("a", "b", "kind", "answer", "annotator", "at")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The rows and what is known of them.
-
-    Attributes
-    ----------
-    X : array of shape (n_rows, n_features)
-    features : sequence of str
-        Names of the columns of X.
-    ids : sequence of str
-        What the rows are called.
-    prepared : Preparation
-        What made X of the table, and how its columns are made comparable.
-    constraints, preferences : Constraints and Preferences, or None
-        What is known; one of the two.
-    labels : list
-        The groups, None where unknown.
-    texts : list of str or None
-        The long texts of each row as one.
-    title : str
-    """
+    """The rows and what is known of them; `labels` are the groups, None where unknown."""
 
     X: NDArray[np.float64]
     features: Sequence[str]

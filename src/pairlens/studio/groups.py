@@ -24,14 +24,11 @@ class GroupNumbers:
 
     The asker counts every group that it ever founded, and many of them live for a moment only, or go on under another
     of its numbers when their rows are placed again. Here a number is spent when a group is first shown, and stays with
-    the rows: the group that has them next keeps it. A number that people saw never means other rows, so there is a
-    gap where a group was joined with another. It is given again only if none of its rows has a group any more, as
-    after an undo.
+    the rows: the group that has them next keeps it. A number that people saw never means other rows, so there is a gap
+    where a group was joined with another. It is given again only if none of its rows has a group any more, as after an
+    undo.
 
-    Parameters
-    ----------
-    known : mapping of int to rows, optional
-        Numbers of an earlier run, with the rows that each stood for.
+    `known` are numbers of an earlier run, with the rows that each stood for.
 
     Examples
     --------
@@ -52,13 +49,7 @@ class GroupNumbers:
         return {number: sorted(rows) for number, rows in self._rows.items()}
 
     def look(self, groups: Mapping[int, Iterable[int]]) -> dict[int, int]:
-        """Return the number of each group.
-
-        Parameters
-        ----------
-        groups : mapping of int to rows
-            The groups there are, by the numbers of the asker.
-        """
+        """Return the number of each group that there is now, by the numbers of the asker."""
         now = {key: frozenset(rows) for key, rows in groups.items()}
         placed = frozenset().union(*now.values())
         self._rows = {number: rows for number, rows in self._rows.items() if rows & placed}
@@ -95,25 +86,12 @@ def chosen_pairs(
     group: int | None = None,
     other: int | None = None,
 ) -> list[Pair]:
-    """Return the answers that say what a person did with rows on the map.
+    """Return the answers that say what a person did with rows on the map, with all pairs of which the opposite was
+    said.
 
-    Parameters
-    ----------
-    action : str
-        "together": the rows belong together. "group": they belong to `group`, or are one of their own. "apart": they do
-        not belong to `group`. "split": likewise, and they belong together. "merge": `group` and `other` are one.
-    rows : sequence of int
-    groups : mapping of int to rows
-        The groups there are.
-    said : mapping of (int, int) to int
-        What was answered before, the smaller row first.
-    group, other : int, optional
-        Numbers of groups.
-
-    Returns
-    -------
-    pairs : list of (int, int, int)
-        With all pairs of which the opposite was said before.
+    "together": the rows belong together. "group": they belong to `group`, or are one of their own. "apart": they do not
+    belong to `group`. "split": likewise, and they belong together. "merge": `group` and `other` are one. `said` has
+    what was answered before, the smaller row first.
 
     Examples
     --------

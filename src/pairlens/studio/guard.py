@@ -29,15 +29,7 @@ class StoreFullError(StoreError):
 
 
 class StoreMovedError(StoreError):
-    """Report a file of the store that was moved or removed while it was open; what was sent is not acknowledged.
-
-    Attributes
-    ----------
-    path : path
-        The file that is not there any more.
-    removed : bool
-        Whether it has no other name either.
-    """
+    """Report a file of the store that was moved or removed while it was open; what was sent is not acknowledged."""
 
     def __init__(self, path: Path, removed: bool) -> None:
         words = "removed" if removed else "moved"

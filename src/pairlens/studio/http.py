@@ -96,14 +96,7 @@ class LimitedProtocol(H11Protocol):
 
 
 class QuietServer(uvicorn.Server):
-    """A server whose streams end at once when it does, and which a signal ends with exit code 0.
-
-    Parameters
-    ----------
-    config : uvicorn.Config
-    closing : callable
-        Ends the streams.
-    """
+    """A server whose streams end at once when it does, by `closing`, and which a signal ends with exit code 0."""
 
     def __init__(self, config: uvicorn.Config, closing: Callable[[], None]) -> None:
         super().__init__(config)

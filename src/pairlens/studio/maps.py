@@ -60,13 +60,7 @@ class MapJob:
 
 
 class Mapper(Protocol):
-    """All that the studio asks of a map: places in the plane for all rows, given what is known.
-
-    Attributes
-    ----------
-    name : str
-        What the last fit shows, in the words of the page.
-    """
+    """All that the studio asks of a map: places in the plane for all rows, and a `name` of what they show."""
 
     name: str
 
@@ -75,12 +69,7 @@ class Mapper(Protocol):
 
 
 class LensMapper:
-    """A map by the linear view that the asker chooses by: what depends on the rows alone is not computed again.
-
-    Parameters
-    ----------
-    lens : pairlens.asking.Lens
-    """
+    """A map by the linear view that the asker chooses by: what depends on the rows alone is not computed again."""
 
     name = "LinearPairLens"
 
@@ -99,12 +88,6 @@ class LayoutMapper:
     """A map by PairMap, which starts from its last one, so that rows stay near where they were.
 
     Such a start cannot undo what was laid out too early: the map is made from scratch when the answers have doubled.
-
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features)
-    standardize : bool
-        Parameter of PairMap.
     """
 
     name = "PairMap"
@@ -129,12 +112,7 @@ class LayoutMapper:
 
 
 class PrincipalMapper:
-    """A map of too few rows, or of rows without a difference, to learn anything from answers.
-
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features)
-    """
+    """A map of too few rows, or of rows without a difference, to learn anything from answers."""
 
     def __init__(self, X: NDArray[np.float64]) -> None:
         self.name = "Principal components" if _differ(X) else "All rows are equal"
@@ -150,12 +128,6 @@ class RankingMapper:
 
     It is not turned to lie on the last one: better rows are on the right. Before there are enough preferences it shows
     the principal components.
-
-    Parameters
-    ----------
-    X : array of shape (n_rows, n_features)
-    standardize : bool
-        Parameter of RankLens.
     """
 
     def __init__(self, X: NDArray[np.float64], standardize: bool) -> None:
@@ -335,20 +307,7 @@ def fit_lens(state: dict[str, Any], job: Any) -> Any:
 
 @dataclass(frozen=True)
 class MapState:
-    """The map that is shown.
-
-    Attributes
-    ----------
-    version : int
-        Goes up with each new map; 0 before the first.
-    n_answers : int
-        Answers that it knows.
-    name : str
-        The method that made it.
-    points : array of shape (n_rows, 2), or None
-    error : str
-        Why the next one could not be made, if so.
-    """
+    """The map that is shown: its version, 0 before the first, and the number of answers that it knows."""
 
     version: int = 0
     n_answers: int = 0
@@ -367,14 +326,8 @@ class Later(Protocol):
 class MapKeeper:
     """Keeper of the map: the newest snapshot of the answers wins, and a failure keeps the old map.
 
-    Parameters
-    ----------
-    worker : Worker
-        The process that makes maps.
-    later : callable
-        Runs a function in the session's thread.
-    drawn : callable
-        Called there when a fit has ended, with whether there is a new map.
+    `worker` makes maps, `later` runs a function in the session's thread, and `drawn` is called there when a fit has
+    ended, with whether there is a new map.
     """
 
     def __init__(self, worker: Worker, later: Later, drawn: Callable[[bool], None]) -> None:

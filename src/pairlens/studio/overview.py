@@ -115,12 +115,8 @@ def ranking(session: Session, start: int, most: int, find: str = "") -> dict[str
 class Conflict:
     """Answers that cannot all be right: a chain of "same" with a "different" between its ends, or a circle.
 
-    Attributes
-    ----------
-    links : tuple of (Answer, int, int, int)
-        The answers in the order of the chain, with the rows and what is said of them; last the "different".
-    chain : tuple of int
-        The rows of the chain.
+    `links` are the answers in the order of the chain, with the rows and what is said of them; last the "different".
+    `chain` are its rows.
     """
 
     links: tuple[tuple[Answer, int, int, int], ...]
@@ -167,16 +163,9 @@ def weakest_answers(
 ) -> dict[str, list[Conflict]]:
     """Return the few answers that explain all contradictions if they are wrong, each with those that it explains.
 
-    One after the other, the answer is taken with the largest probability of being wrong, times the number of the
-    contradictions left that it is part of; of equal ones, the newest.
-
-    Parameters
-    ----------
-    conflicts : sequence of Conflict
-    wrong : mapping of (int, int, int) to float
-        How probable it is that an answer about two rows is wrong, by views that did not see it.
-    kept : collection of str
-        Answers that were asked again and kept; a contradiction of such answers alone is left out.
+    One after the other, the answer is taken with the largest probability of being `wrong`, times the number of the
+    contradictions left that it is part of; of equal ones, the newest. Answers that were `kept` are right, and a
+    contradiction of such answers alone is left out.
     """
     left = list(conflicts)
     result: dict[str, list[Conflict]] = {}
@@ -202,13 +191,8 @@ def weakest_answers(
 def review(session: Session, wrong: Mapping[tuple[int, int, int], float]) -> dict[str, Any]:
     """Return what is worth a second look, and how many contradictions there are.
 
-    Answers that explain contradictions come first, then those that do not fit the groups, and flags.
-
-    Parameters
-    ----------
-    session : Session
-    wrong : mapping of (int, int, int) to float
-        How probable it is that an answer about two rows is wrong.
+    Answers that explain contradictions come first, then those that do not fit the groups, and flags. `wrong` is the
+    probability that an answer about two rows is wrong.
     """
     history = session.history
     found = contradictions(list(history.answers.values()), session.rows.n_rows)
@@ -266,13 +250,7 @@ def _doubt(session: Session, name: str, kind: str, conflicts: Sequence[Conflict]
 def list_answers(session: Session, find: str, show: str, start: int, most: int) -> dict[str, Any]:
     """Return some of the answers, the newest first: those with this text in a row's name or a person's.
 
-    Parameters
-    ----------
-    session : Session
-    find : str
-    show : str
-        "" for all, "flagged", "changed", "contradiction", "people", "machines", "placed", or an answer such as "same".
-    start, most : int
+    They can be restricted to "flagged", "changed", "contradiction", "people", "machines", "placed", or an answer.
     """
     history: History = session.history
     answers = list(reversed(history.answers.values()))

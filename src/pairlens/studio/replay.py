@@ -25,28 +25,9 @@ SCREENS: dict[str, Any] = {"auto": "auto", "same": "pair", "place": "placement"}
 class Answer:
     """An answer that counts.
 
-    Attributes
-    ----------
-    id : str
-        Id of the event that gave it.
-    question : dict
-        The question as it was put: id, kind, rows, answers and whatever else the asker needs to take it back.
-    answer : str
-        One of the question's answers.
-    annotator : str
-        Who gave it.
-    at : str
-        When it was given.
-    changed : bool
-        Whether it was another one before.
-    flagged : bool
-        Whether the person wants to come back to it.
-    ids : tuple of str
-        What its rows were called.
-    seq : int
-        Position of its event in the log.
-    batch : str
-        Id of the event that gave it together with others; empty if it was given alone.
+    `id` and `seq` are those of the event that gave it, `question` is what was asked as :meth:`Question.to_dict` has it,
+    and `ids` are the names of its rows. `flagged` means that the person wants to come back to it. `batch` is the id of
+    the event that gave it together with others; empty if it was given alone.
     """
 
     id: str
@@ -65,17 +46,7 @@ class Answer:
 class Batch:
     """Answers that were given, and changed, at once by what a person did with rows on the map.
 
-    Attributes
-    ----------
-    id : str
-        Id of the event.
-    annotator : str
-    action : str
-        One of :data:`~pairlens.studio.groups.ACTIONS`.
-    ids : tuple of str
-        The rows, by name.
-    changes : dict of str to (str, str)
-        The new and the old answer of those that were changed.
+    `changes` has the new and the old answer of those that were changed.
     """
 
     id: str
@@ -270,21 +241,9 @@ def verdicts(answers: Iterable[Answer]) -> list[tuple[Answer, int, int, int]]:
 
 @dataclass(frozen=True)
 class Settings:
-    """Choices that a studio was started with.
+    """Choices that a studio was started with: the kind of questions, and parameters of the asker.
 
-    Attributes
-    ----------
-    question : {"auto", "same", "place", "prefer"}
-        What is asked: two rows, a placement screen, or which of two rows is better. "auto" asks about two rows until
-        there are three groups, and then for the group of a row.
-    seed : int
-        Which questions come.
-    refit_every : int
-        Answers after which the view is fitted again.
-    audit, repeat : float
-        Shares of the questions that are drawn at random, and that come back with sides swapped.
-    overlap : float
-        Share of the questions that a second person is asked too, and a person if a machine has answered.
+    The question "auto" asks about two rows until there are three groups, and then for the group of a row.
     """
 
     question: str = "auto"

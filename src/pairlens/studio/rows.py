@@ -51,37 +51,10 @@ UNUSUAL = 0.9
 class Rows:
     """Rows as people see them, and as they are learned from.
 
-    Attributes
-    ----------
-    X : array of shape (n_rows, n_features)
-        What is learned from.
-    features : tuple of str
-        Names of its columns.
-    ids : list of str
-        What each row is called; its number where nothing else is known.
-    prepared : Preparation
-        What made X of the table, and how its columns are made comparable.
-    fingerprint : dict
-        What identifies the table.
-    source : str
-        Name of the table.
-    named : bool
-        Whether the table has named columns.
-    id_column : str or None
-    cells : dict of sequences
-        Columns that are shown as a table, by name.
-    numbers : dict of sequences
-        Columns of numbers that are folded, because they are many.
-    texts : dict of sequences
-        Columns of long texts.
-    ink : array of shape (n_rows, height, width) or None
-        The numbers of a row as a picture, from 0 to 255.
-    line : array or None
-        What is drawn as a line, one row each.
-    line_words : str
-        What the line shows.
-    pictures : PictureFolder or None
-        Pictures in files.
+    `X` is what is learned from, made by `prepared`, and `features` are the names of its columns. What is shown of each
+    row stands by the name of its column in `cells`, `numbers` (folded, because they are many) and `texts`; as a picture
+    in `ink` (the numbers of a row, from 0 to 255) or `pictures` (in files); or as a `line`. `fingerprint` identifies
+    the table, which is `named` if it has named columns.
     """
 
     X: NDArray[np.float64]
@@ -237,27 +210,11 @@ def rows_from_file(
 ) -> Rows:
     """Read a table, or a folder of pictures, and find out how its rows are best shown.
 
-    Parameters
-    ----------
-    path : str or path
-        CSV, TSV, JSONL, XLSX, Parquet, NPY, NPZ or h5ad; or a folder of pictures, of which small versions are learned
-        from.
-    ids : str, optional
-        Column that names the rows.
-    drop : sequence of str
-        Columns that are neither learned from nor shown.
-    show : sequence of str
-        Columns to show; by default all short ones.
-    image : str, optional
-        Column with paths of pictures; or a size such as "28x28", if the numbers of a row are a picture.
-    text : sequence of str
-        Columns with long texts; by default those that are long.
-    files : path, optional
-        Folder of the pictures; by default that of the table.
-    rows : path, optional
-        Table that people know the rows by, where `path` holds features alone: what is shown comes from there.
-    embed : dict, optional
-        Models that embed columns, as of :class:`~pairlens.TableEncoder`; pictures of a folder are its column "file".
+    A column of `ids` names the rows; columns to `drop` are neither learned from nor shown. By default all short columns
+    are shown, and long ones as texts: `show` and `text` choose others. `image` is a column with paths of pictures,
+    which lie in `files`, or a size such as "28x28", if the numbers of a row are a picture. Where `path` holds features
+    alone, `rows` is the table that people know the rows by. `embed` has the models that embed columns, as of
+    :class:`~pairlens.TableEncoder`; pictures of a folder are its column "file".
     """
     source = Path(path)
     if source.is_dir():

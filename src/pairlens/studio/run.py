@@ -35,12 +35,7 @@ class OtherTableError(StoreError):
 def open_store(path: Path, rows: Rows, *, remap: bool = False) -> Store:
     """Open the store beside a table; OtherTableError if it belongs to another one.
 
-    Parameters
-    ----------
-    path : path
-    rows : Rows
-    remap : bool, default=False
-        Whether answers about another state of the table are taken over, by the ids of their rows.
+    With `remap`, answers about another state of the table are taken over, by the ids of their rows.
     """
     store = Store(path)
     try:
@@ -112,15 +107,7 @@ def _seed() -> int:
 
 @dataclass
 class Studio:
-    """A running studio.
-
-    Attributes
-    ----------
-    urls : dict of str
-        One link for each person. It works until the studio ends; where other machines are let in, once.
-    left_out : str
-        What of the store is not used, and why; empty if all is.
-    """
+    """A running studio: its links by person, and what of the store is `left_out` and why."""
 
     urls: dict[str, str]
     left_out: str
@@ -232,12 +219,7 @@ def _keep_links(path: Path, urls: Mapping[str, str]) -> None:
 
 
 def running_links(store: Path) -> dict[str, str]:
-    """Return the links of the studio that runs on a store; InputError if none does.
-
-    Parameters
-    ----------
-    store : path
-    """
+    """Return the links of the studio that runs on a store; InputError if none does."""
     try:
         urls = json.loads(links_file(store).read_text(encoding="utf-8"))
         where = urlsplit(next(iter(urls.values())))

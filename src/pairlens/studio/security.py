@@ -61,12 +61,8 @@ def allowed_hosts(host: str, port: int) -> frozenset[str]:
 class Access:
     """Links and the cookies they became. Both are made anew at each start.
 
-    Parameters
-    ----------
-    port : int
-        Part of the name of the cookie, because browsers send cookies to all ports of a host.
-    reusable : bool
-        Whether a link may be opened again, as it may where only this machine is let in.
+    The port is part of the name of the cookie, because browsers send cookies to all ports of a host. A `reusable` link
+    may be opened again, as it may where only this machine is let in.
     """
 
     port: int
@@ -80,15 +76,7 @@ class Access:
         return f"pairlens_{self.port}"
 
     def link(self, annotator: str, token: str | None = None) -> str:
-        """Return a token that lets a person in.
-
-        Parameters
-        ----------
-        annotator : str
-            Who the person is.
-        token : str, optional
-            The token, if it must not be a random one.
-        """
+        """Return a token that lets a person in: a random one, or the one given."""
         if token is not None and len(token) < LEAST_TOKEN:
             raise InputError(
                 f"token= must have at least {LEAST_TOKEN} characters, got {len(token)}", argument="token", value=token

@@ -60,16 +60,7 @@ class Listener(Protocol):
 
 @dataclass(frozen=True)
 class GroupedRows:
-    """The group of every row, as far as the answers tell.
-
-    Attributes
-    ----------
-    n_answers : int
-        Answers that it knows.
-    number : int array of shape (n_rows,)
-        Numbers of the asker; -1 for a group that no answer has named.
-    probability : array of shape (n_rows,)
-    """
+    """The group of every row, as far as `n_answers` answers tell; -1 for a group that no answer has named."""
 
     n_answers: int
     number: NDArray[np.int64]
@@ -85,20 +76,8 @@ class Session:
     """All that happens in a studio, one thing after the other in one thread.
 
     Every change is an event: it is checked as a replay would, stored, then applied. What is not in the store (which
-    questions are open, the map) can be lost without loss.
-
-    Parameters
-    ----------
-    rows : Rows
-    store : Store
-    settings : Settings
-    listener : callable, optional
-        Told what happened.
-
-    Attributes
-    ----------
-    prepared : Future
-        Done when there is an asker; it carries the error if there will be none.
+    questions are open, the map) can be lost without loss. The `listener` is told what happened. `prepared` is done when
+    there is an asker, and carries the error if there will be none.
     """
 
     def __init__(self, rows: Rows, store: Store, settings: Settings, listener: Listener | None = None) -> None:

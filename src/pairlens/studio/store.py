@@ -40,17 +40,12 @@ MOST_GAP = 10_000
 
 
 class Store:
-    """An append-only log with one writer.
+    """An append-only log with one writer, in a file that is made if it is not there.
 
     An event is acknowledged only when it is on the disk: in the write-ahead log of SQLite (``FILE-wal``), written with
     ``synchronous=FULL``, and after a second in the file itself. Nothing is ever changed or removed: undoing is an event
     too. Every event has a digest, so that one that was changed from outside is noticed, and nothing is acknowledged
     when the file was moved or removed.
-
-    Parameters
-    ----------
-    path : str or path
-        The file; made if it is not there. Its folder must exist.
 
     Examples
     --------
@@ -241,14 +236,8 @@ class Store:
     # Writing and reading
 
     def append(self, event: Event) -> tuple[Event, bool]:
-        """Store an event; returns when it is on the disk.
-
-        Returns
-        -------
-        event : Event
-            The stored one: that of the first time, if its id is there already.
-        new : bool
-            Whether it was stored now.
+        """Store an event, and return the stored one and whether it is new; the one of before, if its id is there
+        already.
         """
         with self._lock:
             try:
@@ -355,15 +344,7 @@ def copy_database(source: sqlite3.Connection, target: Path) -> None:
 
 
 def backup(source: Path, target: Path) -> Copied:
-    """Copy a store, also one that a studio has open; of a damaged one, all that can be read.
-
-    Parameters
-    ----------
-    source : path
-        The store.
-    target : path
-        A new file.
-    """
+    """Copy a store to a new file, also one that a studio has open; of a damaged one, all that can be read."""
     if not source.is_file():
         raise StoreError(
             f"{source} is not there",

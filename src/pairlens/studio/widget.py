@@ -47,15 +47,10 @@ log = logging.getLogger("pairlens.studio")
 
 
 def bundle(entry: str = "widget") -> str:
-    """Return the modules of the page as one script for anywidget.
+    """Return the modules of the page as one script for anywidget, whose `entry` has the function ``render``.
 
     Each module becomes a function inside a function that runs once for each widget: what modules remember, two widgets
     of one page do not share. Only the forms of ``import`` and ``export`` that the page uses are understood.
-
-    Parameters
-    ----------
-    entry : str, default="widget"
-        Module that has the function ``render``.
     """
     page = files("pairlens.studio").joinpath("page")
     parts: dict[str, str] = {}
@@ -82,15 +77,7 @@ def bundle(entry: str = "widget") -> str:
 
 
 class Desk:
-    """A session and the widgets that show it; requests are handled in threads of their own.
-
-    Parameters
-    ----------
-    rows : Rows
-    path : path
-        The store.
-    question : str
-    """
+    """A session and the widgets that show it; requests are handled in threads of their own."""
 
     _open: ClassVar[dict[Path, Desk]] = {}
 

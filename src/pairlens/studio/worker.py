@@ -52,15 +52,10 @@ class _Job:
 
 
 class Worker:
-    """Child process that runs jobs one after the other.
+    """Child process that runs jobs one after the other; `prepare` is the first job of each child.
 
     A job is ``target(state, *arguments)`` with `target` written as ``"module:function"`` and `state` a dict that the
     child keeps from job to job. If a child dies, its jobs go to a new one; a job that has lost three children fails.
-
-    Parameters
-    ----------
-    prepare : tuple
-        The first job of each child: target and arguments.
     """
 
     def __init__(self, prepare: tuple[Any, ...]) -> None:

@@ -88,13 +88,8 @@ def is_missing(column: Any) -> NDArray[np.bool_]:
 def read_numbers(column: Any, decimal_comma: bool | None = None) -> NDArray[np.float64]:
     """Return a column as float64; NaN where a cell is missing or is not a number.
 
-    Parameters
-    ----------
-    column : Series
-        Of a numeric type, or text such as ``"1,234.5"``, ``"1.234,5"``, ``"1 234"``, ``"12 %"`` or ``"$ 3"``.
-    decimal_comma : bool, optional
-        Whether a comma separates decimals rather than thousands. By default the column decides
-        (:func:`has_decimal_comma`).
+    Text may be such as ``"1,234.5"``, ``"1.234,5"``, ``"1 234"``, ``"12 %"`` or ``"$ 3"``. Whether a comma separates
+    decimals rather than thousands is decided by the column (:func:`has_decimal_comma`) unless it is given.
     """
     pandas = require("pandas", extra="io", purpose="reading tables")
     types = pandas.api.types
@@ -149,17 +144,7 @@ def _as_number(cell: str, decimal_comma: bool) -> float:
 
 @dataclass(frozen=True)
 class Dates:
-    """Hold a column read as dates.
-
-    Attributes
-    ----------
-    values : datetime64[s] array of shape (n_rows,)
-        NaT where a cell is missing or not a date. Time zones are dropped, local times kept.
-    day_first : bool
-        Whether 3/4/2020 was read as the third of April.
-    has_time : bool
-        Whether some cell has a time of day.
-    """
+    """Hold a column read as dates, NaT where there is none; time zones are dropped, local times kept."""
 
     values: NDArray[np.datetime64]
     day_first: bool
@@ -167,16 +152,11 @@ class Dates:
 
 
 def read_dates(column: Any, day_first: bool | None = None) -> Dates:
-    """Return a column as dates.
+    """Return a column of a date type, or of text, as dates.
 
-    Parameters
-    ----------
-    column : Series
-        Of a date type, or text: 2020-01-31, 31.1.2020, 31/1/2020, 1/31/2020, 31 Jan 2020 or January 31, 2020, each also
-        with a time; formats may be mixed.
-    day_first : bool, optional
-        How to read 3/4/2020. By default the column decides: a first number above 12 anywhere means day first, otherwise
-        month first. Dates with points are always day first.
+    Text may be 2020-01-31, 31.1.2020, 31/1/2020, 1/31/2020, 31 Jan 2020 or January 31, 2020, each also with a time;
+    formats may be mixed. `day_first` is how to read 3/4/2020. By default the column decides: a first number above 12
+    anywhere means day first, otherwise month first. Dates with points are always day first.
     """
     pandas = require("pandas", extra="io", purpose="reading tables")
     if pandas.api.types.is_datetime64_any_dtype(column):

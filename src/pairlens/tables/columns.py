@@ -64,16 +64,7 @@ class Encoding(Protocol):
 
 @dataclass(frozen=True)
 class ColumnBlock:
-    """Hold a column with its encoding, centred and scaled to its weight.
-
-    Attributes
-    ----------
-    name : str
-    encoding : Encoding
-    mean : array of shape (n_features,)
-    scale : float
-        The block is (raw - mean) * scale.
-    """
+    """Hold a column with its encoding, centred and scaled to its weight: the block is (raw - mean) * scale."""
 
     name: str
     encoding: Encoding
@@ -152,16 +143,7 @@ def _holds_numbers(column: Any) -> bool:
 
 @dataclass(frozen=True)
 class NumberColumn:
-    """Encode a number in units of its standard deviation; missing cells get the median, and an indicator if common.
-
-    Attributes
-    ----------
-    median, mean, deviation : float
-    indicator : bool
-        Whether a second feature says which cells are missing.
-    decimal_comma : bool
-        How a comma in text is read.
-    """
+    """Encode a number in units of its standard deviation; missing cells get the median, and an indicator if common."""
 
     median: float
     mean: float
@@ -285,18 +267,8 @@ class DateColumn:
     """Encode a date: time as a number, and the parts that repeat (year, week, day) as points on circles.
 
     A circle is used where the dates of fit cover it: the year if they span at least one, the week if they fall on
-    several weekdays and span at least one week, the day if they have times. Missing dates lie at the mean.
-
-    Attributes
-    ----------
-    day_first : bool
-        How 3/4/2020 is read.
-    mean, deviation : float
-        Of the time in seconds since 1970.
-    cycles : tuple of str
-        The circles that are used.
-    centre : array of shape (n_features,)
-        Mean of the features, for missing dates.
+    several weekdays and span at least one week, the day if they have times. Missing dates lie at the `centre`, the mean
+    of the features.
     """
 
     day_first: bool
@@ -349,13 +321,6 @@ class TextColumn:
 
     Counts are damped to 1 + log(count), and the coordinates of every text have length 1, so that distances do not
     depend on how long a text is.
-
-    Attributes
-    ----------
-    role : {"short text", "long text"}
-    vocabulary : tuple of str
-    idf : array of shape (n_terms,)
-    directions : array of shape (n_directions, n_terms)
     """
 
     role: str
@@ -407,14 +372,7 @@ class TextColumn:
 
 @dataclass(frozen=True)
 class EmbeddedColumn:
-    """Take the vectors that a model has made of texts or pictures; missing cells lie at their mean.
-
-    Attributes
-    ----------
-    model : str
-        What tells the model from others.
-    centre : array of shape (n_features,)
-    """
+    """Take the vectors that a model has made of texts or pictures; missing cells lie at their mean."""
 
     model: str
     centre: Block

@@ -94,16 +94,9 @@ def embedding_context(
 
 
 class Embedder(Protocol):
-    """A model that turns cells into vectors.
+    """A model that turns cells into vectors, `batch` of them at once.
 
-    Attributes
-    ----------
-    kept : bool
-        Whether the digest is enough to keep vectors by.
-    of_pictures : bool
-        Whether cells name files of pictures rather than hold texts.
-    batch : int
-        Cells that it takes at once.
+    The digest is enough to keep vectors by if they are `kept`. Cells name files of pictures if it is `of_pictures`.
     """
 
     kept: bool
@@ -164,15 +157,8 @@ def embedder_of(model: Any) -> Embedder:
 
 
 def vectors_of(embedder: Embedder, column: str, cells: Sequence[str | None]) -> NDArray[np.float64]:
-    """Return the vectors of the cells of a column, scaled to length 1; NaN where there is none.
-
-    Parameters
-    ----------
-    embedder : Embedder
-    column : str
-        Its name, for messages.
-    cells : sequence of str or None
-        Texts, or names of pictures.
+    """Return the vectors of the cells of a column, texts or names of pictures, scaled to length 1; NaN where there is
+    none.
     """
     setting = _SETTING.get()
     distinct = list(dict.fromkeys(cell for cell in cells if cell is not None))

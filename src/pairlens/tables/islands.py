@@ -28,13 +28,7 @@ STEM = 4
 
 @dataclass(frozen=True)
 class Island:
-    """Hold an island of a view: where its middle is, and the words that tell it from the rest.
-
-    Attributes
-    ----------
-    x, y : float
-    words : tuple of str
-    """
+    """Hold an island of a view: where its middle is, and the words that tell it from the rest."""
 
     x: float
     y: float
@@ -43,15 +37,7 @@ class Island:
 
 @dataclass(frozen=True)
 class TextIndex:
-    """Hold which words the texts of a table have.
-
-    Attributes
-    ----------
-    rows : int array of shape (n_texts,)
-        The rows that were counted.
-    words : tuple of str
-    has : CSR matrix of shape (n_texts, n_words)
-        1 where a text has a word.
+    """Hold which words the texts of a table have: for each of the counted `rows` and of the words, 1 if it has it.
 
     Examples
     --------
@@ -79,15 +65,9 @@ class TextIndex:
         return cls(rows, tuple(counter.get_feature_names_out().tolist()), has)
 
     def telling(self, groups: NDArray[Any], most: int = 2) -> dict[int, tuple[str, ...]]:
-        """Return the words that tell each group of the counted texts from the others.
+        """Return the words that tell each group of the counted texts from the others, -1 being texts of no group.
 
         A word counts p log(p / q), where p is the share of the texts of a group that have it, and q that of the others.
-
-        Parameters
-        ----------
-        groups : int array of shape (n_texts,)
-            -1 for texts that belong to no group; they are among the others.
-        most : int, default=2
         """
         everywhere = np.asarray(self.has.sum(axis=0)).ravel()
         result = {}

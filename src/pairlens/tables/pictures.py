@@ -52,16 +52,9 @@ def picture_names(folder: Path) -> list[str]:
 class PictureFolder:
     """Give the pictures of the rows, each by the number of its row.
 
-    A cell holds a path relative to the folder. It is resolved with all symbolic links, and must lie in the folder; what
-    leads outside is refused, however it is spelled. What is sent is never the file, but its decoded pixels written anew
-    as PNG, so that nothing hidden in a file reaches the browser.
-
-    Parameters
-    ----------
-    folder : path
-        Where the pictures are.
-    paths : sequence of str
-        One cell for each row; empty where there is none.
+    A cell of `paths` holds a path relative to the folder, and is empty where there is none. It is resolved with all
+    symbolic links, and must lie in the folder; what leads outside is refused, however it is spelled. What is sent is
+    never the file, but its decoded pixels written anew as PNG, so that nothing hidden in a file reaches the browser.
     """
 
     def __init__(self, folder: Path, paths: Sequence[str]) -> None:

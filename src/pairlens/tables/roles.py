@@ -90,20 +90,7 @@ class ColumnSummary:
 
 
 def role_of(column: Any, name: str | None) -> tuple[Role, str]:
-    """Return the role of a column and what decided it.
-
-    Parameters
-    ----------
-    column : pandas Series
-    name : str or None
-        Its name; None for a column of an array, which is never an identifier.
-
-    Returns
-    -------
-    role : Role
-    note : str
-        Empty where there is nothing to explain.
-    """
+    """Return the role of a column and a note on what decided it; a column without a `name` is never an identifier."""
     missing = is_missing(column)
     if missing.all():
         return Role.constant, "empty"
