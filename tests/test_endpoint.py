@@ -176,10 +176,16 @@ def test_a_key_that_no_header_can_hold_is_not_repeated(server, monkeypatch):
 
 
 def test_a_variable_that_was_named_must_be_set(server):
-    with pytest.raises(ArgumentError) as caught:
-        client(server, key_variable="NO_SUCH_VARIABLE").post("things", {})
-    assert caught.value.argument == "key_variable"
+    for name, told in (("NO_SUCH_VARIABLE", "NO_SUCH_VARIABLE"), (KEY, "…")):  # the key itself, by mistake
+        with pytest.raises(ArgumentError) as caught:
+            client(server, key_variable=name).post("things", {})
+        assert (caught.value.argument, caught.value.value) == ("key_variable", told)
+        assert KEY not in "".join(traceback.format_exception(caught.value))
     assert server.requests == []
+
+
+def test_half_of_an_emoji_is_sent_as_a_question_mark(server):
+    assert client(server).post("things", {"text": "a\ud83d"}) == {"echo": {"text": "a?"}}
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,8 @@ class Endpoint:
         EndpointError
             If no attempt got a JSON object. The error says what the last one got.
         """
-        data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+        # Half of an emoji, which JSON and file names may hold, is no text.
+        data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode(errors="replace")
         for attempt in range(1, self.retries + 2):
             try:
                 return self._attempt(path, data)
@@ -145,14 +146,16 @@ class Endpoint:
 
     def _key(self) -> str | None:
         key = os.environ.get(self.key_variable, "").strip()
+        # What does not look like a variable may be the key itself.
+        shown = self.key_variable if re.fullmatch("[A-Z_][A-Z0-9_]{0,40}", self.key_variable) else "…"
         if not key and self.key_variable != KEY_VARIABLE:
             raise ArgumentError(
-                "key_variable", self.key_variable, "must name an environment variable that is set", "Set it to the key"
+                "key_variable", shown, "must name an environment variable that is set", "Set it to the key"
             )
         if not re.fullmatch(r"[!-~]*", key):
             # The text of the standard library's own error would contain the key.
             reason = "must name an environment variable that holds a key of printable ASCII characters"
-            raise ArgumentError("key_variable", self.key_variable, reason)
+            raise ArgumentError("key_variable", shown, reason)
         return key or None
 
 

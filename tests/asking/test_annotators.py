@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
@@ -145,15 +146,20 @@ for line in sys.stdin:
         ("raise SystemExit('no licence')", "ended with status 1: no licence"),
         ("input(); raise ValueError('broken')", "ended with status 1: ValueError: broken"),
         ("import time; time.sleep(60)", "did not answer within 0.5 seconds"),
+        ("import time; print('thinking'); time.sleep(60)", "did not answer within 5 seconds: thinking"),
+        ("print('they look the same to me'); input(); input()", "did not answer within 5 seconds: they look"),
     ],
 )
 def test_a_command_that_crashes_or_hangs_ends_in_words(script, words):
     asker = Asker(X, random_state=0)
+    seconds = re.search(r"within ([\d.]+) seconds", words)
+    # More than a pipe holds: a program that does not read must not keep the writer waiting.
+    rows = ["long " * 100_000] * len(X)
     with (
-        command(script, timeout=0.5 if "sleep" in script else 20.0) as annotator,
+        command(script, timeout=float(seconds[1]) if seconds else 20.0) as annotator,
         pytest.raises(AnnotatorError) as caught,
     ):
-        annotate(asker, annotator, Y)
+        annotate(asker, annotator, rows)
     assert words in str(caught.value)
     assert asker.log == []
     assert annotator._process is None
@@ -163,12 +169,33 @@ def test_a_command_that_crashes_or_hangs_ends_in_words(script, words):
 def test_nonsense_of_a_command_is_no_answer():
     script = """
 import sys
-for reply in ("nonsense", "[1]", '{"answer": "yes"}', '{"answer": ["same"]}', '{"answer": "same"}'):
+for reply in ('{"answer": null}', '{"answer": "yes"}', '{"answer": ["same"]}', '{"answer": "same"}'):
     sys.stdin.readline()
     print(reply)
 """
     with command(script) as annotator:
-        assert [annotator.answer(PAIR, ROWS).answer for _ in range(5)] == [None] * 4 + ["same"]
+        assert [annotator.answer(PAIR, ROWS).answer for _ in range(4)] == [None] * 3 + ["same"]
+
+
+@pytest.mark.processes
+def test_an_answer_belongs_to_its_question_whatever_else_a_command_writes():
+    script = """
+import json, sys
+print("loading the model")
+for number, line in enumerate(sys.stdin):
+    asked = json.loads(line)
+    one, other = asked["rows"]
+    if number % 3 == 0:
+        print("[1, 2]\\n{}\\n" + json.dumps({"id": "earlier", "answer": "unsure"}))
+    print(json.dumps({"id": asked["id"], "answer": "same" if one == other else "different"}))
+    if number % 3 == 1:
+        print(json.dumps({"id": asked["id"], "answer": "unsure"}))
+"""
+    asker = Asker(X, strategy="random", random_state=0)
+    with command(script) as annotator:
+        done = annotate(asker, annotator, Y.tolist(), questions=12)
+    assert (done.answers, done.unusable) == (12, 0)
+    assert all(answer == true_answer(question, Y) for question, answer in asker.log)
 
 
 def test_a_command_that_is_not_there():
@@ -305,6 +332,7 @@ def test_money(server):
     sent = sum(len(message["content"]) for message in server.requests[-1][2]["messages"])
     assert done.estimated
     assert done.cost == pytest.approx(2 * (sent / 4 * 0.5 + 18 / 4 * 2.0) / 1000, rel=0.05)
+    assert annotate(asker, model(server), Y, budget=0.0, **prices).answers == 0
     for bad in ({"budget": 1.0}, {"budget": -1.0, "price_in": 1.0}, {"price_out": float("nan")}):
         with pytest.raises(ArgumentError):
             annotate(asker, model(server), Y, **bad)

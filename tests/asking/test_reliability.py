@@ -54,6 +54,26 @@ def test_the_interval_is_that_of_the_beta_posterior_without_flips_and_errors_of_
     assert [low, high] == pytest.approx(expected, abs=0.012)
 
 
+@pytest.mark.parametrize("audits", [10, 40])
+@pytest.mark.parametrize("wrong", [0.0, 0.01, 0.05, 0.2, 0.5, 0.8, 1.0])
+def test_the_interval_holds_for_machines_of_every_kind(audits, wrong):
+    """Always right, seldom wrong, guessing, always wrong: how probable it is that the interval has the true share."""
+    intervals = [error_rate(audits, k)[1:] for k in range(audits + 1)]
+    held = [low <= wrong <= high for low, high in intervals]
+    assert stats.binom.pmf(np.arange(audits + 1), audits, wrong) @ held > 0.85
+    rates = [error_rate(audits, k)[0] for k in range(audits + 1)]
+    assert all(low <= rate <= high for rate, (low, high) in zip(rates, intervals))
+    assert rates == sorted(rates)
+
+
+def test_many_audits_without_a_mistake_leave_no_error():
+    """The narrowest cell of the grid is no lower bound."""
+    rate, low, high = error_rate(5000, 0)
+    assert low == 0
+    assert rate < high < 0.002
+    assert error_rate(5000, 5000)[1:] == pytest.approx((1, 1), abs=0.03)
+
+
 def test_repeats_bound_the_error_from_below():
     assert error_rate(0, 0, 200, 100)[1] > 0.2
     assert error_rate(0, 0, 200, 0)[0] < error_rate(0, 0, 0, 0)[0]

@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +62,7 @@ MOST_UNUSABLE = 5
 """Questions in a row without a usable reply after which nothing more is asked."""
 MOST_LINE = 100_000
 LATELY = 20
-"""Lines of a command's messages that are kept, to explain why it ended."""
+"""Lines of a command's messages that are kept, to explain why no answer came."""
 
 
 class AnnotatorError(InputError):
@@ -160,8 +161,9 @@ class CommandAnnotator(Annotator):
     """A program that reads a question as a line of JSON, and writes the answer as a line of JSON.
 
     A question has the keys "id", "kind", "question", "instruction", "rows" and "answers"; one of kind "place" has "row"
-    and "groups" in place of "rows". The answer is ``{"answer": "same"}``, or another one of "answers". The program is
-    started once, at the first question. It must flush its output after each line.
+    and "groups" in place of "rows". The answer is ``{"answer": "same"}``, or another one of "answers"; with an "id", it
+    counts only for that question. Lines that are not an object with an "answer" are messages and are skipped. The
+    program is started once, at the first question. It must flush its output after each line.
 
     Parameters
     ----------
@@ -185,31 +187,48 @@ class CommandAnnotator(Annotator):
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.Queue[str] = queue.Queue()
         self._said: deque[str] = deque(maxlen=LATELY)
+        self._readers: list[threading.Thread] = []
 
     def answer(self, question: Question, rows: Sequence[Any]) -> Reply:
         """Answer a question."""
         process = self._started()
-        assert process.stdin is not None
-        try:
-            process.stdin.write(json.dumps(_payload(question, rows, self._instruction), ensure_ascii=False) + "\n")
-            process.stdin.flush()
-            line = self._lines.get(timeout=self._timeout)
-        except queue.Empty:
+        deadline = time.monotonic() + self._timeout
+        # What it wrote without being asked is no answer to this question.
+        while not self._lines.empty():
+            self._take(self._lines.get(), process)
+        text = json.dumps(_payload(question, rows, self._instruction), ensure_ascii=False) + "\n"
+        # A program that does not read keeps the writer waiting.
+        threading.Thread(target=_write, args=(process.stdin, text), daemon=True).start()
+        while True:
+            try:
+                found = self._take(self._lines.get(timeout=max(deadline - time.monotonic(), 0)), process)
+            except queue.Empty:
+                process.kill()
+                self.close()
+                raise AnnotatorError(
+                    f"{self._shown} did not answer within {self._timeout:g} seconds{self._last_words()}",
+                    argument="by",
+                    remedy="Allow more time by timeout=, and see that it flushes its output after each line",
+                ) from None
+            if isinstance(found, dict) and "answer" in found and found.get("id", question.id) == question.id:
+                return Reply(_answer_in(found, question))
+
+    def _take(self, line: str, process: subprocess.Popen[str]) -> Any:
+        """Return what a line says as JSON, None if it is a message; AnnotatorError if the program has ended."""
+        if not line:
             self.close()
             raise AnnotatorError(
-                f"{self._shown} did not answer within {self._timeout:g} seconds",
-                argument="by",
-                remedy="Allow more time by timeout=, and see that it flushes its output after each line",
-            ) from None
-        except (OSError, ValueError):
-            line = ""
-        if not line:
-            raise self._ended(process)
+                f"{self._shown} ended with status {process.returncode}{self._last_words()}", argument="by"
+            )
         try:
-            found = json.loads(line)
+            return json.loads(line)
         except (ValueError, RecursionError):
-            return Reply(None)
-        return Reply(_answer_in(found, question))
+            self._said.append(line)
+            return None
+
+    def _last_words(self) -> str:
+        last = next((line.strip() for line in reversed(self._said) if line.strip()), "")
+        return f": {last[:300]}" if last else ""
 
     @property
     def _shown(self) -> str:
@@ -227,15 +246,11 @@ class CommandAnnotator(Annotator):
                     f"{self._shown} could not be started: {error.strerror}", argument="by", remedy="Check its name"
                 ) from None
             self._lines, self._said = queue.Queue(), deque(maxlen=LATELY)
-            for stream, take in ((self._process.stdout, self._lines.put), (self._process.stderr, self._said.append)):
-                threading.Thread(target=_read_lines, args=(stream, take), daemon=True).start()
+            heard = ((self._process.stdout, self._lines.put), (self._process.stderr, self._said.append))
+            self._readers = [threading.Thread(target=_read_lines, args=each, daemon=True) for each in heard]
+            for reader in self._readers:
+                reader.start()
         return self._process
-
-    def _ended(self, process: subprocess.Popen[str]) -> AnnotatorError:
-        self.close()
-        last = next((line.strip() for line in reversed(self._said) if line.strip()), "")
-        words = f": {last[:300]}" if last else ""
-        return AnnotatorError(f"{self._shown} ended with status {process.returncode}{words}", argument="by")
 
     def close(self) -> None:
         """End the program."""
@@ -250,6 +265,9 @@ class CommandAnnotator(Annotator):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        # Its last words may still be on the way.
+        for reader in self._readers:
+            reader.join(timeout=1)
 
 
 class EndpointAnnotator(Annotator):
@@ -440,7 +458,7 @@ def annotate(
         return Annotated(n_answers, unusable, cost, estimated, ended)
 
     while questions is None or n_answers < questions:
-        if budget is not None and cost + dearest > budget:
+        if budget is not None and (cost >= budget or cost + dearest > budget):
             return outcome("budget")
         question = asker.ask(own.name)
         if question is None:
@@ -535,6 +553,13 @@ def _read_lines(stream: IO[str], take: Callable[[str], object]) -> None:
         while line := stream.readline(MOST_LINE):
             take(line)
     take("")
+
+
+def _write(stream: IO[str], text: str) -> None:
+    """Write a line to a program; one that has ended is noticed by its output."""
+    with suppress(ValueError, OSError):
+        stream.write(text)
+        stream.flush()
 
 
 def _is_interpreter(command: Sequence[str]) -> bool:

@@ -9,9 +9,10 @@ question a second time, with sides swapped. Let :math:`\varphi` be the share of 
 
 of its answers are wrong, an audit disagrees with probability :math:`e (1 - \epsilon) + (1 - e) \epsilon`, and a repeat
 with :math:`2 \varphi (1 - \varphi)`. Repeats alone bound the error from below, because a machine that is always wrong
-in the same way never disagrees with itself; audits say the rest. The priors are Beta(1, 3) for :math:`e_0`, Beta(1, 9)
-for :math:`\varphi` and Beta(1, 49) for :math:`\epsilon`, which repeats by people inform as well. The posterior is
-computed on a grid.
+in the same way never disagrees with itself; audits say the rest. The priors are Beta(0.5, 1.5) for :math:`e_0`,
+Beta(0.5, 4.5) for :math:`\varphi` and Beta(1, 49) for :math:`\epsilon`, which repeats by people inform as well. The
+posterior is computed on a grid. Its interval begins at 0 where no audit and no repeat disagrees, and ends at 1 where
+all audits do.
 
 What an answer says depends on what was answered: a machine that calls most pairs the same is seldom wrong with its
 "different". So the audits also estimate the two shares :math:`a` of same pairs and :math:`b` of different pairs that it
@@ -30,9 +31,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
 
 from pairlens.asking.questions import Entry, is_machine
 
@@ -42,10 +45,11 @@ LEVEL = 0.95
 LEAST_ERROR, NO_USE = 0.002, 0.5
 SHRINKAGE = 4.0
 """Audits that the common error counts for, where the errors of "same" and "different" are estimated."""
-FIXED, FLIPS, PEOPLE = (1.0, 3.0), (1.0, 9.0), (1.0, 49.0)
+FIXED, FLIPS, PEOPLE = (0.5, 1.5), (0.5, 4.5), (1.0, 49.0)
 """Parameters of the Beta priors of the fixed errors, the flips, and the errors of people."""
 CELLS = (400, 30, 12)
-"""Cells of the grid for each of the three."""
+"""Cells of the grid for each of the three; they are narrow near 0, and near 1 if there are shares above a half."""
+TOPS = (1.0, 0.5, 0.25)
 
 
 @dataclass(frozen=True)
@@ -118,12 +122,9 @@ def error_rate(
     >>> [round(value, 2) for value in error_rate(audits=40, wrong=8)]
     [0.2, 0.09, 0.34]
     """
-    fixed, flips, people = (top * (np.arange(n) + 0.5) / n for n, top in zip(CELLS, (1.0, 0.5, 0.25)))
-    fixed, flips, people = fixed[:, None, None], flips[None, :, None], people[None, None, :]
+    (fixed, flips, people), log_prior = _grid()
     error = fixed * (1 - flips) + (1 - fixed) * flips
-    log_p = np.zeros(CELLS)
-    for share, (a, b) in ((fixed, FIXED), (flips, FLIPS), (people, PEOPLE)):
-        log_p += (a - 1) * np.log(share) + (b - 1) * np.log1p(-share)
+    log_p = log_prior.copy()
     for share, n, k in (
         (error * (1 - people) + (1 - error) * people, audits, wrong),
         (2 * flips * (1 - flips), repeats, inconsistent),
@@ -135,7 +136,23 @@ def error_rate(
     order = np.argsort(error, kind="stable")
     below = np.cumsum(p[order]) / p.sum()
     low, high = (float(error[order][np.searchsorted(below, at)]) for at in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
+    # With no mistake found, or nothing else, the interval of a share goes to its end.
+    low = low if wrong or inconsistent else 0.0
+    high = high if wrong < audits or not audits else 1.0
     return float(error @ p / p.sum()), low, high
+
+
+@cache
+def _grid() -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
+    """Return the three shares in the middle of each cell, and the logarithm of its prior probability."""
+    shares, log_prior = [], np.zeros(CELLS)
+    for axis, (n, top, prior) in enumerate(zip(CELLS, TOPS, (FIXED, FLIPS, PEOPLE))):
+        t = np.linspace(0, 1, n + 1)
+        edges = (1 - np.cos(np.pi * t)) / 2 if top == 1 else top * t**2
+        shape = [n if other == axis else 1 for other in range(len(CELLS))]
+        shares.append(((edges[1:] + edges[:-1]) / 2).reshape(shape))
+        log_prior += np.log(np.diff(betainc(*prior, edges))).reshape(shape)
+    return tuple(shares), log_prior
 
 
 @dataclass(frozen=True)
