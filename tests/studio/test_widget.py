@@ -189,6 +189,56 @@ def test_an_array_is_selected_from_as_a_frame(shown, rows):
     np.testing.assert_array_equal(chosen.to_numpy(), rows[[2, 5]])
 
 
+@pytest.mark.parametrize(
+    "names",
+    [[0, 1, 2], [2020, 2021, 2022], ["a", "a", "b"], pd.MultiIndex.from_tuples([("a", "x"), ("a", "y"), ("b", "x")])],
+    ids=["numbers", "years", "twice", "levels"],
+)
+def test_names_of_columns_that_no_file_has(shown, rows, names):
+    frame = pd.DataFrame(rows, columns=names)
+    widget = shown(frame)
+    page = Page(widget)
+    page.answer("same")
+    page.json("/api/choose", {"id": "x", "action": "group", "rows": [0, 3, 6], "group": None, "name": "one"})
+    page.json("/api/choose", {"id": "y", "action": "group", "rows": [1, 4, 7], "group": None, "name": "other"})
+    assert len(widget.groups()) == 30
+    assert widget.model().transform(frame).shape == (30, 2)
+    widget.set_state({"selected": [4]})
+    pd.testing.assert_frame_equal(widget.selection(), frame.iloc[[4]])
+
+
+def test_rows_of_frames_are_called_as_they_are(shown, rows):
+    frame = pd.DataFrame(rows, columns=["id", "b", "c"])
+    named = frame.set_index(pd.Index([f"r{k}" for k in range(30)]))
+    widget = shown(named.assign(says="half \ud83d"))
+    assert widget._desk.session.rows.ids == named.index.tolist()
+    # The index takes no column of the same name away.
+    assert set(widget._desk.session.rows.cells) >= {"id", "b", "c", "says"}
+    widget.close()
+    polars = pytest.importorskip("polars", reason="needs polars: pip install polars")
+    lazy = shown(polars.from_pandas(frame).lazy(), store="lazy.db")
+    lazy.set_state({"selected": [2, 5]})
+    assert lazy.selection().to_pandas().equals(frame.iloc[[2, 5]].reset_index(drop=True))
+
+
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [({"ids": ["a"]}, "ids"), ({"images": ["a.png"]}, "images"), ({"question": "which?"}, "question")],
+)
+def test_arguments_that_do_not_fit_are_named(shown, rows, given, argument, tmp_path):
+    with pytest.raises(InputError) as caught:
+        shown(pd.DataFrame(rows, columns=["a", "b", "c"]), **given)
+    assert caught.value.argument == argument
+    assert not module.Desk._open
+    assert not (tmp_path / "answers.db").exists()
+
+
+def test_the_share_of_audits_is_that_of_the_store(shown, rows, tmp_path):
+    with open_store(tmp_path / "answers.db", rows_from_array(rows)) as store:
+        store.set_meta({"overlap": 0.5})
+    assert shown()._desk.session.settings.overlap == 0.5
+
+
 def test_arguments_of_arrays_are_refused_for_frames(rows):
     with pytest.raises(InputError) as caught:
         pairlens.widget(pd.DataFrame(rows), cells={"a": range(30)})

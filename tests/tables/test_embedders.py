@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from hashlib import sha256
@@ -15,8 +16,10 @@ from sklearn.base import clone
 from pairlens import Constraints, LinearPairLens, TableEncoder, load, save, view_pipeline
 from pairlens._endpoint import KEY_VARIABLE
 from pairlens.exceptions import EndpointError, InputError, MissingExtraError
+from pairlens.io.source import Source
 from pairlens.tables import embedding_context
 from pairlens.tables.embedders import DEFAULT_MODEL
+from pairlens.tables.pictures import picture_names
 from tests.endpoint_server import Fault, endpoint_server, refused
 
 pandas = pytest.importorskip("pandas")
@@ -176,6 +179,11 @@ def server(monkeypatch):
         yield running
 
 
+def test_half_of_an_emoji_is_a_question_mark_to_a_model(server):
+    TableEncoder(embed={"text": f"{server.url}#small"}).fit(frame(["cut \ud83d here", *TEXTS]))
+    assert asked(server)[0] == "cut ? here"
+
+
 def asked(server):
     return [text for _, _, body in server.requests for text in body["input"]]
 
@@ -304,6 +312,41 @@ def test_a_damaged_cache_is_made_anew_with_a_word(server, tmp_path, damage):
     server.requests.clear()
     with embedding_context(cache=tmp_path):
         encoder.fit(frame())
+    assert server.requests == []
+
+
+def test_another_model_behind_the_same_name_is_told(server, tmp_path):
+    encoder = TableEncoder(embed={"text": f"{server.url}#small"})
+    with embedding_context(cache=tmp_path):
+        encoder.fit(frame())
+        server.answer = lambda path, body: {
+            "data": [{"index": k, "embedding": [1.0, 2.0]} for k in range(len(body["input"]))]
+        }
+        with pytest.raises(InputError, match="of 2 and of 5 numbers") as caught:
+            encoder.fit(frame([*TEXTS, "one new text of some words"]))
+    assert str(tmp_path) in caught.value.remedy
+
+
+@pytest.mark.processes
+def test_several_processes_share_a_folder(server, tmp_path):
+    """What one of them keeps, another finds; none reads what is half written."""
+    code = """
+import sys, pandas
+from pairlens import TableEncoder
+from pairlens.tables import embedding_context
+for first in (0, 40, 80):
+    table = pandas.DataFrame({"text": [f"text number {k} of all those texts" for k in range(first, first + 60)]})
+    with embedding_context(cache=sys.argv[1]):
+        TableEncoder(embed={"text": sys.argv[2]}).fit(table)
+"""
+    command = [sys.executable, "-W", "error", "-c", code, str(tmp_path), f"{server.url}#small"]
+    running = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [(process.communicate(timeout=300)[1], process.returncode) for process in running] == [("", 0)] * 3
+    server.requests.clear()
+    with embedding_context(cache=tmp_path):
+        TableEncoder(embed={"text": f"{server.url}#small"}).fit(
+            frame([f"text number {k} of all those texts" for k in range(140)])
+        )
     assert server.requests == []
 
 
@@ -440,6 +483,58 @@ def test_pictures_reach_the_model_as_documented(pictures, tmp_path, shape, optio
     centred = vectors - vectors.mean(axis=0)
     scale = (Z * centred).sum() / (centred**2).sum()
     np.testing.assert_allclose(Z, scale * centred, atol=1e-3)
+
+
+def test_a_folder_with_all_that_a_folder_may_hold(tmp_path):
+    """Broken, tiny and huge pictures, names of every script, what is hidden and what is no picture."""
+    from PIL import Image
+
+    good = [
+        "1.png",
+        "Grüße.png",
+        "a\u0308.webp",
+        "名前.jpg",
+        "with, comma.gif",
+        'quo"te.bmp',
+        "line\nbreak.tiff",
+        "-x.PNG",
+    ]
+    for name in good:
+        Image.new("RGB", (9, 7), "red").save(tmp_path / name)
+    Image.new("RGB", (1, 1), "blue").save(tmp_path / "tiny.png")
+    Image.new("1", (9000, 5000)).save(tmp_path / "huge.png")
+    (tmp_path / "broken.png").write_text("no picture")
+    (tmp_path / "cut.png").write_bytes((tmp_path / "1.png").read_bytes()[:45])
+    (tmp_path / "empty.jpg").write_bytes(b"")
+    (tmp_path / "notes.txt").write_text("no picture")
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "loop.png").symlink_to("loop.png")
+    (tmp_path / "._1.png").write_bytes(b"of another system")
+    (tmp_path / ".thumbnails").mkdir()
+    Image.new("RGB", (5, 5)).save(tmp_path / ".thumbnails" / "1.png")
+    with pytest.warns(UserWarning, match="4 pictures cannot be read and count as average ones"):
+        table = Source(tmp_path).read()
+    unreadable = ["broken.png", "cut.png", "empty.jpg", "huge.png"]
+    assert table.ids.tolist() == sorted([*good, "tiny.png", *unreadable])
+    at = table.ids.tolist().index
+    readable = [at(name) for name in [*good, "tiny.png"]]
+    np.testing.assert_allclose(
+        table.rows[[at(name) for name in unreadable]], table.rows[readable].mean(axis=0)[None] * np.ones((4, 1))
+    )
+    sizes = dict(zip(table.ids, zip(table.beside.columns["width"], table.beside.columns["height"])))
+    assert (sizes["1.png"], sizes["tiny.png"], sizes["broken.png"]) == ((9, 7), (1, 1), (None, None))
+
+
+def test_names_that_are_not_text_are_left_out(tmp_path):
+    from PIL import Image
+
+    Image.new("RGB", (5, 5)).save(tmp_path / "1.png")
+    try:
+        (tmp_path / os.fsdecode(b"\xff.png")).write_bytes((tmp_path / "1.png").read_bytes())
+    except OSError:
+        return  # file systems that take no such name need no rule for it
+    with pytest.warns(UserWarning, match="1 pictures are not UTF-8"):
+        assert picture_names(tmp_path) == ["1.png"]
 
 
 def test_means_and_deviations_beside_the_model(pictures, tmp_path):

@@ -134,7 +134,7 @@ def sniff(path: Path) -> Dialect:
     names = [name.strip() for name in header]
     if names[0] == "" and len(names) > 1:
         names[0] = UNNAMED
-    if all(_is_number(name) for name in names):
+    if all(is_number(name) for name in names):
         raise InputError(
             f"{path.name} has no header: its first line holds numbers only. Give the columns names in a first line",
             argument="path",
@@ -161,7 +161,7 @@ def _lines(text: str, delimiter: str) -> list[list[str]]:
     return found or [[text.partition("\n")[0]]]
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
     try:
         float(text)
     except ValueError:

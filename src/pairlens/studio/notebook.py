@@ -79,6 +79,7 @@ def widget(
     require("starlette", extra="notebook", purpose="the widget")
     from pairlens.studio.widget import Desk, Widget
 
+    X = X.collect() if hasattr(X, "collect") else X  # a lazy frame of polars
     if hasattr(X, "columns"):
         if cells or texts or image_shape is not None:
             raise InputError(
@@ -109,18 +110,28 @@ def _from_frame(
     frame: Any, ids: str | Sequence[Any] | None, drop: Sequence[str], images: Sequence[str] | None, files: Path
 ) -> Rows:
     """Read a data frame the way that files go."""
+    from pairlens.io._frames import is_number
     from pairlens.studio.rows import rows_from_file
+    from pairlens.tables.cells import distinct_names
 
     frame = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
+    frame = frame.set_axis(distinct_names(list(frame.columns)), axis=1)
+    column, numbered = ids if isinstance(ids, str) else None, frame.index.dtype.kind in "iu"
     added: dict[str, Any] = {"picture": images} if images is not None else {}
-    column = ids if isinstance(ids, str) else None
-    if column is None and (ids is not None or frame.index.dtype.kind not in "iu"):
-        column = str(frame.index.name or "id")
-        added[column] = list(frame.index if ids is None else ids)
+    # A file whose names are all numbers has no header.
+    if column is None and (ids is not None or not numbered or all(map(is_number, frame.columns))):
+        column = distinct_names([*frame.columns, str(frame.index.name or "id")])[-1]
+        added[column] = ids if ids is not None else range(len(frame)) if numbered else frame.index
+    for name, values in added.items():
+        if len(values) != len(frame):
+            argument = "images" if name == "picture" else "ids"
+            raise InputError(f"{argument} must have one entry for each of {len(frame)} rows", argument=argument)
     with tempfile.TemporaryDirectory(prefix="pairlens-") as folder:
         path = Path(folder, "rows.csv")
-        frame.assign(**added).to_csv(path, index=False)
+        frame.assign(**{name: list(values) for name, values in added.items()}).to_csv(
+            path, index=False, errors="replace"
+        )
         image = "picture" if images is not None else None
-        rows = rows_from_file(path, ids=column, drop=drop, image=image, files=files)
+        rows = rows_from_file(path, ids=column, drop=list(map(str, drop)), image=image, files=files)
     rows.source = "the rows"
     return rows

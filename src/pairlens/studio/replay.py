@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from pairlens.asking import Asker, PreferenceAsker, Question
+from pairlens.exceptions import ArgumentError
 from pairlens.studio.entries import Event
 
 __all__ = ["OVERLAP", "Answer", "Batch", "History", "Settings", "verdicts"]
@@ -252,6 +253,10 @@ class Settings:
     audit: float = 0.15
     repeat: float = 0.03
     overlap: float = OVERLAP
+
+    def __post_init__(self) -> None:
+        if self.question not in (*SCREENS, "prefer"):
+            raise ArgumentError("question", self.question, f"must be one of {', '.join(SCREENS)}, prefer")
 
     def asker(
         self, X: NDArray[Any], lens: Any, answers: Iterable[Answer], refused: Callable[[Answer, Exception], None]

@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, MutableMapping
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -24,7 +25,7 @@ import traitlets
 from pairlens.cluster.assigned import COLUMNS, assign_rows
 from pairlens.exceptions import InputError
 from pairlens.studio.files import fit_view
-from pairlens.studio.replay import Settings
+from pairlens.studio.replay import OVERLAP, Settings
 from pairlens.studio.rows import Rows
 from pairlens.studio.run import open_store
 from pairlens.studio.server import build_app
@@ -92,9 +93,12 @@ class Desk:
         return cls(rows, path, question)
 
     def __init__(self, rows: Rows, path: Path, question: str) -> None:
+        settings = Settings(question)
         store = open_store(path, rows)
         self.widgets: WeakSet[Widget] = WeakSet()
-        self.session = Session(rows, store, Settings(question, seed=int(store.meta()["seed"])), self._tell)
+        meta = store.meta()
+        settings = replace(settings, seed=int(meta["seed"]), overlap=float(meta.get("overlap", OVERLAP)))
+        self.session = Session(rows, store, settings, self._tell)
         self._app = build_app(self.session)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="pairlens-widget", daemon=True).start()

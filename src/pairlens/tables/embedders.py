@@ -163,7 +163,8 @@ def vectors_of(embedder: Embedder, column: str, cells: Sequence[str | None]) -> 
     setting = _SETTING.get()
     distinct = list(dict.fromkeys(cell for cell in cells if cell is not None))
     found: dict[str, Vectors] = {}
-    load: Callable[[str], Any] = lambda text: text  # noqa: E731
+    # Half of an emoji, which JSON may hold, is no text for a model.
+    load: Callable[[str], Any] = lambda text: text.encode(errors="replace").decode()  # noqa: E731
     keys = {cell: sha256(cell.encode(errors="surrogatepass")).digest()[:16] for cell in distinct}
     if embedder.of_pictures:
         pictures = _Pictures(setting.files, distinct, embedder)
@@ -196,7 +197,10 @@ def vectors_of(embedder: Embedder, column: str, cells: Sequence[str | None]) -> 
         pictures.remark()
     widths = {len(vector) for vector in found.values()}
     if len(widths) > 1:
-        raise _wrong(embedder, f"gave vectors of {min(widths)} and of {max(widths)} numbers")
+        remedy = None
+        if cache is not None and len(todo) < len(distinct):
+            remedy = f"If it is not the model that it was, delete the vectors that are kept in {setting.cache}"
+        raise _wrong(embedder, f"gave vectors of {min(widths)} and of {max(widths)} numbers", remedy)
     missing = np.full(widths.pop(), np.nan)
     vectors = np.array([missing if cell is None else found.get(cell, missing) for cell in cells], dtype=np.float64)
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -217,12 +221,12 @@ def _checked(embedder: Embedder, batch: list[Any]) -> Vectors:
     return vectors
 
 
-def _wrong(embedder: Embedder, what: str) -> InputError:
+def _wrong(embedder: Embedder, what: str, remedy: str | None = None) -> InputError:
     return InputError(
         f"the model {embedder.name} {what}",
         argument="embed",
         value=embedder.name,
-        remedy="It must give one vector of finite numbers for each cell, all of one length",
+        remedy=remedy or "It must give one vector of finite numbers for each cell, all of one length",
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pairlens._optional import require
+from pairlens._warnings import warn_user
 from pairlens.exceptions import InputError
 
 IMAGE_ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
@@ -37,8 +38,18 @@ def are_picture_paths(column: Sequence[Any]) -> bool:
 
 
 def picture_names(folder: Path) -> list[str]:
-    """Return the names of the pictures in a folder and in the folders in it; InputError if there is none."""
-    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if are_picture_paths([path.name]))
+    """Return the names of the pictures in a folder and in the folders in it; InputError if there is none.
+
+    Hidden files and folders are not looked at, and names that are not text are left out with a warning.
+    """
+    found = (
+        path.relative_to(folder) for path in folder.rglob("*") if are_picture_paths([path.name]) and path.is_file()
+    )
+    names = sorted(str(path) for path in found if not any(part.startswith(".") for part in path.parts))
+    texts = [name for name in names if name.isascii() or name == name.encode(errors="replace").decode()]
+    if len(texts) < len(names):
+        warn_user(f"the names of {len(names) - len(texts):,} pictures are not UTF-8; they are left out", UserWarning)
+    names = texts
     if not names:
         raise InputError(
             f"{folder} holds no pictures",
@@ -104,20 +115,23 @@ class PictureFolder:
     def thumbnails(self) -> Any:
         """Return small versions of all pictures as an array of shape (n_rows, 3 * 16 ** 2) from 0 to 1.
 
-        A file that cannot be read is an average picture.
+        A file that cannot be read is an average picture, with a warning.
         """
         import numpy as np
 
         small = np.full((len(self.paths), 3 * THUMB_SIDE**2), np.nan)
-        why: PictureError | None = None
-        for row in range(len(small)):
+        wrong: dict[str, PictureError] = {}
+        for row, name in enumerate(self.paths):
             try:
                 small[row] = self.small(row, THUMB_SIDE).ravel() / 255.0
             except PictureError as error:
-                why = error
+                wrong[name] = error
         readable = np.isfinite(small[:, 0])
+        name, why = next(iter(wrong.items()), ("", None))
         if not readable.any():
             raise InputError(f"no picture of {self.folder.name} can be read: {why}", argument="path", value=self.folder)
+        if wrong:
+            warn_user(f"{len(wrong):,} pictures cannot be read and count as average ones; {name}: {why}", UserWarning)
         return np.where(readable[:, None], small, small[readable].mean(axis=0))
 
     def sizes(self) -> list[tuple[int, int] | None]:
