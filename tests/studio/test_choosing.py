@@ -64,6 +64,25 @@ def test_one_event_is_taken_in_once(running):
     assert len(running.call(lambda session: session.asker.log)) == 2
 
 
+def test_groups_are_merged_and_named_at_once(running):
+    person = Person.enter(link(running))
+    person.question()
+    choose(person, "group", [10, 13, 16])
+    choose(person, "group", [11, 14, 17])
+    choose(person, "merge", [], group=number_of(running, 10), other=number_of(running, 11), name="both")
+    (named,) = [group for group in person.get("groups") if group["name"]]
+    assert (named["name"], sorted(named["rows"])) == ("both", [10, 11, 13, 14, 16, 17])
+
+
+def test_no_answer_is_replaced_by_one_of_the_same_id(running):
+    person = Person.enter(link(running))
+    assert person.answer(truth, event="mine.0").status_code == 200
+    body = {"id": "mine", "action": "together", "rows": [10, 13]}
+    assert person.post("choose", body).status_code == 409
+    assert person.post("choose", {**body, "id": "other"}).status_code == 200
+    assert person.count == 2
+
+
 def test_place_name_split_and_merge(running):
     person = Person.enter(link(running))
     person.question()

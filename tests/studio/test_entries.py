@@ -120,6 +120,7 @@ def test_entries_of_another_store(tmp_path, store):
 
 
 QUESTION = answered(1).body["question"]
+CHOSEN = {"action": "together", "ids": ["x", "y"], "pairs": [[3, 4, 1, "x", "y"]], "changes": []}
 
 
 @pytest.mark.parametrize(
@@ -141,6 +142,15 @@ QUESTION = answered(1).body["question"]
         ("name", {"group": 3, "name": "x", "id": "y"}),
         ("annotator", {"name": ["x"]}),
         ("unheard of", {}),
+        ("answer", ["same"]),
+        ("chosen", {}),
+        *(
+            ("chosen", {**CHOSEN, "pairs": pairs})
+            for pairs in (5, [5], [[1, 2]], [[1, 2, "x", "x", "y"]], [[1, 1, 1, "x", "x"]])
+        ),
+        ("chosen", {**CHOSEN, "ids": 5}),
+        *(("chosen", {**CHOSEN, "changes": changes}) for changes in (5, [["e1"]], [["e1", "foo", "same"]])),
+        ("chosen", {**CHOSEN, "changes": [["e1", "different", "foo"]]}),
     ],
 )
 def test_an_event_that_cannot_be_applied_is_stepped_over(kind, body):

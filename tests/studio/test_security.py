@@ -260,6 +260,17 @@ def test_what_is_wrong_with_a_value_is_said(person):
     assert "numbers must be finite, got NaN" in said('{"id": "l", "name": NaN}')
 
 
+def test_a_link_that_cannot_be_made_leaves_nothing_in_the_store(inside):
+    running, person = inside
+    before = running.call(lambda session: list(session.store.events()))
+    for name in ("a\x00b", "\x1b[31m", "x\u202e", "machine:gpt", " machine:gpt", "x" * 81):
+        assert person.post("link", {"id": person.event(), "name": name}).status_code == 400
+    assert running.call(lambda session: list(session.store.events())) == before
+    assert person.post("link", {"id": "taken", "name": "ann"}).status_code == 200
+    assert person.post("link", {"id": "taken", "name": "ann"}).status_code == 200
+    assert person.post("link", {"id": "taken", "name": "ben"}).status_code == 409
+
+
 @pytest.mark.parametrize("odd", ["x" * 60_000, "x" * 60_000 + ".js", "%00.js", "%ed%a0%bd", "%ff", "9" * 5000, "-1"])
 def test_odd_addresses_are_no_error_of_the_studio(person, odd):
     for path in ("/page/", "/api/picture/", "/api/export/", "/api/rows?rows=", "/api/", "/", "/?token="):

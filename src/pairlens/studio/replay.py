@@ -93,10 +93,17 @@ class History:
         if event.damage:
             raise ValueError(event.damage)
         body = event.body
+        if not isinstance(body, Mapping):
+            raise ValueError(f"its content {body!r} must be an object")
         if event.kind == "answer":
             self.answers[event.id] = _answer(event)
         elif event.kind == "chosen":
             batch, answers = _batch(event)
+            for target, (new, old) in batch.changes.items():
+                if target in self.answers:
+                    question = Question.from_dict(self.answers[target].question)
+                    question.check(new)
+                    question.check(old)
             self.answers.update(answers)
             self.batches[event.id] = batch
             for target, (new, _) in batch.changes.items():
@@ -206,7 +213,15 @@ def _batch(event: Event) -> tuple[Batch, dict[str, Answer]]:
     """Return what was done by an event, and the answers that it gave."""
     body = event.body
     given: dict[str, Answer] = {}
-    for k, (i, j, verdict, *ids) in enumerate(body.get("pairs", [])):
+    action, names, pairs, changed = (body.get(name) for name in ("action", "ids", "pairs", "changes"))
+    if (
+        not isinstance(action, str)
+        or not _are(names, str)
+        or not _are(pairs, int, int, int, str, str)
+        or not _are(changed, str, str, str)
+    ):
+        raise ValueError("its action, ids, pairs and changes are not those of rows chosen on the map")
+    for k, (i, j, verdict, *ids) in enumerate(pairs):
         question = Question(f"chosen-{event.id}-{k}", "same", (i, j), "chosen", annotator=event.annotator)
         answer = "same" if verdict > 0 else "different"
         one = Event(
@@ -218,9 +233,16 @@ def _batch(event: Event) -> tuple[Batch, dict[str, Answer]]:
             event.seq,
         )
         given[one.id] = replace(_answer(one), batch=event.id)
-    changes = {str(target): (str(new), str(old)) for target, new, old in body.get("changes", [])}
-    ids = tuple(str(name) for name in body.get("ids", []))
-    return Batch(event.id, event.annotator, _text(body, "action"), ids, changes), given
+    changes = {target: (new, old) for target, new, old in changed}
+    return Batch(event.id, event.annotator, action, tuple(names), changes), given
+
+
+def _are(values: Any, *types: type) -> bool:
+    """Return whether values are a list of entries of a type, or of lists with an entry of each type."""
+    return isinstance(values, list) and all(
+        [type(part) for part in (value if len(types) > 1 and isinstance(value, list) else [value])] == list(types)
+        for value in values
+    )
 
 
 def _text(body: Mapping[str, Any], key: str) -> str:

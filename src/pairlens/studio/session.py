@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens.asking import Question
+from pairlens.asking import Question, is_machine
 from pairlens.exceptions import ConflictWarning
 from pairlens.studio.files import Snapshot
 from pairlens.studio.groups import GroupNumbers, chosen_pairs
@@ -327,6 +327,8 @@ class Session:
             raise BadRequestError(f"a name has at most {MOST_NAME} characters")
         if event in self.history.seen:
             return False
+        if any(known.startswith(f"{event}.") for known in self.history.answers):
+            raise BadRequestError("the id of this event is the beginning of that of another answer", 409)
         about: dict[tuple[int, int], list[Answer]] = {}
         said: dict[tuple[int, int], int] = {}
         for answer, i, j, verdict in verdicts(self.history.answers.values()):
@@ -344,8 +346,8 @@ class Session:
             changes.update(opposite)
             if len(opposite) < len(wrong) or not wrong:
                 fresh.append([i, j, verdict, self.rows.ids[i], self.rows.ids[j]])
+        shown = rows or [row for number in (group, other) if number is not None for row in groups[number]]
         if pairs:
-            shown = rows or [row for number in (group, other) if number is not None for row in groups[number]]
             body = {
                 "action": action,
                 "ids": [self.rows.ids[row] for row in shown],
@@ -359,7 +361,7 @@ class Session:
                 self.asker.tell(Question.from_dict(answer.question), answer.answer)
             self._changed()
         if name.strip():
-            number = next((n for n, members in self.asker.groups_.items() if rows[0] in members), -1)
+            number = next((n for n, members in self.asker.groups_.items() if shown[0] in members), -1)
             self.name(annotator, f"{event}.name", number, name)
         return True
 
@@ -370,9 +372,17 @@ class Session:
 
     def join(self, annotator: str, event: str, name: str) -> bool:
         """Let one more person take part."""
-        if not name.strip() or len(name) > MOST_NAME:
+        name = name.strip()
+        if not name or len(name) > MOST_NAME:
             raise BadRequestError(f"a name has 1 to {MOST_NAME} characters")
-        return self._store(Event(event, "annotator", annotator, {"name": name.strip()}))
+        if not name.isprintable():
+            raise BadRequestError(f"a name must be printable text, got {name!r}")
+        if is_machine(name):
+            raise BadRequestError(f"{name!r} is the name of a machine; a link is for a person")
+        new = self._store(Event(event, "annotator", annotator, {"name": name}))
+        if name not in self.history.annotators:
+            raise BadRequestError("the id of this event was used for another name", 409)
+        return new
 
     def flag(self, annotator: str, event: str, target: str, flagged: bool) -> bool:
         """Mark an answer as one to come back to."""
