@@ -23,6 +23,11 @@ def read_text(path: Path) -> str:
         raise ValueError(not_utf8(path.name, line, error.object[error.start])) from None
 
 
+def whole_characters(text: str) -> str:
+    """Replace halves of surrogate pairs, which JSON may hold and no file can, by the sign for unknown characters."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def not_utf8(name: str, line: int, byte: int) -> str:
     """Return the message for a file that is not UTF-8."""
     return f"{name} is not UTF-8 text: line {line} has the byte {byte:#04x}; save the file as UTF-8"

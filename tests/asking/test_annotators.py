@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 
 import pytest
 
@@ -198,6 +199,17 @@ for number, line in enumerate(sys.stdin):
     assert all(answer == true_answer(question, Y) for question, answer in asker.log)
 
 
+@pytest.mark.processes
+def test_a_command_that_writes_without_end_fills_no_memory():
+    with command('while True: print(\'{"answer": "same"}\')') as annotator:
+        long = {f"c{k}": "x" * 4000 for k in range(80)}
+        assert [annotator.answer(PAIR, [long, long]).answer for _ in range(3)] == ["same"] * 3
+        deadline = time.monotonic() + 20
+        while not annotator._lines.full() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert annotator._lines.full()
+
+
 def test_a_command_that_is_not_there():
     with pytest.raises(AnnotatorError, match="could not be started"):
         CommandAnnotator(["./nobody-has-this"]).answer(PAIR, ROWS)
@@ -333,6 +345,10 @@ def test_money(server):
     assert done.estimated
     assert done.cost == pytest.approx(2 * (sent / 4 * 0.5 + 18 / 4 * 2.0) / 1000, rel=0.05)
     assert annotate(asker, model(server), Y, budget=0.0, **prices).answers == 0
+    server.answer = lambda *_: completion(
+        {"answer": "same"}, usage={"prompt_tokens": 10**400, "completion_tokens": 1, "total_tokens": 1}
+    )
+    assert annotate(asker, model(server), Y, questions=1, **prices).estimated
     for bad in ({"budget": 1.0}, {"budget": -1.0, "price_in": 1.0}, {"price_out": float("nan")}):
         with pytest.raises(ArgumentError):
             annotate(asker, model(server), Y, **bad)

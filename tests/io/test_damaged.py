@@ -81,6 +81,38 @@ def test_damaged_tables_are_named(name, tmp_path):
     assert count > len(SEEDS) // 2
 
 
+@pytest.mark.parametrize("name", ["data.xlsx", "data.jsonl.gz"])
+def test_damaged_packed_tables_are_named(name, tmp_path):
+    frame = pytest.importorskip("pandas").DataFrame(X, columns=list("abcd"))
+    path = tmp_path / name
+    if name.endswith("xlsx"):
+        pytest.importorskip("openpyxl")
+        frame.to_excel(path, index=False)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    content = path.read_bytes()
+    count = 0
+    for seed in SEEDS:
+        path.write_bytes(hurt(content, seed))
+        count += refused(lambda: Source(path).read(), path)
+    assert count > len(SEEDS) // 2
+
+
+def test_an_excel_file_whose_sheet_is_none(tmp_path):
+    """The library's own words have several lines."""
+    pytest.importorskip("openpyxl")
+    path, whole = tmp_path / "data.xlsx", tmp_path / "whole.xlsx"
+    pytest.importorskip("pandas").DataFrame(X).to_excel(whole, index=False)
+    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(path, "w") as changed:
+        for part in archive.namelist():
+            content = archive.read(part)
+            if part == "xl/worksheets/sheet1.xml":
+                content = content.replace(b"<worksheet", b'<!DOCTYPE a [<!ENTITY b "1">]><worksheet', 1)
+                content = content.replace(b"<v>1</v>", b"<v>&b;&c;</v>", 1)
+            changed.writestr(part, content)
+    assert refused(lambda: Source(path).read(), path)
+
+
 HEADERS = {
     "unbalanced": b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2, }",
     "too large": b"{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776, 4), }",

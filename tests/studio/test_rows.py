@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 
 import numpy as np
 import pandas
@@ -134,6 +135,21 @@ def test_rows_that_cannot_be_used():
         rows_from_array([[1.0], [2.0]], ids=["a", "a"])
     with pytest.raises(ValueError, match="story must have one entry for each of the 2 rows, got 1"):
         rows_from_array([[1.0], [2.0]], texts={"story": ["x"]})
+
+
+def test_lists_and_halves_of_characters_in_json_lines_are_shown_as_text(tmp_path):
+    path = tmp_path / "things.jsonl"
+    lines = [{"id": f"r{k}\udc00", "a": k / 2, "words": "x \udc00 y", "tags": [k, "b"], "none": []} for k in range(9)]
+    path.write_text("\ufeff" + "\n".join(map(json.dumps, lines)), encoding="utf-8")
+    rows = rows_from_file(path, ids="id")
+    assert rows.ids[:2] == ["r0\ufffd", "r1\ufffd"]
+    cells = dict(rows.shown(1)["cells"])
+    assert (cells["words"], cells["none"]) == ("x \ufffd y", "[]")
+    assert cells["tags"].startswith("[1")
+    json.dumps([rows.shown(0), rows.describe()], ensure_ascii=False, allow_nan=False).encode()
+    beside = rows_from_array(np.eye(3), ids=["a\ud83d", "b", "c"], texts={"t": ["\udc00", "x", "😀"]})
+    json.dumps([beside.shown(0), beside.ids], ensure_ascii=False).encode()
+    assert beside.shown(2)["texts"][0][1] == "😀"
 
 
 def test_long_texts_are_cut():

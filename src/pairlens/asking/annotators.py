@@ -55,12 +55,16 @@ MOST_CHARACTERS = 4000
 CHARACTERS_PER_TOKEN = 4
 """What is counted where an endpoint does not say how many tokens it used."""
 MOST_REPLY_TOKENS = 200
+MOST_TOKENS = 2**40
+"""Count from which on it is not taken for that of a reply."""
 MOST_NAME = 70
 TRIES = 3
 """Times that a question is sent until the reply is one of the answers."""
 MOST_UNUSABLE = 5
 """Questions in a row without a usable reply after which nothing more is asked."""
 MOST_LINE = 100_000
+MOST_WAITING = 1000
+"""Lines of a command that are kept until they are read."""
 LATELY = 20
 """Lines of a command's messages that are kept, to explain why no answer came."""
 
@@ -188,17 +192,19 @@ class CommandAnnotator(Annotator):
         self._lines: queue.Queue[str] = queue.Queue()
         self._said: deque[str] = deque(maxlen=LATELY)
         self._readers: list[threading.Thread] = []
+        self._writer: threading.Thread | None = None
 
     def answer(self, question: Question, rows: Sequence[Any]) -> Reply:
         """Answer a question."""
         process = self._started()
         deadline = time.monotonic() + self._timeout
         # What it wrote without being asked is no answer to this question.
-        while not self._lines.empty():
+        for _ in range(self._lines.qsize()):
             self._take(self._lines.get(), process)
         text = json.dumps(_payload(question, rows, self._instruction), ensure_ascii=False) + "\n"
         # A program that does not read keeps the writer waiting.
-        threading.Thread(target=_write, args=(process.stdin, text), daemon=True).start()
+        self._writer = threading.Thread(target=_write, args=(process.stdin, text), daemon=True)
+        self._writer.start()
         while True:
             try:
                 found = self._take(self._lines.get(timeout=max(deadline - time.monotonic(), 0)), process)
@@ -245,7 +251,7 @@ class CommandAnnotator(Annotator):
                 raise AnnotatorError(
                     f"{self._shown} could not be started: {error.strerror}", argument="by", remedy="Check its name"
                 ) from None
-            self._lines, self._said = queue.Queue(), deque(maxlen=LATELY)
+            self._lines, self._said = queue.Queue(MOST_WAITING), deque(maxlen=LATELY)
             heard = ((self._process.stdout, self._lines.put), (self._process.stderr, self._said.append))
             self._readers = [threading.Thread(target=_read_lines, args=each, daemon=True) for each in heard]
             for reader in self._readers:
@@ -258,6 +264,10 @@ class CommandAnnotator(Annotator):
         if process is None:
             return
         assert process.stdin is not None
+        if self._writer is not None:
+            self._writer.join(timeout=1)
+            if self._writer.is_alive():
+                process.kill()
         with suppress(OSError):
             process.stdin.close()
         try:
@@ -538,7 +548,7 @@ def _usage(found: Mapping[str, Any]) -> tuple[int, int] | None:
     """Return the tokens that a completion says it used; None if it does not say so."""
     usage = found.get("usage")
     counts = [usage.get(key) if isinstance(usage, dict) else None for key in ("prompt_tokens", "completion_tokens")]
-    if all(type(count) is int and count >= 0 for count in counts):
+    if all(type(count) is int and 0 <= count < MOST_TOKENS for count in counts):
         return counts[0], counts[1]  # type: ignore[return-value]
     return None
 

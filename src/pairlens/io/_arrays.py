@@ -43,7 +43,7 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except MemoryError:
         raise InputError(f"{path.name} needs more memory than there is, or is damaged", argument="path") from None
     except Exception as error:
-        if isinstance(error, ValueError) and path.name in str(error):
+        if isinstance(error, ValueError) and path.name in str(error) and "\n" not in str(error):
             raise
         # Files that are missing or not allowed raise errors with a number; those of libraries have none.
         if isinstance(error, OSError) and error.errno is not None:

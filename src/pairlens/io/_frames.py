@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens._text import DELIMITERS, not_utf8
+from pairlens._text import DELIMITERS, not_utf8, whole_characters
 from pairlens.exceptions import InputError
 from pairlens.io._arrays import reading
 from pairlens.tables.cells import MISSING_WORDS, distinct_names
@@ -79,7 +79,10 @@ def _whole_frame(path: Path, kind: str | None, columns: Sequence[str] | None) ->
     pandas = require("pandas", extra="cli", purpose="reading tables")
     if kind == "jsonl":
         with reading(path, "a file of JSON lines"), _opened(path) as (file, _):
-            frame = pandas.read_json(file, lines=True, dtype=False, convert_dates=False)
+            frame = pandas.read_json(file, lines=True, dtype=False, convert_dates=False, encoding="utf-8-sig")
+        for name, column in frame.items():
+            if column.dtype == object:
+                frame[name] = column.map(lambda cell: whole_characters(cell) if isinstance(cell, str) else cell)
     else:
         require("openpyxl", extra="io", purpose="reading Excel files")
         with reading(path, "an Excel file"):

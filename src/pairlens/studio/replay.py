@@ -213,7 +213,8 @@ def _batch(event: Event) -> tuple[Batch, dict[str, Answer]]:
     """Return what was done by an event, and the answers that it gave."""
     body = event.body
     given: dict[str, Answer] = {}
-    action, names, pairs, changed = (body.get(name) for name in ("action", "ids", "pairs", "changes"))
+    parts: list[Any] = [body.get(name) for name in ("action", "ids", "pairs", "changes")]
+    action, names, pairs, changed = parts
     if (
         not isinstance(action, str)
         or not _are(names, str)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from pairlens._text import whole_characters
 from pairlens.exceptions import InputError
 from pairlens.io.columns import check_column, naming
 from pairlens.io.source import NAMED, Source, Table, column_names, kind_of, read_columns
@@ -188,7 +189,7 @@ def said(value: Any) -> str:
         return ""
     if isinstance(value, (float, np.floating)):
         return f"{float(value):.6g}"
-    return str(value)
+    return whole_characters(str(value))
 
 
 def _cut(text: str) -> tuple[str, int]:

@@ -33,7 +33,7 @@ class PictureError(ValueError):
 
 def are_picture_paths(column: Sequence[Any]) -> bool:
     """Return whether nearly all cells that are not empty end like files of pictures."""
-    sample = [str(cell).lower() for cell in column[:SAMPLE] if cell is not None and cell == cell and str(cell).strip()]
+    sample = [cell.lower() for cell in column[:SAMPLE] if isinstance(cell, str) and cell.strip()]
     return bool(sample) and sum(text.endswith(IMAGE_ENDINGS) for text in sample) > MOSTLY * len(sample)
 
 
