@@ -117,6 +117,19 @@ def test_evidence_is_that_of_the_oracle():
     np.testing.assert_allclose(found.of_pairs(pairs).reshape(60, 60), expected, rtol=0, atol=1e-4)
 
 
+def test_evidence_of_pairs_does_not_depend_on_their_order_or_on_the_form_they_are_asked_for_in():
+    rng = np.random.default_rng(0)
+    y = np.arange(80) % 4
+    graph = near_graph(rng.standard_normal((80, 5)) + np.eye(4, 5)[y], 10)
+    found = evidence_of(graph, Constraints.from_labels(y, n_pairs=40, random_state=0))
+    pairs = np.unique(rng.integers(0, 80, (300, 2)), axis=0)
+    each = found(found.reach[pairs[:, 0]], found.reach[pairs[:, 1]])
+    order = rng.permutation(len(pairs))
+    np.testing.assert_allclose(found.of_pairs(pairs), each, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(found.of_pairs(pairs[order]), each[order], rtol=0, atol=1e-4)
+    assert found.of_pairs(pairs[:0]).shape == (0,)
+
+
 def test_labels_are_evidence_like_their_pairs():
     rng = np.random.default_rng(0)
     y = np.where(np.arange(60) < 20, np.arange(60) % 3, -1)

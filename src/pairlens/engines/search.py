@@ -708,12 +708,13 @@ def spread_over(walk: Any, start: Any, a: float, *, accuracy: float = EXACT_SPRE
         return start
     most_steps = int(np.ceil(np.log(accuracy) / np.log(a)))
     small = accuracy * _largest(start)
-    before, result, omega = 0 * start, (1 - a) * start, 1.0
+    fresh = (1 - a) * start
+    before, result, omega = 0 * start, fresh, 1.0
     for step in range(most_steps):
         omega = 2 / (2 - a**2) if step == 0 else 1 / (1 - a**2 * omega / 4)
         change = walk @ result
         change *= a
-        change += (1 - a) * start
+        change += fresh
         change -= before
         change *= omega
         change += before
