@@ -36,11 +36,6 @@ def complete_docstring(cls: type) -> None:
 
     So a class describes what is its own, or other than in its base class, and `help` and the pages show everything:
     parameters in the order of ``__init__``, attributes those of the class first.
-
-    Parameters
-    ----------
-    cls : type
-        A class of this library; one without a docstring stays as it is.
     """
     if not vars(cls).get("__doc__"):
         return

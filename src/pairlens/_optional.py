@@ -10,16 +10,9 @@ from pairlens.exceptions import MissingExtraError
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import an optional module or say exactly how to install it.
+    """Import an optional module or say which extra of pairlens installs it.
 
-    Parameters
-    ----------
-    module : str
-        The name to import.
-    extra : str
-        The extra of pairlens that brings it.
-    purpose : str
-        What it is needed for, as the subject of a sentence ("reading a table into a DataFrame").
+    `purpose` is what it is needed for, as the subject of a sentence ("reading a table into a DataFrame").
     """
     try:
         return importlib.import_module(module)

@@ -60,16 +60,9 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def parameter(*allowed: Any, default: Any, kw_only: bool = True) -> Any:
-    """Declare a parameter of an estimator.
+    """Declare a parameter of an estimator, with the values allowed as in scikit-learn's ``_parameter_constraints``.
 
-    Parameters
-    ----------
-    *allowed
-        Values that it may have, as in scikit-learn's ``_parameter_constraints``; those of the base class if none are
-        given.
-    default : any
-    kw_only : bool, default=True
-        Whether it is passed by keyword only.
+    If none are given, those of the base class are allowed.
     """
     return field(default=default, kw_only=kw_only, metadata={"allowed": list(allowed)})
 

@@ -91,19 +91,10 @@ class KernelFeatures:
 def kernel_features(
     X: Rows, *, kernel: Kernel, gamma: float | str | None, rank: int | None = None, center: bool = False
 ) -> KernelFeatures:
-    """Choose anchors and build the map.
+    """Choose anchors and build the map to the leading `rank` features, all by default.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-    kernel : str or callable
-        A kernel of :func:`sklearn.metrics.pairwise.pairwise_kernels`.
-    gamma : float, "auto" or None
-        Its width; "auto" is one over the median squared distance.
-    rank : int, optional
-        Number of leading features to keep; all by default.
-    center : bool, default=False
-        Whether the features have mean zero over the anchors: kernel principal components.
+    A gamma of "auto" is one over the median squared distance. Centred over the anchors, the features are kernel
+    principal components.
     """
     width = median_gamma(X) if gamma == "auto" else gamma
     assert not isinstance(width, str)
@@ -140,19 +131,11 @@ def median_distance(X: Rows) -> float:
 
 @dataclass(frozen=True)
 class NullSpace:
-    """Map rows to F, their coordinates in the span of must-link differences.
+    """Map rows to F, their coordinates in the span of must-link differences: ``K(X, points) @ combination``.
 
-    Attributes
-    ----------
-    points : array or CSR matrix of shape (n_linked, n_features)
-        The rows in must-links, less `shift`.
-    combination : array of shape (n_linked, rank)
-        F = K(X, points) @ combination.
-    shift : array of shape (n_features,), optional
-        What is taken off rows before the kernel sees them, which a kernel of differences does not feel but its
-        rounding does.
-    residual : float
-        Bound on the squared distance that may be left between must-linked rows because small eigenvalues were dropped.
+    The points are the rows in must-links. From these and from X a `shift` is taken, which a kernel of differences does
+    not feel but its rounding does. `residual` bounds the squared distance that may be left between must-linked rows
+    because small eigenvalues were dropped.
     """
 
     points: Rows
@@ -177,17 +160,9 @@ class NullSpace:
 def must_link_null_space(
     X: Rows, chunklets: IntArray, *, kernel: Kernel = "rbf", gamma: float | None, tol: float = TOLERANCE
 ) -> NullSpace:
-    """Return the null space of the must-links inside the given groups of rows.
+    """Return the null space of the must-links inside groups of rows; a chunklet of -1 is a row in no must-link.
 
-    Parameters
-    ----------
-    X : array, CSR matrix or EngineRows of shape (n, n_features)
-    chunklets : int array of shape (n,)
-        Group of each row, -1 for rows in no must-link: :meth:`pairlens.Constraints.chunklets`.
-    kernel, gamma
-        As for :func:`sklearn.metrics.pairwise.pairwise_kernels`.
-    tol : float
-        Eigenvalues of W up to this share of the largest are dropped, and those that rounding of K may have made.
+    Eigenvalues of W up to the share `tol` of the largest are dropped, and those that rounding of K may have made.
     """
     rows = linked_sample(chunklets)
     points = rows_in_memory(X, rows)
@@ -255,15 +230,7 @@ def contrasts(codes: IntArray) -> sparse.csr_matrix:
 
 
 def projected_kernel(X: Rows, Y: Rows, space: NullSpace, F_Y: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-    r"""Return the projected kernel :math:`\hat K` between two sets of rows, of shape (n_X, n_Y).
-
-    Parameters
-    ----------
-    X, Y : array or CSR matrix
-    space : NullSpace
-    F_Y : array of shape (n_Y, rank), optional
-        ``space.coordinates(Y)``, where it is known already.
-    """
+    r"""Return the projected kernel :math:`\hat K` between two sets of rows, given F of the second where it is known."""
     if F_Y is None:
         F_Y = space.coordinates(Y)
     shift = 0.0 if space.shift is None else space.shift

@@ -28,17 +28,9 @@ PLACED, ANSWERED, INFERRED = "placed", "answered", "inferred"
 
 @dataclass(frozen=True)
 class AssignedRows:
-    """The group of each row.
+    """Names of groups, and for each row the position of its group among them, its probability, and how it is known.
 
-    Attributes
-    ----------
-    names : list of str
-        The groups.
-    group : int array of shape (n_rows,)
-        Position of each row's group among them.
-    probability : array of shape (n_rows,)
-    known : list of str
-        "placed" where people put the row in its group, "answered" where it is in an answer, else "inferred".
+    A row is "placed" where people put it in its group, "answered" where it is in an answer, else "inferred".
     """
 
     names: list[str]
@@ -53,13 +45,7 @@ class AssignedRows:
         return path
 
     def to_csv(self, ids: Iterable[Any] | None = None) -> str:
-        """Return the content of ``groups.csv``: the columns :data:`COLUMNS`, a line for each row.
-
-        Parameters
-        ----------
-        ids : iterable, optional
-            Names of the rows; their numbers by default.
-        """
+        """Return ``groups.csv``: the columns :data:`COLUMNS`, a line for each row with its id or else its number."""
         file = io.StringIO(newline="")
         writer = TableWriter(file)
         writer.row(COLUMNS)
@@ -82,17 +68,8 @@ def assign_rows(
 ) -> AssignedRows:
     """Find a group for every row.
 
-    Parameters
-    ----------
-    X : array-like or CSR matrix of shape (n_rows, n_features)
-    known : Constraints
-        The answers.
-    placed : sequence of str or None, optional
-        Names of the groups that people put rows in; None for other rows. Such rows stay there, and the other rows of a
-        group get its name. Groups without a name are called "group 1", "group 2", ..., by the first number that is
-        free.
-    standardize : bool
-    random_state : int, RandomState, Generator or None
+    `placed` names the groups that people put rows in, None for other rows. Such rows stay there, and the other rows of
+    a group get its name. Groups without a name are called "group 1", "group 2", ..., by the first number that is free.
     """
     model = PairClusters(standardize=standardize, random_state=random_state).fit(X, constraints=known)
     given = [None] * len(model.labels_) if placed is None else list(placed)
@@ -130,23 +107,9 @@ def label_names(labels: Iterable[Any]) -> list[str | None]:
 def renumbered(labels: IntArray, placed: NDArray[np.int64], n_placed: int) -> NDArray[np.int64]:
     """Return the number of the people's group for each group that was found, and new numbers where there is none.
 
-    The pair of groups with most rows in common is matched first.
+    `placed` are the groups that people put rows in, from 0 and -1 for other rows. The pair of groups with most rows in
+    common is matched first.
 
-    Parameters
-    ----------
-    labels : int array of shape (n_rows,)
-        Groups that were found, from 0.
-    placed : int array of shape (n_rows,)
-        Groups that people put rows in, from 0; -1 for other rows.
-    n_placed : int
-        Number of these.
-
-    Returns
-    -------
-    numbers : int array of shape (n_groups,)
-
-    Examples
-    --------
     >>> import numpy as np
     >>> renumbered(np.array([0, 0, 1, 1, 2]), np.array([-1, 1, 0, 0, -1]), 2)
     array([1, 0, 2])
@@ -168,17 +131,9 @@ def renumbered(labels: IntArray, placed: NDArray[np.int64], n_placed: int) -> ND
 class Grouping:
     """Groups of all rows, by the numbers of the groups that were placed.
 
-    Attributes
-    ----------
-    model : PairClusters
-    numbers : int array of shape (n_columns,)
-        The groups in ascending order: those of the placed rows, and others that the model found.
-    column : int array of shape (n_clusters,)
-        Position among them of each group of the model.
-    where : int array of shape (n_rows,)
-        Position of the group that each row was placed in; -1 for the others.
-    confidence : array of shape (n_rows,)
-        How sure each placed row is.
+    `numbers` are the groups in ascending order, those of the placed rows and then others that the model found, and
+    `column` the position among them of each group of the model. `where` is the position of the group that each row was
+    placed in, -1 for the others, and `confidence` how sure that is.
     """
 
     model: PairClusters
@@ -198,19 +153,7 @@ class Grouping:
         standardize: bool,
         seed: int,
     ) -> Grouping:
-        """Group rows by what is known of some of them.
-
-        Parameters
-        ----------
-        rows : array or CSR matrix of shape (n_rows, n_features)
-        known : Constraints
-            All that follows from the answers.
-        groups : mapping of int to rows
-            The rows that were placed, by the number of their group.
-        confidence : mapping of row to float
-        standardize : bool
-        seed : int
-        """
+        """Group rows by all that follows from the answers, and by the rows placed in each group."""
         with warnings.catch_warnings(action="ignore", category=UserWarning):
             model = PairClusters(standardize=standardize, random_state=seed).fit(rows, constraints=known)
         placed = sorted(groups)
@@ -249,13 +192,7 @@ class Grouping:
         return np.asarray(self.numbers[found])
 
     def assigned(self, known: Constraints) -> AssignedRows:
-        """Return the group of every row with its name, its probability and how it is known.
-
-        Parameters
-        ----------
-        known : Constraints
-            What follows from the answers.
-        """
+        """Return the group of every row with its name, its probability and how it is known."""
         q = self.probabilities()
         names = [f"group {number + 1}" for number in self.numbers]
         group = np.searchsorted(self.numbers, self.groups())

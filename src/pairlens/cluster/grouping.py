@@ -75,15 +75,7 @@ MOST_GROUPS = 40
 
 
 def find_groups(learned: Learned, n_clusters: int | None, rng: np.random.Generator) -> Mixture:
-    """Find groups of rows from their places in a view and the answers about them.
-
-    Parameters
-    ----------
-    learned : Learned
-    n_clusters : int or None
-        None to choose the number.
-    rng : Generator
-    """
+    """Find groups of rows, so many or as many as are best, from their places in a view and the answers about them."""
     from sklearn.metrics import pairwise_distances
 
     known = learned.known
@@ -115,22 +107,10 @@ def best_groups(
     distance: Float64,
     seed: int,
 ) -> Mixture:
-    """Return the best groups that are found from several first guesses.
+    """Return the best groups of rows Z in a view that are found from several first guesses.
 
-    Parameters
-    ----------
-    Z : array of shape (n_rows, n_columns)
-        Rows in a view.
-    known : Constraints
-    mistakes : float
-        Share of wrong answers.
-    numbers : list of int
-        The numbers of groups to try.
-    same : array of shape (n_rows, n_rows) or None
-        P(same) of all pairs, where it is known.
-    distance : array of shape (n_rows, n_rows)
-        Distances by which groups are judged.
-    seed : int
+    `numbers` are the numbers of groups to try, `mistakes` the share of wrong answers, `same` P(same) of all pairs of
+    rows where it is known, and `distance` the distances by which groups are judged.
     """
     evidence = Evidence.of(known, mistakes)
     best: dict[int, tuple[float, Mixture]] = {}
@@ -214,14 +194,8 @@ def _count_distinct(Z: Float64) -> int:
 def score(labels: IntArray, known: Constraints, same: Float64 | None, distance: Float64) -> float:
     """Return how good groups are: what the answers and the rows say for them.
 
-    Parameters
-    ----------
-    labels : int array of shape (n_rows,)
-    known : Constraints
-    same : array of shape (n_rows, n_rows) or None
-        P(same) of all pairs, where it is known.
-    distance : array of shape (n_rows, n_rows)
-        Distances of all pairs in the view, or of the rows as they are without P(same).
+    `same` is P(same) of all pairs of rows where it is known, and `distance` their distances in the view then, otherwise
+    as they are.
     """
     from sklearn.metrics import silhouette_score
 
@@ -234,13 +208,7 @@ def score(labels: IntArray, known: Constraints, same: Float64 | None, distance: 
 
 
 def agreement(labels: IntArray, known: Constraints) -> float:
-    """Return the logarithm of the likelihood of the answers, given groups.
-
-    Parameters
-    ----------
-    labels : int array of shape (n_rows,)
-    known : Constraints
-    """
+    """Return the logarithm of the likelihood of the answers, given groups."""
     total = known.must_link_total + known.cannot_link_total
     each = effective_answers(known) / total if total > 0 else 0.0
     joined, kept = (labels[pairs[:, 0]] == labels[pairs[:, 1]] for pairs in (known.cannot_link, known.must_link))
@@ -249,16 +217,8 @@ def agreement(labels: IntArray, known: Constraints) -> float:
 
 
 def expected_rand(labels: IntArray, same: Float64) -> float:
-    """Return the adjusted Rand index that is to be expected.
+    """Return the adjusted Rand index that is to be expected, by P(same) of all pairs; its diagonal does not count.
 
-    Parameters
-    ----------
-    labels : int array of shape (n_rows,)
-    same : array of shape (n_rows, n_rows)
-        P(same) of all pairs, symmetric; the diagonal does not count.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> sure = np.kron(np.eye(2), np.ones((2, 2)))
     >>> expected_rand(np.array([0, 0, 1, 1]), sure), expected_rand(np.array([0, 0, 0, 0]), sure)
@@ -278,12 +238,7 @@ def expected_rand(labels: IntArray, same: Float64) -> float:
 def candidates(n_distinct: int, named: int) -> list[int]:
     """Return the numbers of groups to try: all small ones, and larger ones in steps of some 15 %.
 
-    Parameters
-    ----------
-    n_distinct : int
-        Number of rows that differ.
-    named : int
-        Groups that the answers keep apart.
+    At most as many as rows differ; `named` are the groups that the answers keep apart.
     """
     most = min(n_distinct, max(MOST_GROUPS, 2 * named))
     found = {1, named}

@@ -43,16 +43,7 @@ def squared_distances(points: Float64, centers: Float64, square: Float64 | None 
 
 @dataclass(frozen=True)
 class WeightedPoints:
-    """Points to cluster.
-
-    Attributes
-    ----------
-    rows : array of shape (n_points, n_features)
-    weight : array of shape (n_points,)
-        What each counts for: the number of rows that it stands for.
-    square : array of shape (n_points,)
-        Squared norms.
-    """
+    """Points to cluster, with the number of rows that each stands for and their squared norms."""
 
     rows: Float64
     weight: Float64
@@ -82,24 +73,13 @@ class WeightedPoints:
 
 
 def greedy_seeds(points: WeightedPoints, k: int, rng: np.random.Generator, centers: Float64 | None = None) -> Float64:
-    r"""Add points by greedy k-means++ to the centres until there are k; fewer if there are fewer distinct points.
+    r"""Add points by greedy k-means++ [1]_ to the centres until there are k; fewer if there are fewer distinct points.
 
     For each centre :math:`2 + \lfloor\ln k\rfloor` points are drawn with a probability proportional to
     :math:`w_i d_i^2`, with the distance to the nearest centre so far. The one is taken that leaves the smallest
     potential :math:`\sum_i w_i \min(d_i^2, \|x_i - c\|^2)`, the first drawn of those that tie.
 
-    Parameters
-    ----------
-    points : WeightedPoints
-    k : int
-        Centres wanted.
-    rng : numpy.random.Generator
-    centers : array of shape (n_centers, n_features), optional
-        Centres that are there already.
-
-    References
-    ----------
-    D. Arthur, S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
+    .. [1] D. Arthur, S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
     """
     weight, negligible = points.weight, points.negligible
     mass, nearest = weight, np.full(len(points), np.inf)
@@ -211,14 +191,7 @@ def lloyd(points: WeightedPoints, centers: Float64, max_iter: int) -> Clustering
 def move_costs(squared: Float64, weight: Float64, labels: Labels, total: Float64) -> Float64:
     """Return what each move adds to the cost; 0 for staying, infinite to empty a cluster.
 
-    Parameters
-    ----------
-    squared : array of shape (n_points, n_clusters)
-        Squared distances to the means of the clusters.
-    weight : array of shape (n_points,)
-    labels : int array of shape (n_points,)
-    total : array of shape (n_clusters,)
-        Weights of the clusters.
+    `squared` are the distances of the points to the means of the clusters, `total` the weights of these.
     """
     lines = np.arange(len(labels))
     rest = total[labels] - weight
@@ -232,16 +205,7 @@ def move_costs(squared: Float64, weight: Float64, labels: Labels, total: Float64
 
 
 def exchange_pass(points: WeightedPoints, labels: Labels, centers: Float64) -> tuple[Labels, Float64]:
-    """Try the best move of each point once, those first that save most; returns new labels and their means.
-
-    Parameters
-    ----------
-    points : WeightedPoints
-        Rows for which one point stands move together.
-    labels : int array of shape (n_points,)
-    centers : array of shape (n_clusters, n_features)
-        The means of the clusters.
-    """
+    """Try the best move of each point once, those first that save most; returns new labels and their means."""
     rows, weight, negligible = points.rows, points.weight, points.negligible
     labels, centers = labels.copy(), centers.copy()
     total = np.bincount(labels, weight, minlength=len(centers)).astype(np.float64)

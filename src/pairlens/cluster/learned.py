@@ -31,15 +31,7 @@ UNLIKELY = 1e-3
 
 @dataclass(frozen=True)
 class ClusterView:
-    """The leading principal components of the taught spaces side by side, as :class:`~pairlens.PairLens` has them.
-
-    Attributes
-    ----------
-    spaces : TaughtSpaces
-    shares : array of shape (3,)
-        Total variances of the spaces in the view.
-    turn : array of shape (n_coordinates, n_columns)
-    """
+    """Leading principal components of the taught spaces side by side, as :class:`~pairlens.PairLens` has them."""
 
     spaces: TaughtSpaces
     shares: Float64
@@ -61,15 +53,7 @@ class ClusterView:
 class SamePairs:
     """P(same) of rows in a view, and the share of wrong answers, by a model of what is true and one of mistakes.
 
-    Attributes
-    ----------
-    models : tuple of PairModel
-        One for each share of wrong answers that is probable.
-    probable : array of shape (n_models,)
-    variance : array of shape (n_columns,)
-        Total variance of the first columns of the view.
-    mistakes : float
-        Estimated share of wrong answers.
+    There is a model for each share of wrong answers that is probable; `variance` is the total one of the first columns.
     """
 
     models: tuple[PairModel, ...]
@@ -79,14 +63,7 @@ class SamePairs:
 
     @classmethod
     def of(cls, held_out: HeldOutDistances, variance: Float64) -> SamePairs:
-        """Learn from distances in views that did not see the pairs.
-
-        Parameters
-        ----------
-        held_out : HeldOutDistances
-        variance : array of shape (n_columns,)
-            Variance of each column of the view.
-        """
+        """Learn from distances in views that did not see the pairs, and from the variance of the view's columns."""
         n_dims = min(held_out.must.shape[1], len(variance))
         squared = np.concatenate([held_out.must, held_out.cannot])[:, :n_dims]
         same = np.repeat([True, False], [len(held_out.must), len(held_out.cannot)])
@@ -113,21 +90,9 @@ class SamePairs:
 class Learned:
     """Findings of the learner about the rows to learn from.
 
-    Attributes
-    ----------
-    view : ClusterView
-    rows : array of shape (n_learned, n_columns)
-        They in the view.
-    as_new : array of shape (n_learned, n_columns)
-        They where the view would place them if they were new: P(same) holds there.
-    plain : array of shape (n_learned, n_features)
-        They as they are, scaled.
-    known : Constraints
-        What is known about them.
-    landmarks : int array of shape (n_learned,) or None
-        Their numbers, if they are not all rows.
-    same : SamePairs or None
-        None with fewer than three pairs of a kind.
+    These are the rows in the view, where it would place them if they were new (P(same) holds there), and as they are,
+    scaled; `landmarks` are their numbers if they are not all rows. `same` is None with fewer than three pairs of a
+    kind.
     """
 
     view: ClusterView
@@ -153,21 +118,7 @@ def learn(
     search: str,
     who: str,
 ) -> Learned | None:
-    """Learn the view; None if all rows are equal.
-
-    Parameters
-    ----------
-    rows : array, CSR matrix or rows of an engine
-        Checked.
-    known : Constraints
-    rng : Generator
-    standardize : bool
-        Whether features are divided by their deviations.
-    search : {"auto", "exact", "approx"}
-        How neighbours are found.
-    who : str
-        Who learns, for messages.
-    """
+    """Learn the view from checked rows, for the estimator `who`; None if all rows are equal."""
     rows, chosen = rows_to_learn_from(rows, Placement.DEVICE, needed=known.rows, who=who)
     known = known if chosen is None else known[chosen]
     n_rows = rows.shape[0]

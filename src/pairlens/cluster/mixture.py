@@ -40,28 +40,14 @@ EXCEPTIONS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3)
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence of answers for two rows being in one group.
-
-    Attributes
-    ----------
-    rows : int array of shape (n_linked,)
-        The rows in pairs.
-    weight : sparse matrix of shape (n_linked, n_linked)
-        Logarithmic odds, positive for must-links.
-    """
+    """Logarithmic odds of answers for two of the rows in pairs being in one group, positive for must-links."""
 
     rows: IntArray
     weight: sparse.csr_matrix
 
     @classmethod
     def of(cls, known: Constraints, mistakes: float) -> Evidence:
-        """Weigh the pairs by the share of wrong answers.
-
-        Parameters
-        ----------
-        known : Constraints
-        mistakes : float in (0, 0.5)
-        """
+        """Weigh the pairs by the share of wrong answers."""
         rows = known.rows
         pairs = np.searchsorted(rows, np.concatenate([known.must_link, known.cannot_link]))
         value = np.concatenate([known.must_link_weight, -known.cannot_link_weight]) * np.log(1 / mistakes - 1)
@@ -71,20 +57,11 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Groups in a view.
+    """Groups in a view: their centres, the logarithms of their shares, and the variance of each column inside them.
 
-    Attributes
-    ----------
-    centers : array of shape (n_groups, n_columns)
-    log_share : array of shape (n_groups,)
-        Logarithms of the shares of the rows.
-    variance : float
-        Of each column, inside each group.
-    caution : float
-        What logarithmic odds are divided by to become probabilities: a view that was learned to separate the groups
-        makes them look surer than they are.
-    exceptions : float
-        Share of the rows that may be in any group, wherever they are.
+    The logarithmic odds are divided by the `caution` to become probabilities: a view that was learned to separate the
+    groups makes them look surer than they are. The share `exceptions` of the rows may be in any group, wherever they
+    are.
     """
 
     centers: Float64
@@ -124,15 +101,8 @@ class Mixture:
 def weighed(log_odds: Float64, q: Float64, evidence: Evidence, rounds: int) -> Float64:
     """Return the probabilities of rows by their place and, where they are in pairs, by the answers.
 
-    Parameters
-    ----------
-    log_odds : array of shape (n_rows, n_groups)
-        By their place.
-    q : array of shape (n_rows, n_groups)
-        Probabilities so far.
-    evidence : Evidence
-    rounds : int
-        Times that answers are passed on; each goes half of the way, which prevents oscillation.
+    Answers are passed on in `rounds`, from the probabilities q so far; each goes half of the way, which prevents
+    oscillation.
     """
     found = softmax(log_odds, axis=1)
     if len(evidence.rows):
@@ -144,23 +114,7 @@ def weighed(log_odds: Float64, q: Float64, evidence: Evidence, rounds: int) -> F
 
 
 def fit_mixture(Z: Float64, labels: IntArray, k: int, evidence: Evidence) -> tuple[Mixture, Float64]:
-    """Fit k groups to rows and answers, from a first guess.
-
-    Parameters
-    ----------
-    Z : array of shape (n_rows, n_columns)
-        Rows in a view.
-    labels : int array of shape (n_rows,)
-        The first guess: numbers below k.
-    k : int
-    evidence : Evidence
-
-    Returns
-    -------
-    mixture : Mixture
-    q : array of shape (n_rows, k)
-        Probability of each group for each row.
-    """
+    """Fit k groups to rows and answers from a first guess; return also the probability of each group for each row."""
     q = np.eye(k)[labels]
     mixture = Mixture.of(Z, q)
     for _ in range(MOST_ITERATIONS):
@@ -176,15 +130,7 @@ def matched(mixture: Mixture, Z: Float64, same: Float64) -> Mixture:
     r"""Return the mixture with the caution and the exceptions at which its groups agree best with P(same).
 
     Two rows are in one group with the probability :math:`\sum_c q_{ic} q_{jc}`. The mean squared difference between
-    P(same) and that is smallest.
-
-    Parameters
-    ----------
-    mixture : Mixture
-    Z : array of shape (n_rows, n_columns)
-        Rows in the view.
-    same : array of shape (n_rows, n_rows)
-        P(same) of all pairs of them.
+    P(same) of all pairs and that is smallest.
     """
     upper = np.triu_indices(len(Z), 1)
 
@@ -197,15 +143,7 @@ def matched(mixture: Mixture, Z: Float64, same: Float64) -> Mixture:
 
 
 def likeliest(Z: Float64, mixture: Mixture, evidence: Evidence) -> tuple[IntArray, Float64]:
-    """Return the likeliest group of each row by its place and the answers, and its probability.
-
-    Parameters
-    ----------
-    Z : array of shape (n_rows, n_columns)
-        Rows in the view.
-    mixture : Mixture
-    evidence : Evidence
-    """
+    """Return the likeliest group of each row by its place and the answers, and its probability."""
     labels, chance = np.empty(len(Z), dtype=np.int64), np.empty(len(Z))
     for block in row_blocks(len(Z), 8 * len(mixture)):
         q = mixture.probabilities(Z[block])

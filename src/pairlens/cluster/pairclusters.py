@@ -34,16 +34,10 @@ MOST_LISTED = 100_000
 
 @dataclass(frozen=True)
 class BrokenPairs:
-    """Answers that the groups do not follow.
+    """Answers that the groups do not follow: must-links between groups (+1), and cannot-links inside a group (-1).
 
-    Attributes
-    ----------
-    pairs : int array of shape (n_pairs, 2)
-    link : int array of shape (n_pairs,)
-        +1 for a must-link between two groups, -1 for a cannot-link inside a group.
-    contradicted : bool array of shape (n_pairs,)
-        Whether other answers, which the groups follow, say the contrary. Where they do not, the places of the rows
-        speak against the answer.
+    An answer is `contradicted` where other answers, which the groups follow, say the contrary. Where they do not, the
+    places of the rows speak against it.
     """
 
     pairs: IntArray
@@ -285,21 +279,7 @@ complete_docstring(PairClusters)
 def settled(Z: Float64, mixture: Mixture, evidence: Evidence) -> tuple[Mixture, NDArray[np.int64], Float64]:
     """Put rows in groups by their places and the answers, leave out groups that no row is in, and number the others.
 
-    Parameters
-    ----------
-    Z : array of shape (n_rows, n_columns)
-        Rows in the view.
-    mixture : Mixture
-    evidence : Evidence
-        About these rows.
-
-    Returns
-    -------
-    mixture : Mixture
-        The groups, in the order of their first rows.
-    labels : int array of shape (n_rows,)
-    chance : array of shape (n_rows,)
-        Probability of the group of each row.
+    Return the groups in the order of their first rows, the label of each row, and the probability of its group.
     """
     while True:
         labels, chance = likeliest(Z, mixture, evidence)
@@ -311,14 +291,7 @@ def settled(Z: Float64, mixture: Mixture, evidence: Evidence) -> tuple[Mixture, 
 
 
 def broken_pairs(labels: IntArray, known: Constraints, rng: np.random.Generator) -> BrokenPairs:
-    """Return the answers that groups do not follow.
-
-    Parameters
-    ----------
-    labels : int array of shape (n_rows,)
-    known : Constraints
-    rng : Generator
-    """
+    """Return the answers that groups do not follow."""
     if known.n_pairs > MOST_LISTED:
         known = known.sample(MOST_LISTED, rng)
     must, cannot = known.must_link, known.cannot_link

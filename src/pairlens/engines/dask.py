@@ -76,16 +76,9 @@ def compute(tasks: Any, what: str) -> Any:
 
 
 class DaskRows(EngineRows):
-    """Hold rows in the chunks of a dask array, which are whole rows each.
+    """Hold rows in the chunks of a dask array, which are whole rows each, in float32 or float64.
 
-    Parameters
-    ----------
-    array : dask.array.Array of shape (n, n_features)
-        With one chunk of columns, in float32 or float64.
-    moments : Moments, optional
-        Those of all rows, where they are known already.
-    names : object, optional
-        Header of the data frame it came from.
+    `moments` are those of all rows where they are known, `names` the header of the data frame that the array came from.
     """
 
     def __init__(self, array: Any, moments: Moments | None = None, names: Any = None) -> None:

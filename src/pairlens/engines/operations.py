@@ -88,16 +88,7 @@ def landmarks(n: int, needed: IntArray, who: str) -> IntArray:
 
 @operation
 def read_ahead(X: Rows, rows: IntArray, *, scatter: bool) -> None:
-    """Announce which rows and sums will be asked for, so that an engine for which reading is expensive reads once.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or EngineRows
-    rows : int array
-        Rows that will be taken.
-    scatter : bool
-        Whether the total scatter will be asked for, besides the mean.
-    """
+    """Announce which rows, and whether the total scatter, will be asked for, so that costly reading is done once."""
 
 
 def dense(X: Rows, rows: IntArray | slice) -> NDArray[Any]:
@@ -127,17 +118,8 @@ def rows_to_learn_from(
 ) -> tuple[Rows, IntArray | None]:
     """Return rows where a method can deal with them: as they are, copied, or landmarks that represent all.
 
-    The numbers of the landmarks come second; None if all rows are there.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or EngineRows
-    placement : Placement
-        Where the method can deal with rows.
-    needed : int array
-        Rows that have to be among the landmarks.
-    who : str
-        Name of the method, for warnings and errors.
+    The numbers of the landmarks, among which are the `needed` ones, come second; None if all rows are there. Warnings
+    and errors name the method, `who`.
     """
     return X, None
 
@@ -242,16 +224,9 @@ def project(X: Rows, mean: FloatArray, components: FloatArray) -> Any:
 
 @operation
 def map_rows(X: Rows, embed: Callable[[Rows], Any], n_columns: int) -> Any:  # noqa: ARG001 - chunks need the width
-    """Return ``embed(X)``, in the kind and dtype of X.
+    """Return ``embed(X)``, which has `n_columns` columns, in the kind and dtype of X.
 
-    Parameters
-    ----------
-    X : array, CSR matrix or EngineRows
-    embed : callable
-        From rows on one machine, an array, CSR matrix or rows of a tensor, to an array or a tensor. Of a dask array
-        it gets one chunk after the other.
-    n_columns : int
-        Columns of its result.
+    `embed` takes rows on one machine, of a dask array one chunk after the other, and returns an array or a tensor.
     """
     return np.asarray(embed(X)).astype(X.dtype, copy=False)
 
@@ -295,16 +270,7 @@ def kernel_product(
 ) -> Rows:
     """Return ``K(X - shift, anchors) @ combination - offset`` as rows in float64.
 
-    Parameters
-    ----------
-    X : array, CSR matrix or EngineRows of shape (n, n_features)
-    anchors : array or CSR matrix of shape (n_anchors, n_features)
-    combination : array of shape (n_anchors, n_columns)
-    kernel, gamma, contrasts
-        As for :func:`kernel_matrix`; of rows in a tensor the kernel is "rbf".
-    shift : array of shape (n_features,), optional
-        What is taken off the rows of X.
-    offset : array of shape (n_columns,), optional
+    The kernel is that of :func:`kernel_matrix`; of rows in a tensor it has to be "rbf".
     """
     result = np.empty((X.shape[0], combination.shape[1]))
     if combination.shape[1]:
@@ -315,17 +281,11 @@ def kernel_product(
 
 
 def kernel_matrix(X: Rows, Y: Rows, kernel: Kernel, gamma: float | None, *, contrasts: bool = False) -> Float64:
-    r"""Return the kernel between two sets of rows in memory, in float64.
+    r"""Return a kernel of scikit-learn's ``pairwise_kernels`` between two sets of rows in memory, in float64.
 
-    Parameters
-    ----------
-    X, Y : arrays or CSR matrices
-    kernel, gamma
-        As for :func:`sklearn.metrics.pairwise.pairwise_kernels`.
-    contrasts : bool
-        Whether only differences of entries will be used. Then the Gaussian kernel less 1 is returned: of a kernel much
-        wider than the data, all entries of which are nearly 1, :math:`\mathrm{expm1}(-\gamma d^2)` keeps the digits
-        that tell rows apart.
+    Where only `contrasts` of entries will be used, the Gaussian kernel less 1 is returned: of a kernel much wider than
+    the data, all entries of which are nearly 1, :math:`\mathrm{expm1}(-\gamma d^2)` keeps the digits that tell rows
+    apart.
     """
     from sklearn.metrics.pairwise import euclidean_distances, pairwise_kernels
 
@@ -418,17 +378,9 @@ def threads_for(shape: tuple[int, int]) -> AbstractContextManager[Any]:
 def weighted_scatter(
     X: Rows, *, weight: FloatArray | None = None, offset: FloatArray, is_mean: bool = False
 ) -> Float64:
-    r"""Return the scatter about a point, :math:`\sum_i d_i (x_i - o)(x_i - o)'`, with d = 1 unless given.
+    r"""Return the scatter about an offset, :math:`\sum_i d_i (x_i - o)(x_i - o)'`, with weights d of 1 by default.
 
-    Parameters
-    ----------
-    X : array, CSR matrix or EngineRows of shape (n, f)
-    weight : array of shape (n,), optional
-        The d.
-    offset : array of shape (f,)
-        The o.
-    is_mean : bool
-        Whether the offset is the mean of the rows, whose sum is then known.
+    `is_mean` says that the offset is the mean of the rows, whose sum is then known.
     """
     n, f = X.shape
     if sparse.issparse(X):
@@ -512,18 +464,11 @@ def group_means(X: Rows, codes: IntArray) -> Float64:
 
 @operation
 def group_scatter(X: Rows, codes: IntArray, *, weight: FloatArray | None = None) -> Float64:
-    r"""Return the scatter of rows about the mean of their group.
+    r"""Return the scatter about the means of groups, :math:`\sum_i d_{c(i)} (x_i - m_{c(i)})(x_i - m_{c(i)})'`.
 
-    It is :math:`\sum_i d_{c(i)} (x_i - m_{c(i)})(x_i - m_{c(i)})'`.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or EngineRows of shape (n, f)
-    codes : int array of shape (n,)
-        Group of each row, numbered from 0; rows with a negative code count for nothing.
-    weight : array of shape (n_groups,), optional
-        Weight of each group. The group sizes give the sum over all pairs inside groups, because
-        :math:`\sum_{i<j \in c} (x_i - x_j)(x_i - x_j)' = n_c \sum_{i \in c} (x_i - m_c)(x_i - m_c)'`.
+    Groups are numbered from 0; rows with a negative code count for nothing. With the group sizes as weights d it is the
+    sum over all pairs inside groups: :math:`\sum_{i<j \in c} (x_i - x_j)(x_i - x_j)' = n_c \sum_{i \in c} (x_i -
+    m_c)(x_i - m_c)'`.
     """
     f = X.shape[1]
     member = np.flatnonzero(codes >= 0)
@@ -583,13 +528,7 @@ def _difference_scatter(X: FloatArray, pairs: IntArray, weight: FloatArray | Non
 
 @dataclass(frozen=True)
 class Edges:
-    """Hold unordered pairs of rows, each once, with their weights.
-
-    Attributes
-    ----------
-    pairs : int array of shape (m, 2)
-    weight : array of shape (m,)
-    """
+    """Hold unordered pairs of rows, of shape (m, 2) and each once, with their weights."""
 
     pairs: IntArray
     weight: Float64
@@ -627,23 +566,11 @@ def graph_scatter(X: Rows, graph: Graph) -> Float64:
 
 @dataclass(frozen=True)
 class Moments:
-    r"""Hold count, mean and scatter of some rows.
+    r"""Hold count, mean and scatter (None if not asked for) of some rows, the first of them, and which features vary.
 
     With :math:`d = m_b - m_a`, the scatter of two sets about their common mean is
     :math:`T = T_a + T_b + \frac{n_a n_b}{n_a + n_b} d d'`. Nothing large is subtracted, so chunks and batches may be
     merged in any order without loss of digits.
-
-    Attributes
-    ----------
-    n : int
-        How many.
-    mean : array of shape (n_features,)
-    scatter : array of shape (n_features, n_features), optional
-        About the mean; None if it was not asked for.
-    first : array of shape (n_features,)
-        One of the rows.
-    varies : bool array of shape (n_features,)
-        Which features are not constant.
     """
 
     n: int

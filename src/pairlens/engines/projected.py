@@ -91,18 +91,8 @@ def first_identical(X: Rows) -> Index:
 class RowGroups:
     """Hold rows in groups, numbered by their first row.
 
-    Attributes
-    ----------
-    group : int array of shape (n,)
-        Group of each row.
-    first : int array of shape (n_groups,)
-        The first row of each group, which represents it; ascending.
-    members : int array of shape (n,)
-        All rows, sorted by group, ascending inside.
-    start : int array of shape (n_groups + 1,)
-        Where each group begins in `members`.
-    representative : int array of shape (n,)
-        For each row the one that represents its group.
+    `group` is that of each row, `first` the row that represents a group, and `representative` that row for each row.
+    `members` are all rows sorted by group, ascending inside, and `start` says where each group begins among them.
     """
 
     group: Index
@@ -132,18 +122,9 @@ class RowGroups:
     def expand(self, X: Rows, listed: IntArray, key: Float64, k: int, quantum: float) -> Index:
         """Return the k nearest rows of every row, from the nearest groups of every group.
 
-        Parameters
-        ----------
-        X : array, CSR matrix or EngineRows of shape (n, n_features)
-            Rows whose distances decide inside a group.
-        listed : int array of shape (n_groups, at least min(k, n_groups - 1))
-            RowGroups near to each group, nearest first, not itself.
-        key : array of the shape of `listed`
-            What they are ordered by; rows of groups with equal keys are ordered as if they were of one group.
-        k : int
-            At most n - 1.
-        quantum : float
-            Squared distances that round to the same multiple of this are equal.
+        The rows of groups with equal keys are ordered as if they were of one group: by their squared distances in X,
+        which are equal if they round to the same multiple of the quantum, then by index. `listed` has at least min(k,
+        n_groups - 1) groups near to each group, nearest first and not itself, and `key` what they are ordered by.
         """
         n = self.group.size
         sizes = self.sizes
@@ -238,17 +219,7 @@ def nearest_inside(part: Rows, k: int) -> Index:
 
 @dataclass(frozen=True)
 class ProjectedNeighbors:
-    """Hold who is near in the projected kernel distance and who is far in the input.
-
-    Attributes
-    ----------
-    nearest : int array of shape (n, k)
-        The nearest rows of each row in projected distance, nearest first.
-    farthest : int array of shape (n, k)
-        The farthest rows of each row in input distance, farthest first.
-    largest_projected, largest_input : float
-        The largest of all projected and of all input distances.
-    """
+    """Hold the rows near in the projected kernel distance and far in the input, and the largest of all distances."""
 
     nearest: Index
     farthest: Index
@@ -260,17 +231,8 @@ class ProjectedNeighbors:
 class ProjectedRows(ABC):
     r"""Hold rows with the input distance d and the distance :math:`\hat d` in the null space of must-links.
 
-    Attributes
-    ----------
-    X : array, CSR matrix or EngineRows of shape (n, n_features)
-    F : array or tensor of shape (n, rank)
-        Coordinates in the span of must-link differences.
-    gamma : float
-        Of the kernel exp(-gamma d²).
-    groups : RowGroups
-        Rows at projected distance zero from one another: must-linked or identical.
-    rows : MeasuredRows or TorchRows
-        The rows as they are measured, with their scale and their squared lengths.
+    F are the coordinates in the span of must-link differences, `groups` the must-linked or identical rows, and `rows`
+    the rows as they are measured. The kernel is exp(-gamma d²).
     """
 
     X: Rows
@@ -324,16 +286,9 @@ class ProjectedRows(ABC):
 
         Rows whose squared projected distances agree to about 1e-9 (less, if all are small because the kernel is wide)
         come in the order of their input distance, then of their index; input distances are compared as in
-        :func:`~pairlens.engines.neighbors`.
-
-        Parameters
-        ----------
-        k : int
-            From 1 to n - 1.
-        block_bytes : int, optional
-            Bound on the working memory: for rows in memory scikit-learn's setting `working_memory`, for tensors 256 MiB
-            on a CPU and 4 GiB on a GPU. The result depends neither on it nor on threads. In memory
-            ``16 n (2 k + 40)`` bytes come on top.
+        :func:`~pairlens.engines.neighbors`. The result depends neither on threads nor on `block_bytes`, a bound on the
+        working memory: by default scikit-learn's setting `working_memory`, for tensors 256 MiB on a CPU and 4 GiB on a
+        GPU. In memory ``16 n (2 k + 40)`` bytes come on top.
         """
         if not 1 <= k < self.n:
             raise ArgumentError("k", k, f"must lie between 1 and {self.n - 1}, one less than the {self.n} rows")
@@ -353,17 +308,10 @@ class ProjectedRows(ABC):
 
 @operation
 def projected_rows(X: Rows, F: Rows, gamma: float, chunklets: IntArray) -> ProjectedRows:
-    """Return rows with their distance in the null space of must-links.
+    """Return rows with their distance in the null space of must-links, with the kernel exp(-gamma d²).
 
-    Parameters
-    ----------
-    X : array, CSR matrix or EngineRows of shape (n, n_features)
-    F : array or EngineRows of shape (n, rank)
-        Coordinates in the span of must-link differences: :meth:`pairlens.kernels.NullSpace.coordinates`.
-    gamma : float
-        Of the kernel exp(-gamma d²).
-    chunklets : int array of shape (n,)
-        Group of must-linked rows each row belongs to, -1 for none.
+    F are the coordinates in the span of must-link differences (:meth:`pairlens.kernels.NullSpace.coordinates`),
+    `chunklets` the group of must-linked rows each row belongs to, -1 for none.
     """
     # With more neighbours than are grouped, rows stay as they are: the groups hold identical and must-linked ones.
     return LocalProjectedRows(X, F, gamma, RowGroups.of(X, chunklets), MeasuredRows.of(X, LARGEST_GROUPED_K + 1))

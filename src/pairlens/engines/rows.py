@@ -46,14 +46,7 @@ class Placement(Enum):
 
 
 class EngineRows:
-    """Hold rows that are not an array in this process's memory, with as much of an array's interface as methods use.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    dtype : numpy.dtype
-        float32 or float64.
-    """
+    """Hold rows in float32 or float64 that are not an array of this process, with the part of its interface in use."""
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
@@ -143,23 +136,10 @@ def checked_rows(
 ) -> Rows:
     """Check X as scikit-learn does, where an estimator takes it from a user.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Its number and names of features are set when fitting, and compared otherwise.
-    X : any
-        What a user passed.
-    fitting : bool
-    least : int
-        The fewest rows to fit.
-    accept_sparse : bool
-        Whether sparse rows are taken; they become CSR.
-    in_memory : bool
-        Whether dask arrays and data frames are collected first, up to the setting `gather_bytes`, and tensors become
-        arrays; otherwise both stay where they are.
-    power : int
-        The highest power of the values as they are that the estimator sums when fitting; 0 if it rescales them first.
-        Values that are too large or too small for that are refused.
+    When fitting, X needs the `least` rows, and the number and names of its features are kept; otherwise they are
+    compared. Sparse rows become CSR. `in_memory` collects dask arrays, up to the setting `gather_bytes`, and turns
+    tensors into arrays. `power` is the highest power of the values that fitting sums, 0 if it rescales them first:
+    values too large or too small for that are refused.
     """
     if getattr(X, "is_meta", False) is True:
         raise InputError("X is a tensor on the device 'meta', which has a shape but no numbers", argument="X")
@@ -244,14 +224,8 @@ def _check_range(rows: Rows, power: int) -> None:
 def engine_rows(X: Any, *, fitting: bool) -> EngineRows | None:
     """Return X as rows of its engine, or None for what NumPy and SciPy handle.
 
-    The kind is told by the name of the package that X comes from, so that no package is imported for it.
-
-    Parameters
-    ----------
-    X : any
-        What a user passed.
-    fitting : bool
-        Whether the number of rows must be known and a bad value is an error now; otherwise both may wait.
+    The kind is told by the name of the package that X comes from, so that no package is imported for it. When fitting,
+    the number of rows must be known, and a bad value is an error now; otherwise both may wait.
     """
     if is_tensor(X):
         from pairlens.engines.torch import TensorRows
@@ -279,14 +253,9 @@ def is_dask(X: Any) -> bool:
 
 
 def collected(X: Any, who: str) -> Any:
-    """Return X in memory: lazy tables are computed, tensors lose their graph.
+    """Return X in memory: lazy tables are computed, tensors lose their graph, masked entries are refused.
 
-    Parameters
-    ----------
-    X : any
-        What a user passed; what is in memory is returned as it is. Masked entries are refused.
-    who : str
-        Name of the estimator, for the error if X exceeds the setting `gather_bytes`.
+    The error for what exceeds the setting `gather_bytes` names the estimator, `who`.
     """
     if np.ma.is_masked(X):
         raise InputError(

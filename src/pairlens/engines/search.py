@@ -77,21 +77,11 @@ ROUGH_SPREAD = 1e-6
 
 @dataclass(frozen=True)
 class Criterion:
-    """Ask one of the two questions of a self-join: which k rows have the best key.
+    """Ask which k rows have the best key; keys are equal if they round to the same multiple of `quantum`.
 
-    Parameters
-    ----------
-    k : int
-        How many rows to select for each row.
-    refine : callable
-        ``refine(rows, cols)`` gives the precise float64 keys of the pairs ``zip(rows, cols)``; it must not depend on
-        which pairs are asked for together. Called from several threads.
-    radius : ndarray of shape (n,)
-        Together with ``unit`` bounds the screen: ``|screened - precise| <= unit * (radius[i] + radius[j]) ** 2``.
-    unit : float
-        See ``radius``.
-    quantum : float
-        Keys are equal if they round to the same multiple of this.
+    ``refine(rows, cols)`` gives the precise float64 keys of the pairs ``zip(rows, cols)``, whichever are asked for
+    together, and is called from several threads. The screen is bounded by
+    ``|screened - precise| <= unit * (radius[i] + radius[j]) ** 2``.
     """
 
     k: int
@@ -121,31 +111,13 @@ def self_join(
 ) -> tuple[Selected | None, Selected | None]:
     """Select for each of n rows the k rows with the smallest key, the k rows with the largest, or both.
 
-    Parameters
-    ----------
-    n : int
-        Number of rows.
-    strip : callable
-        ``strip(rows)(cols)``, for two slices of the rows, returns the screened keys for ``nearest`` and for
-        ``farthest`` as C-contiguous arrays of shape (rows, cols) that the driver may overwrite; both may be the same
-        array. What concerns ``rows`` alone is best done in ``strip(rows)``, once. The keys must be symmetric in the
-        pair. Called from several threads.
-    nearest, farthest : Criterion, optional
-        What to select; None leaves that side out.
-    block : int
-        Rows of a tile. The result does not depend on it.
-    n_threads : int, optional
-        Tiles in work at once, each on one thread while BLAS itself is held to one; by default the number of threads
-        that BLAS was allowed. The result does not depend on it.
+    ``strip(rows)(cols)``, for two slices of the rows, returns the screened keys for `nearest` and for `farthest`,
+    symmetric in the pair, as C-contiguous arrays that may be overwritten; both may be the same array. What concerns
+    `rows` alone is best done in ``strip(rows)``, once. It is called from `n_threads` threads, as many as BLAS was
+    allowed by default, while BLAS is held to one. Indices and precise keys, of shape (n, k) and best first, depend
+    neither on them nor on `block`, the rows of a tile.
 
-    Returns
-    -------
-    nearest, farthest : tuple of (indices, keys) or None
-        Arrays of shape (n, k), best first: row indices, and the precise keys.
-
-    Notes
-    -----
-    Memory in bytes beyond what ``strip`` and ``refine`` take: about ``16 n (k + 8)`` for each side, and at most
+    Beside what `strip` and `refine` take, memory is about ``16 n (k + 8)`` bytes for each side, and at most
     ``256 block**2`` for each thread and for the tile that is merged meanwhile. The usual course needs a tenth of it.
     """
     sides: dict[int, _Best] = {}
@@ -355,15 +327,7 @@ def true_places(mask: NDArray[np.bool_]) -> Index:
 
 @dataclass(frozen=True)
 class Neighbors:
-    """Hold the nearest rows of each row, nearest first.
-
-    Attributes
-    ----------
-    nearest : int array or tensor of shape (n, n_nearest)
-        Indices of the nearest rows, in ascending order of distance.
-    nearest_distance : float64 array or tensor of shape (n, n_nearest)
-        Their Euclidean distances.
-    """
+    """Hold the nearest rows of each row, in ascending order of their Euclidean distances: arrays or tensors."""
 
     nearest: Any
     nearest_distance: Any
@@ -373,41 +337,21 @@ class Neighbors:
 def neighbors(X: Rows, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
     """Find the exact nearest rows of every row in Euclidean distance.
 
-    Parameters
-    ----------
-    X : array, CSR matrix or EngineRows of shape (n, n_features)
-        Finite values in float32 or float64. Rows of a sparse matrix are made dense a block at a time.
-    n_nearest : int
-        How many rows to find for each row, from 1 to n - 1. A row is not its own neighbour, but its duplicates are.
-    block_bytes : int, optional
-        Working memory at worst, 576 MiB by default; the usual course of things needs a tenth of it. The result does not
-        depend on it. It is shared by the threads, as many as BLAS may use: with many of them a larger value keeps the
-        blocks from getting small.
-
-    Returns
-    -------
-    Neighbors
-        Indices and distances, nearest first.
-
-    Notes
-    -----
-    Squared distances are computed in float64 from differences of rows, and compared to a resolution of about 1e-10 of
-    the mean squared distance of the rows from their mean. Rows at equal distance in this sense come in ascending order
-    of index, and where only some of them find a place, those with the smallest indices do. The distances returned
-    are not rounded, hence sorted only up to that resolution.
+    A row is not its own neighbour, but its duplicates are. Squared distances are computed in float64 from differences
+    of rows, and compared to a resolution of about 1e-10 of the mean squared distance of the rows from their mean. Rows
+    at equal distance in this sense come in ascending order of index, and where only some of them find a place, those
+    with the smallest indices do. The distances returned are not rounded, hence sorted only up to that resolution.
 
     One pass over the blocks of the upper triangle of the distance matrix: one product of two blocks of rows serves both
-    of them. Candidates are screened by matrix products: in float32, or, where float32 leaves too many in doubt (masses
-    of near-duplicates), in float64. The bound on the error of a screened squared distance of centred rows is
-    ``(n_features + 16) u (|x| + |y|)**2`` with the unit roundoff u. It holds for any order of summation, so the result
-    is exact. See :mod:`pairlens.engines.search` for how pairs are decided and why ties are harmless. Where at
-    least a fifth of the rows repeat others, each group of identical rows is compared once.
+    of them. Candidates are screened in float32, or, where that leaves too many in doubt (masses of near-duplicates), in
+    float64. The error of a screened squared distance of centred rows is at most ``(n_features + 16) u (|x| + |y|)**2``
+    with the unit roundoff u, in any order of summation, so the result is exact. Where at least a fifth of the rows
+    repeat others, each group of identical rows is compared once. Rows of a sparse matrix are made dense a block at a
+    time.
 
-    Memory beyond X and the result is at most ``block_bytes + 16 n (n_nearest + 20)`` bytes, as long as
-    ``block_bytes`` is enough for blocks of 16 rows.
+    Memory beyond X and the result is at most ``block_bytes + 16 n (n_nearest + 20)`` bytes; `block_bytes`, 576 MiB by
+    default, is shared by the threads and does not change the result.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from pairlens.engines import neighbors
     >>> found = neighbors(np.array([[0.0], [1.0], [3.0], [7.0]]), n_nearest=1)
@@ -604,16 +548,9 @@ class DistanceScreen:
 class NearGraph:
     """Hold near rows of each row and the random walk P over them, where the rows are.
 
-    Attributes
-    ----------
-    indices : int array of shape (n, k)
-        The near rows that each row lists.
-    weights : CSR matrix of shape (n, n), optional
-        The symmetric weights of near rows; None where they are only on a device.
-    walk, back : sparse matrices of shape (n, n)
-        P and its transpose.
-    accuracy : float
-        To which relative accuracy it is worth while to follow the walk.
+    Row i of `indices` lists the rows near to i; `weights` is the symmetric CSR matrix of their weights, None where they
+    are only on a device. `walk` and `back` are P and its transpose, which are worth following to the relative
+    `accuracy`.
     """
 
     indices: IntArray
@@ -651,18 +588,9 @@ def near_walk(
 ) -> NearGraph:
     r"""Return the graph of the k nearest rows with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, and the walk over it.
 
-    Parameters
-    ----------
-    X : array or EngineRows of shape (n, n_features)
-    k : int
-    scale_neighbor : int
-        The neighbour whose distance is the s of a row, counted from 1. Rows of scale 0 have full weight to their
-        duplicates and none to others.
-    accuracy : float
-        To which relative accuracy the walk will be followed.
-    found : tuple of arrays, optional
-        The nearest rows of each row, nearest first, and their distances, where they are known; otherwise they are
-        searched exactly.
+    The s of a row is the distance of its neighbour number `scale_neighbor`; rows of scale 0 have full weight to their
+    duplicates and none to others. `found` are the nearest rows and their distances where they are known; otherwise they
+    are searched exactly.
     """
     if found is None:
         searched = neighbors(X, n_nearest=max(k, scale_neighbor))
@@ -686,20 +614,11 @@ def near_walk(
 
 
 def spread_over(walk: Any, start: Any, a: float, *, accuracy: float = EXACT_SPREAD) -> Any:
-    r"""Return :math:`(1 - a)(I - a P)^{-1} x` to a relative accuracy, of about 1e-12 unless given.
+    r"""Return :math:`(1 - a)(I - a P)^{-1} x`, 0 <= a < 1, with P the walk or its transpose, to a relative accuracy.
 
-    The eigenvalues of a P are real and lie in [-a, a], so Chebyshev's iteration gains
-    :math:`a / (1 + \sqrt{1 - a^2})` a step where the power series gains a: half as many steps at a = 0.5. Where float32
-    is accurate enough, it halves what has to be moved.
-
-    Parameters
-    ----------
-    walk : CSR matrix of shape (n, n)
-        P, or its transpose; a sparse tensor on a device.
-    start : array of shape (n,) or (n, p)
-        The x; a tensor on the device of the walk.
-    a : float in [0, 1)
-    accuracy : float
+    The eigenvalues of a P are real and lie in [-a, a], so Chebyshev's iteration gains :math:`a / (1 + \sqrt{1 - a^2})`
+    a step where the power series gains a: half as many steps at a = 0.5. Where float32 is accurate enough, it halves
+    what has to be moved.
     """
     if isinstance(walk, sparse.spmatrix) and accuracy >= ROUGH_SPREAD and walk.dtype != np.float32:
         rough = spread_over(walk.astype(np.float32), start.astype(np.float32), a, accuracy=accuracy)

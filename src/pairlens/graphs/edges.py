@@ -33,14 +33,9 @@ PORTION_BYTES = 1 << 24
 
 
 def edges_of(indices: IntArray, *, join: Join = "or") -> NDArray[np.int64]:
-    """Return unordered edges (i < j) of a table of neighbours.
+    """Return unordered edges (i < j) of a table whose row i lists the neighbours of i.
 
-    Parameters
-    ----------
-    indices : int array of shape (n, k)
-        Row i lists the neighbours of i.
-    join : {"or", "and"}
-        Whether one of the two rows must list the other, or both ("mutual neighbours").
+    One of the two rows must list the other for `join` "or", both for "and" ("mutual neighbours").
     """
     n, k = indices.shape
     source = np.repeat(np.arange(n, dtype=np.int64), k)
@@ -59,13 +54,7 @@ def nearest_edges(X: Rows, n_neighbors: int, *, join: Join = "or", search: str =
 
 
 def shared_neighbors(indices: IntArray) -> sparse.csr_matrix:
-    """Return how many neighbours two rows have in common, for rows of which one lists the other.
-
-    Parameters
-    ----------
-    indices : int array of shape (n, k)
-        Row i lists the neighbours of i.
-    """
+    """Return how many neighbours two rows have in common, for rows of which one lists the other."""
     n, k = indices.shape
     lists = sparse.csr_matrix((np.ones(n * k), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n), copy=True)
     edges = edges_of(indices)
@@ -167,15 +156,7 @@ def side_information_graphs(
 
 
 def pass_on(neighbours: sparse.csr_matrix, pairs: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Return the affinity of neighbours, changed by pairs and by what they pass on.
-
-    Parameters
-    ----------
-    neighbours : csr matrix of shape (n, n)
-        Symmetric weights of neighbours.
-    pairs : csr matrix of shape (n, n)
-        Symmetric, positive for must-links and negative for cannot-links.
-    """
+    """Return the affinity of neighbours, changed by signed pairs and by what they pass on; all are symmetric."""
     passed = neighbours @ pairs
     passed = passed + passed.T
     occupied = _pattern(neighbours) + _pattern(pairs) + sparse.identity(pairs.shape[0], format="csr")
@@ -197,22 +178,8 @@ def mutual_and_graph_edges(
 ) -> tuple[IntArray, NDArray[np.float64], IntArray]:
     """Return the two graphs of SODRPaC from one search: mutual neighbours with what they share, and the edges of M.
 
-    Parameters
-    ----------
-    X : array, CSR matrix or rows of an engine
-    n_neighbors : int
-        Two rows are mutual neighbours if each is among this many nearest of the other.
-    n_graph_neighbors : int
-        Neighbours of each row in the graph of the manifold.
-    search : {"auto", "exact", "approx"}
-        As for :func:`~pairlens.graphs.nearest.nearest_rows`.
-
-    Returns
-    -------
-    mutual : int array of shape (n_mutual, 2)
-    shared : array of shape (n_mutual,)
-        Number of neighbours that the rows of each pair have in common.
-    graph : int array of shape (n_edges, 2)
+    Two rows are mutual neighbours if each is among the `n_neighbors` nearest of the other; the second array says how
+    many neighbours they have in common. The last one has the edges of the `n_graph_neighbors` nearest rows of each row.
     """
     most = X.shape[0] - 1
     k, g = min(n_neighbors, most), min(n_graph_neighbors, most)

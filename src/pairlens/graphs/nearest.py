@@ -117,13 +117,7 @@ def searches_approximately(X: Rows, search: str, *, n_queries: int | None = None
 def nearest_rows(X: Rows, k: int, *, search: str = "auto") -> tuple[IntArray, Float64]:
     """Return the k nearest other rows of each row, nearest first, and their distances.
 
-    Parameters
-    ----------
-    X : array, CSR matrix or rows of an engine, of shape (n, n_features)
-    k : int
-        Between 1 and n - 1.
-    search : {"auto", "exact", "approx"}
-        As the parameter `neighbors` of the methods; "auto" is exact, with a warning, where faiss is not installed.
+    `search` is the parameter `neighbors` of the methods; "auto" is exact, with a warning, where faiss is not installed.
     """
     if searches_approximately(X, search):
         rows = X.toarray() if sparse.issparse(X) else X
@@ -143,14 +137,7 @@ def near_graph(
 ) -> NearGraph:
     r"""Join nearest rows with weights :math:`\exp(-d_{ij}^2 / (s_i s_j))`, :math:`s_i` the distance to the 7th.
 
-    Parameters
-    ----------
-    rows : array or rows of an engine, of shape (n, p)
-    n_neighbors : int
-    search : {"auto", "exact", "approx"}
-        As the parameter `neighbors` of the methods.
-    found : tuple of arrays, optional
-        What :func:`nearest_rows` has found by that search, if somebody looked for at least `n_neighbors` and 7 of them.
+    `found` is what :func:`nearest_rows` has found by that search, if at least `n_neighbors` and 7 rows were looked for.
     """
     n = rows.shape[0]
     k = min(n_neighbors, n - 1)
@@ -237,17 +224,9 @@ def nearest_among(
     """Return the k nearest training rows of each new row, nearest first, and their distances in float64.
 
     Products with all rows find them, or an index of many rows, which is made when it is first needed and kept as long
-    as the rows are.
-
-    Parameters
-    ----------
-    rows, queries : arrays of shape (n_rows, n_columns) and (n_new, n_columns)
-    k : int
-        At most the number of rows.
-    search : {"auto", "exact", "approx"}
-    n_queries : int, optional
-        How many rows will look, today and later, if that is known: "auto" takes an index of fewer rows too, if many
-        look. It is a property of the training rows: what a row finds must not depend on others that come with it.
+    as the rows are. `n_queries` is how many rows will look, today and later, if that is known: "auto" takes an index of
+    fewer rows too, if many look. It is a property of the training rows: what a row finds must not depend on others that
+    come with it.
     """
     index = _kept_index(rows, k, search) if searches_approximately(rows, search, n_queries=n_queries) else None
     if index is None:
@@ -267,20 +246,10 @@ def prepare_search(rows: NDArray[Any], k: int, *, search: str = "auto") -> None:
 
 @dataclass(frozen=True)
 class RowIndex:
-    """Index rows that others look for.
+    """Index rows, centred and scaled by one number, that others look for.
 
-    Attributes
-    ----------
-    rows : float32 array of shape (n_rows, n_columns)
-        Centred, and scaled by one number.
-    centre : array of shape (n_columns,)
-    size : float
-    n_probe : int
-        Cells that a search looks into.
-    depth : int
-        Candidates that it measures, as a multiple of k.
-    recall : float
-        Share of the true neighbours of the sample that this finds.
+    A search looks into `n_probe` cells, measures `depth` times k candidates, and finds the share `recall` of the true
+    neighbours of a sample.
     """
 
     rows: Float32
@@ -293,16 +262,7 @@ class RowIndex:
 
     @classmethod
     def of(cls, X: NDArray[np.floating[Any]], k: int, *, wanted: float = WANTED_RECALL) -> RowIndex:
-        """Index rows so that most of the k nearest are found.
-
-        Parameters
-        ----------
-        X : array of shape (n_rows, n_columns)
-        k : int
-            Less than the number of rows.
-        wanted : float
-            The recall; where no effort reaches it, the largest is made.
-        """
+        """Index rows so that the wanted share of the k nearest is found, or as many as the largest effort finds."""
         centre = np.asarray(X.mean(axis=0, dtype=np.float64))
         # Squares of float32 stay far inside its range, and columns far from zero keep their digits.
         size = float(np.sqrt(np.mean([np.mean((X[part] - centre) ** 2) for part in row_blocks(len(X), X[:1].nbytes)])))

@@ -46,16 +46,10 @@ class Mutual:
 
 @dataclass(frozen=True)
 class Generated:
-    """Generated cannot-links, with what their reliability is made of.
+    """Generated cannot-links i < j in lexicographic order, none of which was given, and what makes their reliability.
 
-    Attributes
-    ----------
-    pairs : int array of shape (m, 2)
-        Distinct pairs i < j in lexicographic order, none of which was given.
-    weight : array of shape (m,)
-        Weight of the given cannot-link behind each, at most 1.
-    squared_distance : array of shape (m,)
-        Squared distance of the neighbours through which each was passed on; 0 if through none.
+    `weight`, at most 1, is that of the given cannot-link behind each, and `squared_distance` that of the neighbours
+    through which each was passed on, 0 if through none.
     """
 
     pairs: IntArray
@@ -150,13 +144,7 @@ def transform_constraints(
 def generate(known: Constraints, mutual: Mutual, *, unit: float = 1.0) -> Generated:
     """Return the cannot-links that follow from the given pairs by the four rules, without the given ones.
 
-    Parameters
-    ----------
-    known : Constraints
-    mutual : Mutual
-        Neighbours among the same rows.
-    unit : float
-        The weight of a given cannot-link that counts as certain.
+    A given cannot-link of the weight `unit` counts as certain.
     """
     n = len(known)
     if known.n_must_link == 0 or known.n_cannot_link == 0 or (known.labels is not None and not known.explicit.n_pairs):

@@ -302,11 +302,7 @@ def gathered_distances(
 ) -> HeldOutDistances:
     """Measure the held-out pairs of each fold by a function of its own.
 
-    Parameters
-    ----------
-    folds : PairFolds
-    measures : iterable of callables
-        ``measure(pairs)`` gives squared distances in the first 1, 2, ... directions, over twice their total variance.
+    ``measure(pairs)`` gives squared distances in the first 1, 2, ... directions, over twice their total variance.
     """
     must: list[NDArray[np.float64]] = []
     cannot: list[NDArray[np.float64]] = []
@@ -335,13 +331,7 @@ def _in_order(distances: list[NDArray[np.float64]], pairs: list[NDArray[np.int64
 
 
 def distance_columns(squared: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return distances in the first 1, 2, 4, ... and all directions.
-
-    Parameters
-    ----------
-    squared : array of shape (n_pairs, n_dims)
-        Squared distances in the first directions, as in :class:`HeldOutDistances`.
-    """
+    """Return distances in the first 1, 2, 4, ... and all directions, from squared ones in 1, 2, 3, ... of them."""
     n_dims = squared.shape[1]
     dims = sorted({n_dims, *(2**power for power in range(n_dims.bit_length()) if 2**power <= n_dims)})
     return np.sqrt(squared[:, np.array(dims) - 1])

@@ -68,19 +68,11 @@ FEWEST_OF_A_KIND = 3
 
 @dataclass(frozen=True)
 class PairModel:
-    """The model :math:`P(\\text{same}) = x + (1 - 2 x) \\sigma(a - \\sum_k b_k d_k)`.
+    r"""The model :math:`P(\text{same}) = x + (1 - 2 x) \sigma(a - \sum_k b_k d_k)`, with no negative slope.
 
-    Attributes
-    ----------
-    intercept : float
-    slopes : array of shape (n_spaces,)
-        None is negative.
-    exceptions : float, default=0
-        x: pairs that belong together however far they are apart, or do not however near.
-    centre : array of shape (n_spaces,) or None
-        Mean of the distances that the model was fitted to.
-    covariance : array of shape (n_spaces + 1, n_spaces + 1) or None
-        Of the logarithmic odds there and of the slopes; slopes that are 0 are taken as known.
+    `exceptions` is x: pairs that belong together however far they are apart, or do not however near. `centre` is the
+    mean of the distances that the model was fitted to, `covariance` that of the logarithmic odds there and of the
+    slopes; slopes that are 0 are taken as known.
     """
 
     intercept: float
@@ -111,43 +103,23 @@ class PairModel:
         return np.maximum(np.einsum("ij,ij->i", design @ self.covariance, design), 0.0)
 
     def at_base_rate(self, share: float, rate: float) -> PairModel:
-        """Return the model where pairs belong together with another frequency than among the answers it was fitted to.
-
-        Parameters
-        ----------
-        share : float in (0, 1)
-            Share of must-links among the answers.
-        rate : float in (0, 1)
-            Share of pairs that belong together where the model is used.
-        """
+        """Return the model for pairs that belong together at another rate than the share among the answers."""
         return replace(self, intercept=self.intercept + float(logit(rate) - logit(share)))
 
 
 def base_rate(model: PairModel, distances: Float64, share: float, n_answers: float) -> float:
     r"""Return the share of pairs that belong together among random pairs, from their distances alone.
 
-    With :math:`q_i(\pi)` the probability of pair i at the base rate :math:`\pi`, it is the solution of
+    With :math:`q_i(\pi)` the probability of pair i at the base rate :math:`\pi`, by a model without exceptions, it is
+    the solution of
 
     .. math::
         \pi = \frac{m\, \overline{q(\pi)} + 2 s}{m + 2},
 
     the fixed point of the EM algorithm of Saerens et al. with a prior: the share s of must-links among the m answers
-    counts as two answers, which decides where distances cannot. Random pairs are many, but what is known of their
-    kind is from m answers, so together they count as m.
+    counts as two answers, which decides where distances cannot. Random pairs are many, but what is known of their kind
+    is from m answers, so together they count as m.
 
-    Parameters
-    ----------
-    model : PairModel
-        Fitted to the answers, without exceptions.
-    distances : array of shape (n_pairs, n_spaces)
-        Of random pairs of rows.
-    share : float in (0, 1)
-        s.
-    n_answers : float
-        m.
-
-    Examples
-    --------
     >>> model = PairModel(3.0, np.array([4.0]))
     >>> far = np.array([[0.1], [1.4], [1.5], [1.6], [1.7]])
     >>> round(base_rate(model, far, 0.5, 100), 2)
@@ -164,20 +136,9 @@ def base_rate(model: PairModel, distances: Float64, share: float, n_answers: flo
 
 
 def fit_pair_model(distances: Float64, same: NDArray[np.bool_], weight: Float64) -> PairModel:
-    """Fit the model to pairs that took no part in learning the spaces.
+    """Fit the model to weighted pairs that took no part in learning the spaces.
 
-    Parameters
-    ----------
-    distances : array of shape (n_pairs, n_spaces)
-    same : bool array of shape (n_pairs,)
-        Whether a pair was said to belong together.
-    weight : array of shape (n_pairs,)
-        How much each pair counts against the penalty.
-
-    Returns
-    -------
-    PairModel
-        With pairs of one kind only, or none, all slopes are 0 and the probability is (same + 1) / (all + 2).
+    With pairs of one kind only, or none, all slopes are 0 and the probability is (same + 1) / (all + 2).
     """
     model = _fit(distances, same, weight, odd=0.0, penalty=1.0)[0]
     return _with_errors(model, distances, weight) if len(distances) else model
@@ -215,14 +176,8 @@ def fit_with_mistakes(
 
     The prior of the share has the density :math:`11 (1 - e)^{10}` as after ten answers known to be right. The penalty
     of the slopes is by default a tenth of that of :func:`fit_pair_model`: by several spaces together, truth is told
-    apart more sharply than answers are. Other parameters are those of :func:`fit_pair_model`.
-
-    Returns
-    -------
-    models : tuple of PairModel
-        What is true, for each share of :data:`MISTAKES`.
-    probable : array of shape (n_shares,)
-        Posterior probability of each share; their sum is 1.
+    apart more sharply than answers are. There is a model for each share of :data:`MISTAKES`, and their posterior
+    probabilities.
     """
     models, log_posterior = [], np.log(np.gradient(MISTAKES)) + MISTAKES_PRIOR * np.log1p(-MISTAKES)
     start = None
@@ -239,20 +194,9 @@ def fit_with_mistakes(
 def probability_wrong(together: Float64, same: NDArray[np.bool_], mistakes: float) -> Float64:
     r"""Return how probable it is that an answer is wrong, given what was answered.
 
-    With the probability p that what was answered is true, and the share e of wrong answers,
-    :math:`e (1 - p) / (e (1 - p) + (1 - e) p)`.
+    With the probability p that what was answered is true, by a model that did not see the answer, and the share e of
+    wrong answers, it is :math:`e (1 - p) / (e (1 - p) + (1 - e) p)`.
 
-    Parameters
-    ----------
-    together : array of shape (n_pairs,)
-        Probability that the pair belongs together, from a model that did not see its answer.
-    same : bool array of shape (n_pairs,)
-        The answers.
-    mistakes : float in (0, 1)
-        Share of wrong answers.
-
-    Examples
-    --------
     >>> probability_wrong(np.array([0.5, 0.01]), np.array([True, True]), 0.1).round(2)
     array([0.1 , 0.92])
     """
@@ -263,16 +207,7 @@ def probability_wrong(together: Float64, same: NDArray[np.bool_], mistakes: floa
 
 @dataclass(frozen=True)
 class PairProbability:
-    """Turn distances in a view into probabilities.
-
-    Attributes
-    ----------
-    model : PairModel
-    variance : array of shape (n_dims,)
-        Total variance of the first directions.
-    share : float
-        Share of must-links among the answers.
-    """
+    """Turn distances in a view, by the total variance of its first directions, into probabilities."""
 
     model: PairModel
     variance: Float64
@@ -280,14 +215,7 @@ class PairProbability:
 
     @classmethod
     def of(cls, held_out: HeldOutDistances, variance: Float64) -> PairProbability:
-        """Fit the model to held-out pairs.
-
-        Parameters
-        ----------
-        held_out : HeldOutDistances
-        variance : array of shape (n_components,)
-            Variance of each direction of the view that new pairs are measured in.
-        """
+        """Fit the model to held-out pairs; `variance` is that of each direction of the view that measures new pairs."""
         n_dims = min(held_out.must.shape[1], len(variance))
         squared = np.concatenate([held_out.must, held_out.cannot])[:, :n_dims]
         same = np.repeat([True, False], [len(held_out.must), len(held_out.cannot)])

@@ -101,20 +101,7 @@ def suspicion_of(
 ) -> NDArray[np.float64]:
     """Return how probable it is that each answer is wrong, by models fitted to the answers of other folds.
 
-    Parameters
-    ----------
-    distances : array of shape (n_pairs, n_spaces)
-        Of pairs in spaces that did not see them.
-    same : bool array of shape (n_pairs,)
-        The answers.
-    weight : array of shape (n_pairs,)
-    fold : int array of shape (n_pairs,)
-    penalty : float
-        Of the slopes of the models.
-
-    Returns
-    -------
-    wrong : array of shape (n_pairs,)
+    The distances are those in spaces that did not see the pairs, and `penalty` that of the slopes of the models.
     """
     probable = fit_with_mistakes(distances, same, weight, penalty=penalty)[1]
     wrong = np.zeros(len(distances))

@@ -127,13 +127,7 @@ def _of_kind(known: Constraints, must: bool) -> tuple[IntArray, NDArray[np.float
 
 @dataclass(frozen=True)
 class Metric:
-    """The distance of two rows in a linear view, as scikit-learn takes it: ``metric=view.get_metric()``.
-
-    Attributes
-    ----------
-    components : array of shape (n_components, n_features)
-        The map L.
-    """
+    """Distance of two rows in a linear view, as scikit-learn takes it: ``metric=view.get_metric()``."""
 
     components: NDArray[Any]
 

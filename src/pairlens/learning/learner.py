@@ -91,17 +91,11 @@ FEWEST_FOR_FOLDS = 2
 class Prior:
     """Describe what differs inside a group before any pair is known.
 
-    Attributes
-    ----------
-    shape : {"iso", "local", "rows", "near", "white"}
-        Differences inside groups are alike in all directions of the rows ("iso"), like those of near rows ("local"), or
-        in proportion to all differences ("white", which does not depend on any invertible linear map of the features).
-        "rows" and "near" are "iso" and "local" with a strength that is measured along the rows and not along whitened
-        coordinates: they are far stronger in coordinates of little variance.
-    spread : float in [0, 1)
-        The a of the spreading: 0 leaves pairs alone.
-    strength : float
-        c: the prior counts as c p pairs.
+    By `shape`, differences inside groups are alike in all directions of the rows ("iso"), like those of near rows
+    ("local"), or in proportion to all differences ("white", which does not depend on any invertible linear map of the
+    features). "rows" and "near" are "iso" and "local" with a strength that is measured along the rows and not along
+    whitened coordinates: they are far stronger in coordinates of little variance. `spread` is the a of the spreading, 0
+    leaving pairs alone; with the strength c the prior counts as c p pairs.
     """
 
     shape: str
@@ -126,18 +120,8 @@ Scatters = tuple[Matrix, Matrix, float, float]
 class PairLearner:
     """Hold whitened rows with all that the problem needs of them, so that a set of pairs costs one small eigenproblem.
 
-    Attributes
-    ----------
-    rows : array of shape (n, p), or rows on a device
-        Centred, with total scatter n I.
-    values : array of shape (p,)
-        Variances of the coordinates before they were whitened.
-    graph : NearGraph or None
-        Near rows, for the priors that need them.
-    smooth : array of shape (n, p), rows on a device, or None
-        The rows, spread over the graph.
-    shapes : dict of arrays of shape (p, p)
-        The priors, by shape.
+    The rows are centred, with total scatter n I; `values` are the variances of the coordinates before. Some priors need
+    the graph of near rows and `smooth`, the rows spread over it. `shapes` has the priors by shape.
     """
 
     rows: Rows
@@ -158,16 +142,8 @@ class PairLearner:
     ) -> PairLearner:
         """Prepare whitened rows.
 
-        Parameters
-        ----------
-        rows : array of shape (n, p), or rows on a device
-        values : array of shape (p,)
-        near : bool
-            Whether to find near rows, in the coordinates as they were before they were whitened.
-        search : {"auto", "exact", "approx"}
-            How they are found: the parameter `neighbors` of the methods.
-        graph : NearGraph, optional
-            Near rows that were found before, in these or in other coordinates.
+        `near` finds near rows by `search`, the parameter `neighbors` of the methods, in the coordinates before they
+        were whitened, unless a graph of them is given.
         """
         p, along_rows = len(values), np.diag(1 / values)
         shapes = {"iso": _to_trace(along_rows), "rows": along_rows, "white": np.eye(p)}
@@ -323,19 +299,9 @@ class PairLearner:
 
 
 def whitened(rows: Rows, graph: NearGraph | None) -> tuple[PairLearner, Matrix]:
-    """Return a learner of any rows, and the way from the rows to its coordinates.
+    """Return a learner of any rows, and the basis for which its coordinates are ``(rows - mean) @ basis``.
 
-    Parameters
-    ----------
-    rows : array of shape (n, q), or rows on a device
-    graph : NearGraph or None
-        Near rows, in these or in other coordinates.
-
-    Returns
-    -------
-    learner : PairLearner
-    basis : array of shape (q, p)
-        The coordinates are ``(rows - mean) @ basis``.
+    Near rows may have been found in other coordinates.
     """
     mean = column_means(rows)
     values, vectors = symmetric(weighted_scatter(rows, offset=mean, is_mean=True) / rows.shape[0])
@@ -357,16 +323,10 @@ def weighted(within: Matrix, between: Matrix, k: int) -> Pencil:
 
 @dataclass(frozen=True)
 class Choice:
-    """The prior that held-out pairs choose.
+    """The prior that tells held-out pairs apart best, and the purity of the must-links.
 
-    Attributes
-    ----------
-    prior : Prior
-        The one that tells held-out pairs apart best.
-    folds : PairFolds or None
-        The first that were drawn; None with fewer than two pairs of a kind.
-    purity : float
-        Estimated share of must-links that behave like must-links.
+    Purity is the estimated share of those that behave like must-links. The folds are the first that were drawn; None
+    with fewer than two pairs of a kind.
     """
 
     prior: Prior
@@ -423,19 +383,10 @@ def choose_prior(
     """Choose the prior whose AUC of held-out pairs is highest, or the first where must-links cannot be trusted.
 
     Of random answers about many groups few are must-links, and a wrong one in five among the cannot-links outnumbers
-    them. How many must-links behave like must-links, their purity, held-out pairs tell too; it is not taken
-    to be lower than a fifth of wrong answers would make it. The first prior has a lead
-    of 2 (1 - purity) standard errors of an AUC at chance, and the strength of the chosen one is divided by the purity.
-    With fewer than two pairs of a kind the first prior is taken.
-
-    Parameters
-    ----------
-    learner : PairLearner
-    known : Constraints
-    random_state : int, RandomState, Generator or None
-    priors : sequence of Prior
-    repeats : int
-        How often folds are drawn where pairs are few.
+    them. How many must-links behave like must-links, their purity, held-out pairs tell too; it is not taken to be lower
+    than a fifth of wrong answers would make it. The first prior has a lead of 2 (1 - purity) standard errors of an AUC
+    at chance, and the strength of the chosen one is divided by the purity. With fewer than two pairs of a kind the
+    first prior is taken. Where pairs are few, folds are drawn `repeats` times.
     """
     fewest = min(known.n_must_link, known.n_cannot_link)
     if fewest < FEWEST_FOR_FOLDS:

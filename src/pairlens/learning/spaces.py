@@ -122,15 +122,7 @@ def _dense(scores: Rows, principal: PCA | None) -> Rows:
 
 @dataclass(frozen=True)
 class Seen:
-    """Training rows in the taught spaces.
-
-    Attributes
-    ----------
-    spaces : tuple of three arrays of shape (n, any), or rows on a device
-        Linear, kernel and diffusion.
-    near : int array of shape (n, n_neighbors)
-        The nearest others of each row in the linear space.
-    """
+    """Training rows in the linear, kernel and diffusion space, and the nearest others of each in the linear one."""
 
     spaces: tuple[Rows, Rows, Rows]
     near: IntArray
@@ -138,25 +130,11 @@ class Seen:
 
 @dataclass(frozen=True)
 class TaughtSpaces:
-    """The three spaces that pairs have taught, as maps of any rows.
+    """The three spaces that pairs have taught, as maps of any rows, with their units and priors.
 
-    Attributes
-    ----------
-    standardiser : Standardiser
-        Of the training rows.
-    components : array of shape (n_directions, n_features)
-        Directions of the linear space, in the features.
-    kernel : KernelFeatures
-        Kernel principal components of the scaled rows.
-    turned : array of shape (n_kernel_features, n_columns)
-        Directions of the kernel space there.
-    walk : Diffusion
-        Diffusion coordinates of the linear space.
-    carried : array of shape (n_coordinates, n_columns)
-        Directions of the diffusion space there.
-    units : tuple of three Unit
-    priors : tuple of three Prior
-        What held-out pairs chose for the linear space, and the priors of the other two.
+    `components` are the directions of the linear space in the features, `turned` those of the kernel space in kernel
+    principal components of the scaled rows, and `carried` those of the diffusion space in diffusion coordinates of the
+    linear space. Held-out pairs chose the first prior.
     """
 
     standardiser: Standardiser
@@ -189,24 +167,9 @@ class TaughtSpaces:
 class PreparedRows:
     """The part of the spaces that depends on the rows alone.
 
-    Attributes
-    ----------
-    standardiser : Standardiser
-    space : RowSpace
-        The whitened coordinates of the linear space.
-    linear : PairLearner
-        The learner there.
-    features : KernelFeatures
-    kernel : PairLearner
-        The learner in kernel principal components.
-    kernel_basis : array of shape (n_kernel_features, p)
-        The way to its coordinates.
-    featured : array of shape (n, n_kernel_features), or rows on a device
-        The rows in kernel principal components.
-    search : {"auto", "exact", "approx"}
-        How neighbours are found.
-    stand_for : int
-        Number of rows of which these are landmarks, or 0.
+    `space` has the whitened coordinates of the linear space, `featured` the rows in kernel principal components, and
+    ``featured @ kernel_basis`` the coordinates of the kernel space, each with its learner. `stand_for` is the number of
+    rows of which these are landmarks, or 0.
     """
 
     standardiser: Standardiser
@@ -232,18 +195,8 @@ class PreparedRows:
     ) -> PreparedRows | None:
         """Prepare rows in memory or on a device, in float64; None if they are all equal.
 
-        Parameters
-        ----------
-        X : array or CSR matrix of shape (n, n_features)
-        standardiser : Standardiser
-            Of these rows.
-        anchors : int array
-            Rows in pairs: they are spanned where not all can be.
-        search : {"auto", "exact", "approx"}
-        stand_for : int
-            Number of rows of which these are landmarks, if they are.
-        features : KernelFeatures, optional
-            Of the same rows, where they are known.
+        The anchors, rows in pairs, are spanned where not all rows can be. `features` are those of the same rows, where
+        they are known.
         """
         space, values = whitened_rows(X, standardiser, anchors=anchors)
         if not space.dim:
@@ -259,18 +212,7 @@ class PreparedRows:
     def teach(
         self, known: Constraints, random_state: Any, *, kernel_columns: int = 2, repeats: int = 1
     ) -> tuple[TaughtSpaces, Seen]:
-        """Learn the spaces from pairs.
-
-        Parameters
-        ----------
-        known : Constraints
-        random_state : int, RandomState, Generator or None
-            Of the folds that choose the prior of the linear space.
-        kernel_columns : int
-            Columns of the kernel space.
-        repeats : int
-            How often these folds are drawn.
-        """
+        """Learn the spaces from pairs; folds that choose the prior of the linear space are drawn `repeats` times."""
         choice = choose_prior(self.linear, known, random_state, repeats=repeats)
         directions = self.linear.directions(known, choice.prior, N_COLUMNS)[1]
         linear = along(self.linear.rows, directions)

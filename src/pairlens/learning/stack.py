@@ -49,13 +49,7 @@ def effective_answers(known: Constraints) -> float:
 
 
 def pair_lengths(left: Iterable[Float64], right: Iterable[Float64]) -> Float64:
-    r"""Return distances of pairs in several spaces, over :math:`\sqrt 2`, in columns.
-
-    Parameters
-    ----------
-    left, right : iterables of arrays of shape (n_pairs, n_columns)
-        Both rows of each pair in each space.
-    """
+    r"""Return distances of pairs, given by both of their rows in several spaces, over :math:`\sqrt 2`, in columns."""
     return np.column_stack([np.sqrt(np.einsum("ij,ij->i", a - b, a - b) / 2) for a, b in zip(left, right)])
 
 
@@ -100,21 +94,11 @@ class Fold:
 
 @dataclass(frozen=True)
 class Stack:
-    """The taught spaces, and how much each space counts.
+    """The taught spaces with the training rows in them, and how much each space counts.
 
-    Attributes
-    ----------
-    spaces : TaughtSpaces
-    seen : Seen
-        The training rows in them.
-    folds : tuple of Fold
-        Empty with fewer than three pairs of a kind.
-    drawn : PairFolds or None
-        The same folds without what was learned.
-    shares : array of shape (4,)
-        Total variances of the rows as they are and of the taught spaces; their sum is 1.
-    aucs : array of shape (4,)
-        AUC with which distance in each space tells held-out pairs apart; NaN without folds.
+    There are no folds with fewer than three pairs of a kind; `drawn` are the same folds without what was learned.
+    `shares` are the total variances, of sum 1, of the rows as they are and of the taught spaces, and `aucs` say how
+    well distance in each tells held-out pairs apart, NaN without folds.
     """
 
     spaces: TaughtSpaces
@@ -136,15 +120,7 @@ class Stack:
     ) -> Stack:
         """Teach the spaces, once with all pairs and once for each fold, and weigh them by the held-out pairs.
 
-        Parameters
-        ----------
-        prepared : PreparedRows
-        plain : array of shape (n, n_columns), or rows on a device
-            The rows as they are, of total variance 1.
-        known : Constraints
-        rng : Generator
-        kernel_columns : int
-            Columns of the kernel space.
+        `plain` are the rows as they are, of total variance 1.
         """
         seed = int(rng.integers(2**31))
         spaces, seen = prepared.teach(known, seed, kernel_columns=kernel_columns, repeats=REPEATS)

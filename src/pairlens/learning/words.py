@@ -11,15 +11,8 @@ __all__ = ["what_answers_decide"]
 def what_answers_decide(space_weights: Mapping[str, Mapping[str, float]], auc: float | None) -> str | None:
     """Return how much answers decide, and what they add; None if there were too few to hold any out.
 
-    Parameters
-    ----------
-    space_weights : mapping of str to mapping
-        The `space_weights_` of a fitted :class:`~pairlens.PairMap` or :class:`~pairlens.PairLens`.
-    auc : float or None
-        Its `auc_`.
+    The arguments are `space_weights_` and `auc_` of a fitted :class:`~pairlens.PairMap` or :class:`~pairlens.PairLens`.
 
-    Examples
-    --------
     >>> what_answers_decide({"linear": {"weight": 1.0, "auc": 0.9}}, 0.97)
     'Your answers decide all of this view. It tells your held-out pairs apart with AUC 0.97.'
     """

@@ -544,25 +544,9 @@ def solved(
 ) -> tuple[Any, Float64, Matrix]:
     """Solve the problem of a method; without supervision, or where it leaves no direction, that of PCA.
 
-    FloatingPointError if squares overflow or vanish in the dtype of the rows.
-
-    Parameters
-    ----------
-    method : PairTransformer
-        Named in the warnings.
-    lacking : str
-        Supervision that is missing; empty if none is.
-    coordinates : callable
-        ``coordinates(supervised)`` returns the coordinates to solve in and the pairs there; those of PCA if not
-        supervised.
-    solve : callable
-        ``solve(space, pairs)`` returns eigenvalues, and directions in columns.
-
-    Returns
-    -------
-    space : RowSpace or BatchSums
-    eigenvalues : array of shape (n_directions,)
-    directions : array of shape (dim, n_directions)
+    ``coordinates(supervised)`` returns the coordinates to solve in, those of PCA if not supervised, and the pairs
+    there; ``solve(space, pairs)`` eigenvalues, and directions in columns. Warnings name the method and what is
+    `lacking`. FloatingPointError if squares overflow or vanish in the dtype of the rows.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if not lacking:

@@ -299,20 +299,9 @@ def dual_diagonalisation(
     r"""Return directions of smallest :math:`w' A w / w' B w`, smallest first, without the null space of B.
 
     The eigenproblem :math:`A w = \lambda B w`, equations 20 and 21 of Yan et al. (2012), by simultaneous
-    diagonalisation: B is diagonalised, its null space dropped, B whitened, and A diagonalised there.
-
-    Parameters
-    ----------
-    A, B : symmetric arrays of shape (f, f)
-    k : int
-        Number of directions.
-    scaling : {"A", "unit", "B"}
-        Which length is 1. Eigenvalues below 1e-12 of the largest are raised to that before A's is divided by; if A is
-        zero, B's is 1 instead.
-    tol : float
-        Eigenvalues of B up to this share of the largest count as zero.
-    eigh : callable
-        Eigenvalues, largest first, and eigenvectors of a symmetric matrix.
+    diagonalisation: B is diagonalised, its null space (eigenvalues up to the share `tol` of the largest) dropped, B
+    whitened, and A diagonalised there. `scaling` says which length is 1; eigenvalues below 1e-12 of the largest are
+    raised to that before A's is divided by, and if A is zero, B's is 1 instead.
     """
     size, basis = eigh(B)
     keep = size > tol * size.max(initial=0.0)

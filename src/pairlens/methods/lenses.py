@@ -112,13 +112,8 @@ class JudgedByHeldOutPairs(PairTransformer):
     def _warn_of_contradiction(self, of_rows: float) -> None:
         """Warn if pairs are told apart worse than by chance, by more than the noise of few pairs.
 
-        Answers that are all wrong look like noise to a view that follows the answers, so the rows as they are count
-        too, unless the view tells held-out pairs apart.
-
-        Parameters
-        ----------
-        of_rows : float
-            AUC with which distance among the rows as they are tells the pairs apart.
+        Answers that are all wrong look like noise to a view that follows the answers, so the AUC of the rows as they
+        are counts too, unless the view tells held-out pairs apart.
         """
         if self._held_out is None:
             return

@@ -292,16 +292,9 @@ def certain(known: Constraints) -> float:
 
 @dataclass(frozen=True)
 class Scores:
-    """Held-out scores over a grid.
+    """Held-out scores of shape (n_splits, n_lams, n_gammas, n_dims) over a grid.
 
-    Attributes
-    ----------
-    lams, gammas : arrays
-        The grid.
-    dims : int array
-        The numbers of directions.
-    values : array of shape (n_splits, n_lams, n_gammas, n_dims)
-        For each fold, how often a held-out cannot-link is longer than a pair of mutual neighbours.
+    They say how often a held-out cannot-link is longer than a pair of mutual neighbours.
     """
 
     lams: FloatArray
@@ -343,26 +336,12 @@ def held_out_scores(
     n_splits: int,
     random_state: Any,
 ) -> Scores:
-    """Score every grid point by folds over the pairs.
+    """Score every grid point by folds over the pairs, of which at least `n_splits` are cannot-links.
 
     Neighbours are found once for all grid points and folds; each point then costs one eigenproblem of the size of the
-    features.
-
-    The cannot-links, given and generated, that only the held-out pairs give should be long in the directions learned
-    from the others, and mutual neighbours should be short. Held-out must-links count through what they generate, for
-    between two clusters of a class they need not be short.
-
-    Parameters
-    ----------
-    terms : Terms
-    known : Constraints
-        At least `n_splits` cannot-links.
-    lams, gammas, dims
-        The grid.
-    n_splits : int
-        Number of folds.
-    random_state : int, RandomState, Generator or None
-        Makes the folds repeatable.
+    features. The cannot-links, given and generated, that only the held-out pairs give should be long in the directions
+    learned from the others, and mutual neighbours should be short. Held-out must-links count through what they
+    generate, for between two clusters of a class they need not be short.
     """
     if known.n_pairs > MAX_SEARCH_PAIRS:
         known = known.sample(MAX_SEARCH_PAIRS, random_state)

@@ -222,19 +222,8 @@ def local_directions(
 ) -> Float64:
     """Return directions in which the far pairs of a region are long and the close ones short, in rows of length 1.
 
-    Parameters
-    ----------
-    near, far : arrays of shape (n_comparisons, n_features)
-        Differences of the closer and the farther pairs.
-    places : array of shape (n_comparisons, n_features)
-        Where each comparison is, for the regions.
-    weight : array of shape (n_comparisons,)
-    n_regions : int
-        Clusters of the places; all comparisons together are one region more.
-    n_directions : int
-        Leading directions of each region.
-    seed : int
-        For the clusters.
+    `near` and `far` are differences of the closer and the farther pairs. The regions are clusters of the places of the
+    comparisons, and all comparisons together are one region more; each gives its leading directions.
     """
     from sklearn.cluster import KMeans
 

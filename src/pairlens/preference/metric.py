@@ -256,18 +256,9 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
     ) -> None:
         """Minimise the objective, a function of the embedded `used` rows, plus a penalty on L.
 
-        Parameters
-        ----------
-        rows : Rows
-        used : array of int
-            Rows about which anything is known.
-        objective : callable or None
-            None if nothing is known: the view is then that of PCA, with a warning that says what is `lacking`.
-        whole : bool
-            Whether all directions are learnt, from the identity, and the view is cut from them; otherwise only those
-            of the view are, from the principal directions.
-        penalty : callable, optional
-        lacking : str
+        Without an objective nothing is known: the view is that of PCA, with a warning that says what is `lacking`.
+        `whole` learns all directions, from the identity, and cuts the view from them; otherwise only those of the view
+        are learnt, from the principal directions.
         """
         place = self._coordinates(rows, used)
         L, self.loss_curve_ = place.directions, []

@@ -202,19 +202,9 @@ def angle_tiled(P: Float64, weight: Float64, gamma2: float, sigma: float, tile: 
 class Objective:
     """Compute the objective of given pairs: calling it with an embedding gives the value and the gradient.
 
-    Attributes
-    ----------
-    pairs : Pairs
-    width : array of shape (n_pairs,)
-        Width of the rounded corner of each distance hinge.
-    gamma1, gamma2 : float
-        Margins of the distance and of the angle term.
-    C : float
-        Weight of the angle term.
-    sigma : float
-        Width of the rounded corner of the angle hinges, where gamma2 < 1.
-    squared : bool
-        Square the angle hinges.
+    The margins are gamma1 of the distances and gamma2 of the angles, whose term has the weight C and, if `squared`,
+    squared hinges. `width` is that of the rounded corner of each distance hinge, `sigma` that of the angle hinges where
+    gamma2 < 1.
     """
 
     pairs: Pairs

@@ -51,20 +51,10 @@ def comparable(X: Float64, units: Float64 | None) -> Float64:
 
 @dataclass(frozen=True)
 class TreeSum:
-    """Hold a sum of trees as arrays, the nodes of one tree after those of another.
+    """Hold a sum of trees as arrays, the nodes of one tree after those of another, from their roots.
 
-    Attributes
-    ----------
-    roots : int array of shape (n_trees,)
-        The first node of each tree.
-    children : int array of shape (n_nodes, 2)
-        Where a row goes from a node, always to a later one; a leaf leads to itself.
-    feature, threshold : arrays of shape (n_nodes,)
-        A row goes to the second child if its feature, in 32 bits, is above the threshold.
-    value : array of shape (n_nodes, n_outputs)
-        What a leaf adds.
-    units : array of shape (n_features,) or None
-        Factors of the features.
+    A row goes from a node to the second child if its feature, times its unit and in 32 bits, is above the threshold,
+    else to the first: always to a later node, but a leaf leads to itself and adds its value.
     """
 
     roots: NDArray[Any]

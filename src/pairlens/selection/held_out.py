@@ -346,12 +346,7 @@ def _random_pairs(n_rows: int) -> NDArray[np.int64]:
 def _difference(same: Float64, first: Float64, second: Float64) -> tuple[float, Float64]:
     """Return the difference of two AUC, and n times the influence of each pair on it.
 
-    Parameters
-    ----------
-    same : array of shape (n_pairs,)
-        How much each pair counts as a must-link; the rest of 1 as a cannot-link.
-    first, second : arrays of shape (n_pairs,)
-        Distances in the two views.
+    `same` is how much each pair counts as a must-link; the rest of 1 counts as a cannot-link.
     """
     longer, shorter = (a - b for a, b in zip(_placements(same, first), _placements(same, second)))
     difference = float(same @ longer / same.sum())

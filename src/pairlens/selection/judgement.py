@@ -32,16 +32,7 @@ MOST_COMPARED = 2_000
 
 @dataclass(frozen=True)
 class Control:
-    """Hold a view of the same rows that sees no pair.
-
-    Attributes
-    ----------
-    key : str
-        Of its panel in a page.
-    name : str
-    axes : tuple of str
-    Z : array of shape (n_samples, n_dims)
-    """
+    """Hold a view of the same rows that sees no pair, with the key of its panel in a page, its name and its axes."""
 
     key: str
     name: str
@@ -51,19 +42,11 @@ class Control:
 
 @dataclass(frozen=True)
 class ViewJudgement:
-    """Hold how good a view is, and how it compares with views that saw no pair.
+    """Hold how good a view is, and how it compares with controls, views that saw no pair.
 
-    Attributes
-    ----------
-    pairs : JudgedPairs or None
-        The pairs, judged by models that did not see them; None without two pairs of each kind.
-    accuracy : HeldOutScore or None
-        Share of held-out preferences that come out right; None if the model does not rank.
-    controls : tuple of Control
-    verdicts : tuple of Verdict
-        Against each control.
-    moved : float or None
-        Share of the nearest rows of a row in the map that are others than in the t-SNE; None without a t-SNE.
+    `pairs` is None without two pairs of each kind, `accuracy`, that of held-out preferences, if the model does not
+    rank, and `moved`, the share of the nearest rows of a row in the map that are others than in the t-SNE, without a
+    t-SNE.
     """
 
     pairs: JudgedPairs | None
@@ -90,23 +73,9 @@ def judge_view(
 ) -> ViewJudgement:
     """Judge a fitted view by the pairs and the preferences that it was fitted with.
 
-    A method that held out pairs in `fit` is not fitted again; see :class:`~pairlens.selection.JudgedPairs`.
+    A method that held out pairs in `fit` is not fitted again, nor is any with fewer than two `n_splits`; other
+    parameters are those of :func:`~pairlens.selection.held_out_auc`.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Fitted.
-    X : array-like of shape (n_samples, n_features)
-        The rows, as the model takes them.
-    constraints, preferences : optional
-        What the model was fitted with.
-    n_splits : int, default=5
-        Number of folds where the model is fitted again; below 2 it is not.
-    random_state, on_fold
-        See :func:`~pairlens.selection.held_out_auc`.
-
-    Examples
-    --------
     >>> from sklearn.datasets import load_wine
     >>> from pairlens import Constraints, LinearPairLens
     >>> X, y = load_wine(return_X_y=True)

@@ -163,18 +163,10 @@ class Basis(Protocol):
 
 @dataclass(frozen=True)
 class RowSpace:
-    """Hold rows in the coordinates of a method.
+    """Hold rows in the coordinates of a method, not centred where these are the features; the offset is their mean.
 
-    Attributes
-    ----------
-    rows : array or CSR matrix of shape (n_rows, dim)
-        The rows in these coordinates, not centred where the coordinates are the features.
-    offset : array of shape (dim,)
-        The mean of the data in these coordinates.
-    input_rows : array or CSR matrix of shape (n_rows, any), optional
-        The rows whose distances say who is near whom, where the coordinates do not: the input of a kernel method.
-    all_rows : bool
-        Whether these are all rows of the data, whose mean is then the offset.
+    `input_rows` are those whose distances say who is near whom, where the coordinates do not: the input of a kernel
+    method. `all_rows` says whether these are all rows of the data, whose mean is then the offset.
     """
 
     rows: Rows
@@ -248,17 +240,10 @@ class _Dual:
 def row_space(
     X: Rows, mean: NDArray[np.float64], *, used: IntArray | None = None, anchors: IntArray | None = None
 ) -> RowSpace:
-    """Choose the coordinates for a method.
+    """Choose the coordinates for a method, measured from the mean of all rows.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-    mean : array of shape (n_features,)
-        Mean of all rows, from which the coordinates are measured.
-    used : int array, optional
-        The only rows the method looks at; all rows by default.
-    anchors : int array, optional
-        Rows (numbered among the used ones) that the span must contain when not all can: those in pairs.
+    `used` are the only rows the method looks at, all by default, and `anchors` those among them that the span must
+    contain when not all can: those in pairs.
     """
     rows = X if used is None else X[used]
     n, f = rows.shape
@@ -375,12 +360,6 @@ def column_scale(X: Rows, mean: NDArray[np.float64], standardize: bool) -> NDArr
     differs, as in a pixel at the border of a picture or a rare word, :math:`a_j < s_j / 2`: z-scores would put these
     few rows far from all others. Here 0 and 1 are four units apart then, however rare one of them is. The scale of
     constant columns is infinite, so that they become zero.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or rows of an engine, of shape (n_rows, n_features)
-    mean : array of shape (n_features,)
-    standardize : bool
     """
     deviation = column_deviations(X, mean)
     varies = deviation > 1e-10 * np.maximum(np.abs(mean), 1e-300)
@@ -395,12 +374,8 @@ def looks_principal(X: Rows) -> bool:
     """Return whether columns are those of a principal component analysis: uncorrelated, with falling deviations.
 
     Their scale says how much each of them counts, and dividing by it raises noise to the level of the signal. Numbers
-    that people measure are neither uncorrelated nor in order.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or rows of an engine, of shape (n_rows, n_features)
-        At least three columns and more rows than columns are needed to tell.
+    that people measure are neither uncorrelated nor in order. It takes three columns and more rows than columns to
+    tell.
     """
     n, f = X.shape
     if not (FEWEST_PRINCIPAL <= f < n):
@@ -420,17 +395,8 @@ def whitened_rows(
 ) -> tuple[RowSpace, NDArray[np.float64]]:
     """Return scaled rows in whitened principal components, and the variances of these before they were whitened.
 
-    Every component above rounding is kept, up to a number: the least of them may be what people ask about.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-    standardiser : Standardiser
-        Of these rows.
-    at_most : int
-        Number of components that are kept.
-    anchors : int array, optional
-        Rows that the components must span where not all can: those in pairs.
+    Every component above rounding is kept, up to `at_most`: the least of them may be what people ask about. Where not
+    all rows can be spanned, the `anchors` are: those in pairs.
     """
     mean, scale = standardiser.mean, standardiser.scale
     space = row_space(rescaled(X, scale=scale), mean / scale, anchors=anchors)

@@ -35,23 +35,10 @@ class BatchSums:
     """Keep what partial fits need of the rows and pairs of some batches.
 
     In coordinates (:meth:`in_coordinates`) it takes the place of the rows, a
-    :class:`~pairlens.spectral.rowspace.RowSpace`, and of the pairs, :class:`~pairlens.Constraints`.
-
-    Attributes
-    ----------
-    moments : Moments
-        Count, mean and scatter of the rows.
-    n_must_link, n_cannot_link : int
-    must_link_total, cannot_link_total : float
-        Sums of their weights.
-    sums : dict of (array, int)
-        Scatters by their names in :data:`SUMS`, and how many pairs or rows entered each.
-    dtype : numpy.dtype
-        Of the rows; float64 as soon as one batch was.
-    basis : array of shape (n_features, dim)
-        The coordinates of the scatters, orthonormal columns.
-    total : array of shape (dim, dim)
-        Scatter of the rows about their mean.
+    :class:`~pairlens.spectral.rowspace.RowSpace`, and of the pairs, :class:`~pairlens.Constraints`. The totals are sums
+    of weights, and `sums` the scatters by their names in :data:`SUMS`, with how many pairs or rows entered each. The
+    orthonormal columns of `basis` are the coordinates, in which `total` is the scatter of the rows about their mean;
+    the dtype is float64 as soon as one batch was.
     """
 
     moments: Moments
@@ -66,16 +53,7 @@ class BatchSums:
 
     @classmethod
     def of(cls, rows: Rows, pairs: Constraints, names: Sequence[str]) -> BatchSums:
-        """Sum up one batch.
-
-        Parameters
-        ----------
-        rows : array or CSR matrix of shape (n_samples, n_features)
-        pairs : Constraints
-            Pairs of these rows.
-        names : sequence of str
-            The scatters, of :data:`SUMS`, that are wanted.
-        """
+        """Sum up the scatters of these names, of :data:`SUMS`, over one batch."""
         with np.errstate(over="ignore", invalid="ignore"):
             moments = Moments.of(rows)
             # Squares that overflow float32 could not be recovered in later batches.

@@ -127,13 +127,10 @@ class AnswerSet:
         return True
 
     def __getitem__(self, rows: Any) -> Self:
-        """Return the answers among some rows, renumbered.
+        """Return the answers among some rows, renumbered in the order of a list, mask, slice or ``(rows, ...)``.
 
-        Parameters
-        ----------
-        rows : array of int, boolean mask, slice, or the tuple ``(rows, ...)``
-            The rows to keep, in their new order. Where a row comes more than once (a bootstrap sample), every
-            copy of it inherits its answers; the copies are linked with each other only where labels say so.
+        Where a row comes more than once (a bootstrap sample), every copy of it inherits its answers; the copies are
+        linked with each other only where labels say so.
         """
         check_routing(type(self).__name__.lower())
         return self._take(as_rows(rows, len(self)))

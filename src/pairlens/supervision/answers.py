@@ -69,19 +69,10 @@ _WORDS = {
 class AnswerColumns:
     """Hold the columns of a data frame or of a file, and say where an entry stands.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The columns.
-    read : callable
-        ``read(name, default)`` returns the values of a column. Entries that are empty in a file take the default;
-        without one they stay as they are, or are an error in a file of JSON lines.
-    lines : sequence of int or None
-        The line of each entry in the file, counted from 1; None for a data frame, whose rows count from 0.
-    file : str or None
-        Name of the file, None for a data frame.
-    decimal_comma : bool
-        Whether numbers may have a comma in place of the point, because something else separates the cells.
+    ``read(name, default)`` returns the values of a column. Entries that are empty in a file take the default; without
+    one they stay as they are, or are an error in a file of JSON lines. `lines` has the line of each entry in the file,
+    from 1, None for a data frame, whose rows count from 0. `decimal_comma` says that numbers may have a comma in place
+    of the point, because something else separates the cells.
     """
 
     def __init__(
@@ -486,20 +477,10 @@ def write_answers(
     *,
     splink: bool = False,
 ) -> None:
-    """Write a file of answers of all kinds, whole or not at all.
+    """Write a file of answers of all kinds, whole or not at all, in the format of its ending.
 
-    Parameters
-    ----------
-    path : str or path
-        Where to; the ending (.csv, .tsv, .jsonl, .ndjson) chooses the format.
-    a, b : arrays of shape (n_answers,)
-        Numbers or ids of the two rows.
-    kind : array of shape (n_answers,)
-        One of :data:`ANSWER_KINDS` each.
-    weight : array of shape (n_answers,), default=None
-        Left out where all are 1.
-    splink : bool, default=False
-        Whether to write a label table of Splink, which has no preferences and no weights above 1.
+    `a` and `b` are numbers or ids of the two rows, `kind` one of :data:`ANSWER_KINDS` each; weights are left out where
+    all are 1. `splink` writes a label table of Splink, which has no preferences and no weights above 1.
     """
     if splink:
         certainty = np.ones(len(kind)) if weight is None else weight
@@ -519,15 +500,7 @@ def write_answers(
 
 @dataclass(frozen=True)
 class AnswerFile:
-    """Hold the lines of a file of answers, before it is known which rows of X they are about.
-
-    Attributes
-    ----------
-    kind : array of str
-        One of :data:`ANSWER_KINDS` for every line.
-    weight : array of float or None
-        The weight of every line; None where the file has none.
-    """
+    """Hold the kinds and weights of the lines of a file, before it is known which rows of X they are about."""
 
     _table: AnswerColumns
     kind: NDArray[Any]
@@ -561,15 +534,7 @@ class AnswerFile:
 
 
 class PairBlock(NamedTuple):
-    """Hold some lines of a file of pairs.
-
-    Attributes
-    ----------
-    ends : tuple of two arrays of shape (n_pairs,)
-        The columns a and b.
-    rows : int array of shape (n_pairs, 2)
-        The rows of X that they name.
-    """
+    """Hold the columns a and b of some lines of a file of pairs, and the two rows of X that each line names."""
 
     ends: tuple[NDArray[Any], NDArray[Any]]
     rows: IntArray
@@ -580,21 +545,8 @@ def read_pair_blocks(
 ) -> Iterator[PairBlock]:
     """Read the two rows of each line of a file of pairs without answers, in the memory of one block at a time.
 
-    Parameters
-    ----------
-    path : str or path
-        CSV or TSV with a header, or JSON lines; other columns are ignored.
-    ids : array-like of shape (n_samples,) or None
-        Names of the rows of X where the file names rows; it holds row numbers if None.
-    n_samples : int
-        Number of rows of X.
-    size : int
-        Lines of a block.
-
-    Raises
-    ------
-    AnswerError
-        If a line cannot be read; it holds the file, the line, the column and the value.
+    Files have a header or are JSON lines, and other columns are ignored. They name rows by `ids`, or by number if None.
+    A line that cannot be read is an AnswerError with the file, the line, the column and the value.
     """
     index = None if ids is None else IdIndex(ids)
     for table in _tables(Path(path), size):

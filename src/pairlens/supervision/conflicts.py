@@ -322,17 +322,9 @@ def _shown(rows: tuple[int, ...]) -> str:
 
 
 def find_cycles(pairs: IntArray) -> list[tuple[int, ...]]:
-    """Find preferences that go round in a circle.
+    """Find preferences (better, worse) that go round in a circle.
 
-    Parameters
-    ----------
-    pairs : array of shape (n_pairs, 2)
-        Each the better row and the worse one.
-
-    Returns
-    -------
-    list of tuples
-        For each set of rows that reach one another, the shortest circle through the first of them.
+    Return, for each set of rows that reach one another, the shortest circle through the first of them.
     """
     rows, ends, graph = _preference_graph(pairs)
     component = csgraph.connected_components(graph, connection="strong")[1]

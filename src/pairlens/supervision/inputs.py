@@ -69,13 +69,7 @@ def row_numbers(rows: Any, name: str) -> IntArray:
 def answers_of_rows(
     given: PairsLike | None, weight: ArrayLike | None, *, width: int, name: str, weight_name: str, n_samples: int | None
 ) -> tuple[IntArray, FloatArray | None]:
-    """Check answers about `width` rows each: their shape, their rows and their weights.
-
-    Returns
-    -------
-    members : array of shape (n_answers, width)
-    weight : array of shape (n_answers,) or None
-    """
+    """Check answers about `width` rows each, and return them as an array with their weights, if they have any."""
     values = None if weight is None else _numbers(weight, weight_name)
     if values is not None and values.ndim:
         refuse_set(given, name, weight_name)

@@ -31,15 +31,7 @@ _LOW = (1 << _SHIFT) - 1
 
 
 class AnswerTable(NamedTuple):
-    """Hold distinct answers about two or more rows each, in lexicographic order.
-
-    Attributes
-    ----------
-    members : ndarray of shape (n_answers, n_rows_each)
-        The rows of each answer.
-    weight : ndarray of shape (n_answers,) or None
-        The weight of each answer; None where every one weighs 1.
-    """
+    """Hold distinct answers about two or more rows each, in lexicographic order, all of weight 1 unless given."""
 
     members: IntArray
     weight: FloatArray | None
@@ -134,15 +126,9 @@ def _run_starts(ordered: IntArray) -> IntArray:
 
 
 def from_keys(keys: IntArray, weight: FloatArray | None = None, *, weight_name: str = "weight") -> AnswerTable:
-    """Sort pairs and add up the weights of equal ones.
+    """Sort pairs and add up the weights of equal ones, 1 each if None; pairs whose weights add up to 0 are left out.
 
-    Parameters
-    ----------
-    keys : array of shape (n_pairs,)
-    weight : array of shape (n_pairs,) or None
-        All weigh 1 if None. Pairs whose weights add up to 0 are left out.
-    weight_name : str
-        The argument to name if the weights add up to infinity.
+    An error about infinite weights names the argument `weight_name`.
     """
     if weight is None:
         keys = np.sort(keys)

@@ -106,13 +106,7 @@ def row_step(X: Tensor, width: int) -> int:
 
 
 class TensorRows(EngineRows):
-    """Hold rows in a tensor.
-
-    Attributes
-    ----------
-    tensor : torch.Tensor of shape (n, n_features)
-        float32 or float64, without gradient.
-    """
+    """Hold rows in a tensor of float32 or float64, without gradient."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor

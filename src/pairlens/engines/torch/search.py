@@ -77,18 +77,8 @@ MOST_ROUNDS, MOST_STEPS, GROWTH = 50, 100, 1e10
 class Side:
     """Ask one question: which k rows have the smallest key (sign +1), or the largest (sign -1).
 
-    Parameters
-    ----------
-    k : int
-        How many rows to select for each row.
-    sign : int
-        +1 or -1; the screen works with the key times this, of which the smallest are wanted.
-    quantum : float
-        Keys are equal if they round to the same multiple of this.
-    refine : callable
-        ``refine(rows, cols)`` gives the precise float64 keys of pairs.
-    wanted : bool tensor of shape (n,), optional
-        Rows whose selection is used; the others get an arbitrary one.
+    Keys are equal if they round to the same multiple of `quantum`, and ``refine(rows, cols)`` gives the precise float64
+    keys of pairs. Rows that are not `wanted` get an arbitrary selection.
     """
 
     k: int
@@ -126,23 +116,10 @@ class Screen(Protocol):
 
 
 def self_join(screen: Screen, sides: dict[str, Side], *, block: int, fine_bytes: int) -> dict[str, Selected]:
-    """Select for each row what the sides ask for.
+    """Select for each row what the sides ask for, by the names under which the screen knows their keys.
 
-    Parameters
-    ----------
-    screen : Screen
-    sides : dict
-        The questions by the name under which the screen knows their keys.
-    block : int
-        Rows of a strip.
-    fine_bytes : int
-        Working memory for rows that are compared in float64.
-
-    Returns
-    -------
-    dict of (indices, keys)
-        Tensors of shape (n, k), best first: row indices and the precise float64 keys. They depend neither on `block`
-        nor on `fine_bytes`.
+    The row indices and the precise float64 keys, tensors of shape (n, k) and best first, depend neither on `block`, the
+    rows of a strip, nor on `fine_bytes`, the working memory for rows that are compared in float64.
     """
     found = {
         name: (
@@ -264,30 +241,15 @@ def padded(table: Tensor, multiple: int, value: float = 0.0) -> Tensor:
 
 
 def torch_neighbors(X: Tensor, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
-    """Find the exact nearest rows of every row: those of :func:`pairlens.engines.neighbors`, on the device of X.
+    """Find the exact nearest rows of every row, as :func:`pairlens.engines.neighbors`, in tensors on the device of X.
 
-    Parameters
-    ----------
-    X : tensor of shape (n, n_features)
-        Finite values in float32 or float64, on the CPU or on a GPU.
-    n_nearest : int
-        How many rows to find for each row, from 1 to n - 1.
-    block_bytes : int, optional
-        Working memory: by default 256 MiB on a CPU, 4 GiB on a GPU. The result does not depend on it.
-
-    Returns
-    -------
-    Neighbors
-        Indices and distances as tensors on the device, nearest first.
-
-    Notes
-    -----
     On a GPU with Triton, screening takes products of half-precision parts of the rows (two parts of 11 binary digits
     each, three products, summed in float32), nearly as precise as float32 products and several times as fast.
     ``config_context(tf32=True)`` screens with one product (TF32 without Triton) and trusts an error bound that holds
     with high probability instead of always.
 
-    Working memory besides: two copies of X in its dtype, and for rows that are compared in float64 one in float64.
+    The working memory `block_bytes`, 256 MiB on a CPU and 4 GiB on a GPU by default, does not change the result.
+    Besides there are two copies of X in its dtype, and one in float64 for rows that are compared so.
     """
     check_count(X.shape[0], n_nearest)
     rows = TorchRows.of(X)
@@ -311,17 +273,7 @@ def strip_rows(screen: Screen, k: int, n_bytes: int) -> int:
 
 @dataclass(frozen=True)
 class TorchRows:
-    """Hold rows seen from their centre and in units of their spread, a power of two so that dividing rounds nothing.
-
-    Attributes
-    ----------
-    X : tensor of shape (n, n_features)
-    center : tensor of shape (n_features,)
-        The mean, in the dtype of X.
-    scale : float
-    square : float64 tensor of shape (n,)
-        Squared distances from the centre, in units of the scale.
-    """
+    """Hold rows with their mean, their spread to the nearest power of two, and squared distances in its units."""
 
     X: Tensor
     center: Tensor
@@ -441,16 +393,10 @@ def error_unit(rows: TorchRows, dtype: torch.dtype) -> float:
 
 @dataclass(frozen=True)
 class TiledStrip:
-    """Hold a strip whose keys are known already.
+    """Hold a strip whose keys with all columns, padded ones included, are known already, beside their signs.
 
-    Attributes
-    ----------
-    keys : dict of (sign, tensor)
-        Keys with all columns, padded ones included.
-    gain : dict of tensors
-        What the bound of a signed key gains for each column, less what it loses for the error of the screen: inf for
-        columns that are not there.
-    rows : slice
+    `gain` is what the bound of a signed key gains for each column, less what it loses for the error of the screen: inf
+    for columns that are not there.
     """
 
     keys: dict[str, tuple[int, Tensor]]
@@ -508,14 +454,9 @@ class TensorNearGraph(NearGraph):
     def leading_vectors(self, k: int, tolerance: float) -> tuple[Float64, Float64]:
         r"""Return the largest eigenvalues of the walk after that of the constant vector, and their eigenvectors.
 
-        The vectors are those of the symmetric :math:`D^{1/2} P D^{-1/2}`, D the degrees. A block of them is filtered by
-        Chebyshev polynomials that damp all eigenvalues below those of the block, so that equal eigenvalues are found.
-
-        Parameters
-        ----------
-        k : int
-        tolerance : float
-            Length of the residual of each vector.
+        The vectors are those of the symmetric :math:`D^{1/2} P D^{-1/2}`, D the degrees, with residuals up to the
+        tolerance in length. A block of them is filtered by Chebyshev polynomials that damp all eigenvalues below those
+        of the block, so that equal eigenvalues are found.
         """
         root = self.degree.sqrt()
         column = self.walk.col_indices()

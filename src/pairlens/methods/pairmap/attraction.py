@@ -69,14 +69,8 @@ ACCURACY = 1e-13
 class Evidence:
     """Evidence about the rows, carried to all of them.
 
-    Attributes
-    ----------
-    reach : float32 array of shape (n_rows, n_constrained + n_labels)
-        A: the columns of the rows in pairs, then their sums over the rows of each label.
-    must, cannot : CSR matrices of shape (n_constrained + n_labels,) * 2
-        What the columns say of each other.
-    level : float
-        Mean of all evidence, times 0.1.
+    `reach` has the columns of A of the rows in pairs, then their sums over the rows of each label; `must` and `cannot`
+    are what these columns say of each other, and `level` is the mean of all evidence, times 0.1.
     """
 
     reach: FloatArray
@@ -85,13 +79,9 @@ class Evidence:
     level: float
 
     def __call__(self, left: FloatArray, right: FloatArray, pairs: IntArray | None = None) -> Float64:
-        """Return s of pairs of rows, given by their rows of A.
+        """Return s of pairs of rows, given by their rows of A: row by row, or by their numbers in `pairs`.
 
-        Parameters
-        ----------
-        left, right : arrays of shape (n_left, n_columns) and (n_right, n_columns)
-        pairs : int array of shape (n_pairs, 2), optional
-            Which of them belong to each pair; row by row unless given. Fastest with the pairs of a left row in a run.
+        It is fastest with the pairs of a left row in a run.
         """
         count = len(left) if pairs is None else len(pairs)
         if self.level == 0 or count == 0:
@@ -117,18 +107,10 @@ class Evidence:
 
 
 def evidence_of(graph: Any, known: Constraints, rows: IntArray | None = None) -> Evidence:
-    r"""Carry pairs along the random walk over a graph, in float32.
+    r"""Carry pairs along the random walk over a graph, in float32, to all rows or to some in ascending order.
 
     The walk is reversible: with the degrees d of the graph, :math:`d_i A_{ij} = d_j A_{ji}`. So the rows of A that are
     asked for follow from their own columns, of which there may be fewer than rows in pairs.
-
-    Parameters
-    ----------
-    graph : NearGraph
-        Of rows in memory or on a device.
-    known : Constraints
-    rows : int array, optional
-        The rows of A that are kept, in ascending order; all by default.
     """
     n = graph.walk.shape[0]
     explicit = known.explicit
@@ -193,16 +175,7 @@ def with_evidence(lengths: Float64, evidence: Float64) -> Float64:
 
 @dataclass(frozen=True)
 class HeldOutPairs:
-    """Held-out pairs with their distances in spaces that did not see them; a pair may occur in two folds.
-
-    Attributes
-    ----------
-    pairs : array of shape (n, 2)
-    same : bool array of shape (n,)
-    weight : array of shape (n,)
-    distances : array of shape (n, n_spaces)
-    fold : int array of shape (n,)
-    """
+    """Held-out pairs with their distances in spaces that did not see them; a pair may occur in two folds."""
 
     pairs: IntArray
     same: NDArray[np.bool_]
@@ -220,23 +193,12 @@ class HeldOutPairs:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The judgement of held-out pairs.
+    """The judgement of held-out pairs, whose weights add up to at most the number `effective` of answers they count as.
 
-    Attributes
-    ----------
-    model : PairModel
-        The probability that two rows belong together, from their distances: of pairs that are answered as often "same"
-        as the given ones (:func:`judged`), or of random pairs (:meth:`of_random_pairs`).
-    share : float
-        The share of pairs that belong together where the model holds.
-    answers : PairModel
-        The probability of any pair, new rows included, as often "same" as the given ones.
-    answered : float
-        Share of must-links among the answers.
-    effective : float
-        Number of answers that the held-out pairs count as.
-    held_out : HeldOutPairs
-        With weights that add up to at most `effective`.
+    `model` gives the probability that two rows belong together from their distances: of pairs that are answered as
+    often "same" as the given ones (:func:`judged`), or of random pairs (:meth:`of_random_pairs`); `share` is that of
+    pairs that belong together there. `answers` is the model of any pair, new rows included, as often "same" as the
+    given ones, of which `answered` is the share of must-links.
     """
 
     model: PairModel
@@ -279,15 +241,7 @@ class Judgement:
 
 
 def judged(known: Constraints, folds: Sequence[Fold], distances: Sequence[Float64]) -> Judgement | None:
-    """Calibrate probabilities by held-out pairs; None if there are too few.
-
-    Parameters
-    ----------
-    known : Constraints
-    folds : sequence of Fold
-    distances : sequence of arrays of shape (n_pairs, n_spaces)
-        Of the held-out pairs of each fold, after learning from the others.
-    """
+    """Calibrate probabilities by the held-out pairs of the folds, with their distances; None if there are no folds."""
     if not folds:
         return None
     effective = effective_answers(known)
@@ -317,12 +271,6 @@ def perplexity_weights(squared: Float64, perplexity: float) -> Float64:
 
     Newton's method in :math:`\log \beta`, kept inside a bracket. A row whose nearest neighbours tie cannot have fewer
     than there are of them, and has equal weights on these; one with fewer neighbours than the perplexity has all equal.
-
-    Parameters
-    ----------
-    squared : array of shape (n_rows, n_neighbors)
-        Squared distances to neighbours.
-    perplexity : float
     """
     n, k = squared.shape
     wanted = np.log(perplexity)
@@ -365,14 +313,7 @@ def perplexity_weights(squared: Float64, perplexity: float) -> Float64:
 
 
 def neighbor_affinities(nearest: IntArray, distance: Float64, perplexity: float) -> sparse.csr_matrix:
-    """Return Q, symmetric and with sum 1.
-
-    Parameters
-    ----------
-    nearest, distance : arrays of shape (n_rows, n_neighbors)
-        Neighbours of each row, and how far they are.
-    perplexity : float
-    """
+    """Return Q, symmetric and with sum 1, from the neighbours of each row and their distances."""
     n, k = nearest.shape
     weights = perplexity_weights(distance**2, perplexity)
     directed = sparse.csr_matrix((weights.ravel(), nearest.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
@@ -388,15 +329,7 @@ def attracted(n: int, perplexity: float) -> tuple[int, float]:
 def tsne_affinities(
     V: Float64, perplexity: float, *, found: tuple[IntArray, Float64] | None = None
 ) -> sparse.csr_matrix:
-    """Return Q of rows in a metric.
-
-    Parameters
-    ----------
-    V : array of shape (n_rows, n_columns)
-    perplexity : float
-    found : tuple of arrays, optional
-        The nearest rows and their distances, where they are known, at least as many as :func:`attracted` says.
-    """
+    """Return Q of rows in a metric, with the nearest rows and distances that were `found` where they are known."""
     k, perplexity = attracted(len(V), perplexity)
     nearest, distance = nearest_rows(V, k) if found is None else found
     return neighbor_affinities(nearest[:, :k], distance[:, :k], perplexity)
@@ -430,15 +363,7 @@ class LongRange:
 def long_range(pairs: IntArray, together: Float64, rate: float, n: int) -> LongRange | None:
     """Return the long-range term of pairs with these probabilities; None if none is above one half.
 
-    Parameters
-    ----------
-    pairs : array of shape (n_pairs, 2)
-        Distinct pairs of rows.
-    together : array of shape (n_pairs,)
-    rate : float
-        Share of pairs that belong together among random ones.
-    n : int
-        Number of rows.
+    `rate` is the share of pairs that belong together among random ones.
     """
     pull = np.maximum(0.0, 2 * together - 1)
     if not pull.any():

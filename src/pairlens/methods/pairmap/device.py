@@ -71,13 +71,7 @@ def _part(rows: Tensor, row_bytes: int) -> int:
 
 
 def nearest_among(known: Tensor, queries: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the k nearest known rows of each query, nearest first, and their distances in float64.
-
-    Parameters
-    ----------
-    known, queries : tensors of shape (n_rows, n_columns) and (n_new, n_columns)
-    k : int
-    """
+    """Return the k nearest known rows of each query, nearest first, and their distances in float64."""
     centre = known.mean(dim=0)
     wide, k = (known - centre).float(), min(k, len(known))
     square = wide.square().sum(dim=1)
@@ -171,14 +165,7 @@ def perplexity_weights(squared: Tensor, perplexity: float) -> Tensor:
 
 @dataclass(frozen=True)
 class Attraction:
-    """Symmetric affinities with sum 1 in compressed rows, on a device.
-
-    Attributes
-    ----------
-    start : int64 tensor of shape (n_rows + 1,)
-    column : int32 tensor of shape (n_entries,)
-    weight : tensor of shape (n_entries,)
-    """
+    """Symmetric affinities with sum 1 in compressed rows, on a device."""
 
     start: Tensor
     column: Tensor
@@ -295,17 +282,7 @@ def log_odds(model: PairModel, distances: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def affinities(V: Tensor, perplexity: float, far: tuple[Tensor, Tensor, Tensor] | None, strength: float) -> Attraction:
-    """Return the affinities of t-SNE together with a long-range term.
-
-    Parameters
-    ----------
-    V : tensor of shape (n_rows, n_columns)
-        The metric.
-    perplexity : float
-    far : tuple of tensors (left, right, weight) or None
-        The long-range term; its weights have sum 1.
-    strength : float
-    """
+    """Return the affinities of t-SNE in the metric V together with a long-range term: pairs, and weights of sum 1."""
     n = len(V)
     k, perplexity = attracted(n, perplexity)
     found = torch_neighbors(V, n_nearest=k)
@@ -372,16 +349,7 @@ def parted(start: Tensor, size: float, seed: int) -> Tensor:
 def lay_out(
     attraction: Attraction, start: Tensor, phases: Sequence[Phase], *, progress: Progress | None = None
 ) -> Tensor:
-    """Move rows from a start to where attraction and repulsion are in balance, as `layout` does in memory.
-
-    Parameters
-    ----------
-    attraction : Attraction
-    start : float64 tensor of shape (n_rows, n_components)
-    phases : sequence of (number of iterations, exaggeration, momentum)
-    progress : callable, optional
-        Is told how many iterations are done, every 50.
-    """
+    """Move rows from a start to where attraction and repulsion are in balance, as `layout` does in memory."""
     n, places = len(start), start.clone()
     update, gains = torch.zeros_like(places), torch.ones_like(places)
     repulsion, done = Repulsion(), 0

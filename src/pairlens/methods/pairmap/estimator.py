@@ -67,15 +67,9 @@ WARM_SHARE = 0.1
 
 @dataclass(frozen=True)
 class MapSpaces:
-    """The metric of a map: the rows as they are and the taught spaces, side by side.
+    """Metric of a map: the rows as they are and the taught spaces, side by side with their shares of the variance.
 
-    Attributes
-    ----------
-    raw : RawSpace
-    taught : TaughtSpaces or None
-        None for rows that are all equal.
-    shares : array of shape (4,) or (1,)
-        Total variance of each.
+    Rows that are all equal have taught nothing.
     """
 
     raw: RawSpace

@@ -103,19 +103,10 @@ def lay_out(
     n_jobs: int | None,
     progress: Progress | None = None,
 ) -> Float64:
-    """Move rows from a start to where attraction and repulsion are in balance.
+    """Move rows from a start to where attraction, by affinities with sum 1, and repulsion are in balance.
 
-    Parameters
-    ----------
-    affinities : CSR matrix of shape (n_rows, n_rows)
-        Symmetric, with sum 1.
-    start : array of shape (n_rows, n_components)
-    phases : sequence of (number of iterations, exaggeration, momentum)
-        The learning rate is the number of rows over the exaggeration.
-    n_jobs : int or None
-        Threads; the result does not depend on them.
-    progress : callable, optional
-        Is told how many iterations are done, every 50.
+    The learning rate is the number of rows over the exaggeration. The result does not depend on `n_jobs`, the threads;
+    `progress` is told every 50 iterations how many are done.
     """
     openTSNE = require("openTSNE", extra="map", purpose="PairMap")
     n = len(start)
@@ -204,12 +195,7 @@ def align(moved: Float64, former: Float64) -> Float64:
 def repulsion(places: Float64, *, workers: int = 1) -> tuple[Float64, float]:
     """Return the sum of the forces on each row, not divided by Z yet, and Z.
 
-    Parameters
-    ----------
-    places : array of shape (n_rows, n_components)
-        In one or two dimensions.
-    workers : int
-        Threads of the Fourier transforms; the result does not depend on them.
+    The result does not depend on `workers`, the threads of the Fourier transforms.
     """
     n, n_components = places.shape
     size = float(np.ptp(places, axis=0).max())

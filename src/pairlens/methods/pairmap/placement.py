@@ -56,13 +56,8 @@ def nearest_known(
 ) -> tuple[IntArray, Float64]:
     """Return the 15 nearest training rows of each new row, nearest first, and weights of perplexity 3.
 
-    The weight of a training row that coincides with the new one is 1, and that of all others 0.
-
-    Parameters
-    ----------
-    V, known : arrays of shape (n_new, n_columns) and (n_rows, n_columns)
-    search, n_queries
-        How they are found: see :func:`~pairlens.graphs.nearest.nearest_among`.
+    The weight of a training row that coincides with the new one is 1, and that of all others 0. They are found as by
+    :func:`~pairlens.graphs.nearest.nearest_among`.
     """
     k = min(NEIGHBORS, len(known))
     found, distance = nearest_among(known, V, k, search=search, n_queries=n_queries)
@@ -80,17 +75,7 @@ def ready_to_place(known: Float64, *, search: str = "auto") -> None:
 
 
 def place(found: IntArray, weights: Float64, embedding: Float64, scale: float) -> Float64:
-    """Return places of new rows from their nearest training rows.
-
-    Parameters
-    ----------
-    found, weights : arrays of shape (n_new, n_neighbors)
-        From :func:`nearest_known`.
-    embedding : array of shape (n_rows, n_components)
-        The map.
-    scale : float
-        h, see :func:`local_scale`.
-    """
+    """Return places of new rows from their nearest training rows on a map, whose :func:`local_scale` is h."""
     result = np.empty((len(found), embedding.shape[1]))
     # The rows come last, so that every operation runs along many of them.
     columns = np.ascontiguousarray(embedding.T)
@@ -128,22 +113,8 @@ def with_placed(
 ) -> Float64:
     """Return the map of all rows: each takes a place among the landmarks, and then all move a little.
 
-    In the polish, a placed row attracts its nearest landmarks, and these attract each other as before. All rows repel
-    each other.
-
-    Parameters
-    ----------
-    V : array of shape (n_rows, n_columns)
-        All rows in the local metric.
-    landmarks : array of shape (n_landmarks,)
-        Their numbers.
-    drawn : array of shape (n_landmarks, n_components)
-        Their places.
-    affinities : CSR matrix of shape (n_landmarks, n_landmarks)
-    n_jobs : int or None
-        Threads.
-    search : {"auto", "exact", "approx"}
-        How the nearest landmarks of the others are found.
+    V are all rows in the local metric, `drawn` the places of the landmarks. In the polish, a placed row attracts its
+    nearest landmarks, and these attract each other as before. All rows repel each other.
     """
     n, m = len(V), len(landmarks)
     others = np.setdiff1d(np.arange(n), landmarks, assume_unique=True)
@@ -174,19 +145,9 @@ def plain_map(
 ) -> Float64:
     """Draw a t-SNE of the rows alone, scaled and laid out as by PairMap; constant columns do not count.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n_samples, n_features)
-        At least three rows.
-    n_components : {1, 2}
-    perplexity, standardize, n_jobs, random_state
-        As for :class:`~pairlens.PairMap`.
-    reuse : bool
-        Whether a map that this process has drawn of the same rows, with the same parameters and an integer as seed, is
-        returned instead of drawn again; the last two are kept.
+    Parameters are those of :class:`~pairlens.PairMap`. `reuse` returns a map that this process has drawn of the same
+    rows, with the same parameters and an integer as seed; the last two are kept.
 
-    Examples
-    --------
     >>> from sklearn.datasets import load_iris
     >>> plain_map(load_iris().data).shape
     (150, 2)
