@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from numbers import Integral, Real
+from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,9 +13,20 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import ClusterMixin
 from sklearn.utils import ClassifierTags
 
-from pairlens._docs import complete_docstring
 from pairlens._optional import require
-from pairlens._sklearn import BaseEstimator, Interval, StrOptions, as_generator, check_is_fitted, fit_context
+from pairlens._sklearn import (
+    AUTO,
+    COUNT,
+    SEED,
+    BaseEstimator,
+    Interval,
+    StrOptions,
+    as_generator,
+    check_is_fitted,
+    estimator,
+    fit_context,
+    parameter,
+)
 from pairlens._warnings import warn_user
 from pairlens.cluster.grouping import find_groups
 from pairlens.cluster.learned import ClusterView, Learned, learn
@@ -65,6 +76,7 @@ class BrokenPairs:
         return pandas.DataFrame({"a": self.pairs[:, 0], "b": self.pairs[:, 1], "link": link, "reason": self.reasons})
 
 
+@estimator
 class PairClusters(ClusterMixin, BaseEstimator):
     r"""A group for every row, from few and noisy answers.
 
@@ -136,33 +148,16 @@ class PairClusters(ClusterMixin, BaseEstimator):
     (3, 178)
     """
 
-    labels_: NDArray[np.int64]
-    probabilities_: Float64
-    n_clusters_: int
+    labels_: NDArray[np.int64] = field(init=False)
+    probabilities_: Float64 = field(init=False)
+    n_clusters_: int = field(init=False)
 
     __metadata_request__fit: ClassVar = {"constraints": True}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "doubt": [Interval(Real, 0, 1, closed="both"), None],
-        "neighbors": [StrOptions(set(SEARCHES))],
-        "standardize": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int | str = "auto",
-        *,
-        doubt: float | None = None,
-        neighbors: str = "auto",
-        standardize: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.doubt = doubt
-        self.neighbors = neighbors
-        self.standardize = standardize
-        self.random_state = random_state
+    n_clusters: int | str = parameter(COUNT, AUTO, default="auto", kw_only=False)
+    doubt: float | None = parameter(Interval(Real, 0, 1, closed="both"), None, default=None)
+    neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
+    standardize: bool = parameter("boolean", default=True)
+    random_state: Any = parameter(*SEED, default=None)
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
@@ -271,9 +266,6 @@ class PairClusters(ClusterMixin, BaseEstimator):
         # scikit-learn's check of predict_proba looks here, of whatever kind the estimator is.
         tags.classifier_tags = ClassifierTags()
         return tags
-
-
-complete_docstring(PairClusters)
 
 
 def settled(Z: Float64, mixture: Mixture, evidence: Evidence) -> tuple[Mixture, NDArray[np.int64], Float64]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +10,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import ClusterMixin
 
-from pairlens._sklearn import Interval, as_generator, check_is_fitted
+from pairlens._sklearn import COUNT, SEED, as_generator, check_is_fitted, estimator, parameter
 from pairlens._warnings import warn_user
 from pairlens.cluster.kmeans import WeightedPoints, assign, squared_distances, weighted_kmeans
 from pairlens.engines import IntArray, Rows, checked_rows, column_means, group_means
@@ -24,6 +22,7 @@ LARGE_RANK = 500
 """Kernel features that are kept where not all rows are anchors."""
 
 
+@estimator
 class SKKMeans(ClusterMixin, MustLinkKernel):
     r"""Semi-supervised kernel k-means.
 
@@ -89,30 +88,10 @@ class SKKMeans(ClusterMixin, MustLinkKernel):
     array([0, 0, 1, 1, 1, 1])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **MustLinkKernel._parameter_constraints,
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        gamma: float | str = "auto",
-        n_init: int = 10,
-        max_iter: int = 300,
-        kernel: str | Callable[..., Any] = "rbf",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.gamma = gamma
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.kernel = kernel
-        self.random_state = random_state
+    n_clusters: int = parameter(COUNT, default=8, kw_only=False)
+    n_init: int = parameter(COUNT, default=10)
+    max_iter: int = parameter(COUNT, default=300)
+    random_state: Any = parameter(*SEED, default=None)
 
     def _learn(self, rows: Rows, chunklets: IntArray) -> None:
         """Find the clusters in kernel features without what must-linked rows differ in."""

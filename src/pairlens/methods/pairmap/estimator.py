@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from pairlens._optional import require
-from pairlens._sklearn import Interval, StrOptions, as_generator, check_is_fitted
+from pairlens._sklearn import COUNT, SEED, Interval, StrOptions, as_generator, check_is_fitted, estimator, parameter
 from pairlens.engines import (
     EngineRows,
     Float64,
@@ -59,6 +59,7 @@ from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
 from pairlens.supervision import Constraints
 
 N_NEIGHBORS = 10
+ITERATIONS = Interval(Integral, 0, None, closed="left")
 WIDEST = 1e7
 """Places of a start beyond which no force between rows is left in double precision."""
 WARM_SHARE = 0.1
@@ -91,6 +92,7 @@ def _array(values: Any) -> NDArray[Any]:
     return np.asarray(values.cpu().numpy() if is_tensor(values) else values)
 
 
+@estimator
 class PairMap(PairTransformer):
     r"""A neighbour map in two dimensions whose notion of "same" is that of the answers.
 
@@ -181,51 +183,22 @@ class PairMap(PairTransformer):
     (178, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_components": [Interval(Integral, 1, 2, closed="both")],
-        "perplexity": [Interval(Real, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "early_exaggeration_iter": [Interval(Integral, 0, None, closed="left")],
-        "init": ["array-like", PairTransformer, None],
-        "n_landmarks": [Interval(Integral, 3, None, closed="left")],
-        "neighbors": [StrOptions(set(SEARCHES))],
-        "standardize": ["boolean"],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state", np.random.Generator],
-    }
+    n_components: int = parameter(Interval(Integral, 1, 2, closed="both"), default=2, kw_only=False)
+    perplexity: float = parameter(Interval(Real, 1, None, closed="left"), default=30)
+    max_iter: int = parameter(ITERATIONS, default=MAX_ITER)
+    early_exaggeration_iter: int = parameter(ITERATIONS, default=EARLY_ITER)
+    init: Any = parameter("array-like", PairTransformer, None, default=None)
+    n_landmarks: int = parameter(Interval(Integral, 3, None, closed="left"), default=LANDMARKS)
+    neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
+    standardize: bool = parameter("boolean", default=True)
+    n_jobs: int | None = parameter(COUNT, Interval(Integral, None, -1, closed="right"), None, default=1)
+    verbose: int = parameter("verbose", default=0)
+    random_state: Any = parameter(*SEED, default=None)
 
-    _fewest_rows = 3
+    _fewest_rows: ClassVar = 3
     _rows_may_be: ClassVar = Placement.DEVICE
-    _rows: Any
-    _map: Any
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        perplexity: float = 30,
-        max_iter: int = MAX_ITER,
-        early_exaggeration_iter: int = EARLY_ITER,
-        init: Any = None,
-        n_landmarks: int = LANDMARKS,
-        neighbors: str = "auto",
-        standardize: bool = True,
-        n_jobs: int | None = 1,
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.perplexity = perplexity
-        self.max_iter = max_iter
-        self.early_exaggeration_iter = early_exaggeration_iter
-        self.init = init
-        self.n_landmarks = n_landmarks
-        self.neighbors = neighbors
-        self.standardize = standardize
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.random_state = random_state
+    _rows: Any = field(init=False)
+    _map: Any = field(init=False)
 
     def _check_n_components(self, rows: Rows) -> None:
         """Accept any rows: a map has one or two dimensions, however few features there are."""
