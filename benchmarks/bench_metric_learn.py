@@ -105,10 +105,8 @@ def objective(method: str, L: NDArray[np.float64], data: Arrays) -> float:
     """What both minimise, at a map."""
     from pairlens import Quadruplets
     from pairlens.preference.comparing import ComparisonResidual
-    from pairlens.preference.itml import BoundedPairs
     from pairlens.preference.lmca import LargeMarginNeighbours, target_neighbours
-    from pairlens.preference.metric import comparison_pairs, log_det_penalty
-    from pairlens.preference.mlkr import KernelRegression
+    from pairlens.preference.metric import BoundedPairs, KernelRegression, comparison_pairs, log_det_penalty
     from pairlens.preference.objective import Pairs
 
     X, n = data["X"], len(data["X"])

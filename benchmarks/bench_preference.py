@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens.preference.gbwsdr import SklearnTrees, TreeOptions, XGBoostTrees
 from pairlens.preference.objective import Objective, Pairs, largest_differences
 from pairlens.preference.ranksvm import rank_svm
-from pairlens.preference.trees import SklearnTrees, TreeOptions, XGBoostTrees
 from pairlens.preference.wsdr import LinearProblem
 
 MIB = 2.0**20

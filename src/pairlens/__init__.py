@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from pairlens.io.export import export
     from pairlens.io.models import load, save
     from pairlens.methods.bwdr import BWDR, WBDR
-    from pairlens.methods.chunklets import CFLD, DCA, RCA
-    from pairlens.methods.differences import CMM, NPSSDR, SSDR
-    from pairlens.methods.discriminants import LFDA, SDA
+    from pairlens.methods.discriminants import CFLD, CMM, DCA, LFDA, NPSSDR, RCA, SDA, SSDR
     from pairlens.methods.dsp import DSP
     from pairlens.methods.kernel import KernelBWDR, KernelLPPSI, KernelNullSpace, KernelWBDR
     from pairlens.methods.lenses import LinearPairLens, PairLens
@@ -26,9 +24,8 @@ if TYPE_CHECKING:
     from pairlens.pipeline import view_pipeline
     from pairlens.preference.comparing import LSML, SCML
     from pairlens.preference.gbwsdr import GBWSDR
-    from pairlens.preference.itml import ITML
     from pairlens.preference.lmca import LMCA, LMNN
-    from pairlens.preference.mlkr import MLKR
+    from pairlens.preference.metric import ITML, MLKR
     from pairlens.preference.ranksvm import RankSVM
     from pairlens.preference.wsdr import WSDR
     from pairlens.studio.notebook import widget
@@ -38,11 +35,11 @@ if TYPE_CHECKING:
 # Names are imported when they are first used, so that `import pairlens` costs next to nothing.
 _HOMES = {
     "BWDR": "methods.bwdr",
-    "CFLD": "methods.chunklets",
+    "CFLD": "methods.discriminants",
     "CLPP": "methods.locality",
-    "CMM": "methods.differences",
+    "CMM": "methods.discriminants",
     "Constraints": "supervision",
-    "DCA": "methods.chunklets",
+    "DCA": "methods.discriminants",
     "DSP": "methods.dsp",
     "GBWSDR": "preference.gbwsdr",
     "KernelBWDR": "methods.kernel",
@@ -50,28 +47,28 @@ _HOMES = {
     "KernelNullSpace": "methods.kernel",
     "KernelWBDR": "methods.kernel",
     "LFDA": "methods.discriminants",
-    "ITML": "preference.itml",
+    "ITML": "preference.metric",
     "LMCA": "preference.lmca",
     "LMNN": "preference.lmca",
     "LSML": "preference.comparing",
-    "MLKR": "preference.mlkr",
+    "MLKR": "preference.metric",
     "SCML": "preference.comparing",
     "LPP": "methods.locality",
     "LPPSI": "methods.locality",
     "LinearPairLens": "methods.lenses",
-    "NPSSDR": "methods.differences",
+    "NPSSDR": "methods.discriminants",
     "PairClusters": "cluster.pairclusters",
     "PairLens": "methods.lenses",
     "PairMap": "methods.pairmap.estimator",
     "Preferences": "supervision",
     "Quadruplets": "supervision",
-    "RCA": "methods.chunklets",
+    "RCA": "methods.discriminants",
     "RankSVM": "preference.ranksvm",
     "SDA": "methods.discriminants",
     "SKKMeans": "cluster.skkmeans",
     "SLPP": "methods.locality",
     "SODRPaC": "methods.sodrpac",
-    "SSDR": "methods.differences",
+    "SSDR": "methods.discriminants",
     "TableEncoder": "tables",
     "Triplets": "supervision",
     "WBDR": "methods.bwdr",

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from pairlens.cli import app as application
-from pairlens.selection.registry import method_class, view_methods
+from pairlens.selection.fitting import method_class, view_methods
 
 COMPARE = ("compare", "data.csv", "--id", "id", "--drop", "class,note")
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pairlens.cluster.kmeans import (
+from pairlens.cluster.skkmeans import (
     WeightedPoints,
     exchange_pass,
     exchanged,

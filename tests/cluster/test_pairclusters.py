@@ -13,8 +13,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
 from pairlens import Constraints, PairClusters, load, save
-from pairlens.cluster.grouping import agreement, candidates, expected_rand, first_guesses, named_groups
-from pairlens.cluster.mixture import MOST_ITERATIONS, Evidence, Mixture, fit_mixture, likeliest, matched
+from pairlens.cluster.grouping import (
+    MOST_ITERATIONS,
+    Evidence,
+    Mixture,
+    agreement,
+    candidates,
+    expected_rand,
+    first_guesses,
+    fit_mixture,
+    likeliest,
+    matched,
+    named_groups,
+)
 from pairlens.cluster.pairclusters import broken_pairs
 from pairlens.exceptions import SupervisionWarning
 from tests.oracles.clusters import expected_adjusted_rand, probabilities_of_groups
@@ -47,7 +58,7 @@ def test_probabilities_are_those_of_the_equations(seed, monkeypatch):
     y = np.repeat([0, 1, 2], [8, 8, 9])
     pairs = Constraints.from_labels(y, n_pairs=12, random_state=seed)
     start = rng.integers(3, size=25)
-    monkeypatch.setattr("pairlens.cluster.mixture.SETTLED", 0.0)
+    monkeypatch.setattr("pairlens.cluster.grouping.SETTLED", 0.0)
     _, q = fit_mixture(Z, start, 3, Evidence.of(pairs, 0.1))
     expected = probabilities_of_groups(Z, start, 3, pairs.must_link, pairs.cannot_link, 0.1, MOST_ITERATIONS)
     np.testing.assert_allclose(q, expected, atol=1e-9)
@@ -338,7 +349,7 @@ def test_dask_and_torch(blobs, fitted):
 def test_many_rows_are_put_in_the_groups_of_landmarks(monkeypatch):
     X, y = make_blobs(3000, centers=4, n_features=4, random_state=2)
     pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
-    monkeypatch.setattr("pairlens.cluster.learned.LANDMARKS", 500)
+    monkeypatch.setattr("pairlens.cluster.grouping.LANDMARKS", 500)
     monkeypatch.setattr("pairlens.cluster.grouping.CHOICE_ROWS", 300)
     model = PairClusters(random_state=0).fit(X, constraints=pairs)
     assert model.labels_.shape == (3000,)

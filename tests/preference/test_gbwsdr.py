@@ -12,9 +12,8 @@ from pairlens import _optional
 from pairlens.engines import config_context
 from pairlens.exceptions import MissingExtraError, SupervisionWarning
 from pairlens.preference import gbwsdr
-from pairlens.preference.gbwsdr import GBWSDR
+from pairlens.preference.gbwsdr import GBWSDR, SklearnTrees, TreeOptions, XGBoostTrees
 from pairlens.preference.ranksvm import RankSVM
-from pairlens.preference.trees import SklearnTrees, TreeOptions, XGBoostTrees
 from pairlens.preference.wsdr import WSDR
 from pairlens.supervision import Preferences
 from tests.oracles import preference as oracle

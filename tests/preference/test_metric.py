@@ -12,10 +12,8 @@ from scipy.optimize import approx_fprime
 from pairlens import ITML, LMCA, LMNN, LSML, MLKR, RCA, SCML, Constraints, Quadruplets, Triplets
 from pairlens.exceptions import ArgumentError, InputError, SupervisionWarning
 from pairlens.preference.comparing import ComparisonResidual, comparison_accuracy
-from pairlens.preference.itml import BoundedPairs
 from pairlens.preference.lmca import ComparisonMargin, LargeMarginNeighbours, target_neighbours
-from pairlens.preference.metric import comparison_pairs, log_det_penalty
-from pairlens.preference.mlkr import KernelRegression
+from pairlens.preference.metric import BoundedPairs, KernelRegression, comparison_pairs, log_det_penalty
 from pairlens.preference.objective import Pairs
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "metric_learn.npz"
@@ -325,7 +323,7 @@ def test_products_of_a_fit_are_on_one_thread(monkeypatch):
     from threadpoolctl import threadpool_limits
 
     from pairlens.engines import blas_threads
-    from pairlens.preference.mlkr import KernelRegression
+    from pairlens.preference.metric import KernelRegression
 
     seen, evaluate = [], KernelRegression.__call__
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pairlens.preference.trees import SklearnTrees, TreeOptions, XGBoostTrees
+from pairlens.preference.gbwsdr import SklearnTrees, TreeOptions, XGBoostTrees
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 3))

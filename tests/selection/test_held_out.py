@@ -17,8 +17,15 @@ from pairlens.judging import auc_standard_error, share_standard_error
 from pairlens.metrics import pairwise_accuracy
 from pairlens.selection import compare, held_out_accuracy, held_out_auc
 from pairlens.selection.comparison import measured
-from pairlens.selection.fitting import fit_model, learns_from
-from pairlens.selection.registry import build, cli_name, finds_dimension, method_class, method_names
+from pairlens.selection.fitting import (
+    build,
+    cli_name,
+    finds_dimension,
+    fit_model,
+    learns_from,
+    method_class,
+    method_names,
+)
 
 RNG = np.random.default_rng(0)
 Y = np.repeat(np.arange(3), 30)

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
 from pairlens.exceptions import ConflictError, ConflictWarning
-from pairlens.methods.differences import SSDR
+from pairlens.methods.discriminants import SSDR
 from pairlens.supervision import Constraints, Preferences
 from tests.supervision import oracles
 

@@ -28,7 +28,7 @@ class Conflict(StrEnum):
 
 def complete_method(incomplete: str) -> list[str]:
     """Return names of methods that begin like this, for the completion of the shell."""
-    from pairlens.selection.registry import method_names
+    from pairlens.selection.fitting import method_names
 
     return [name for name in method_names() if name.startswith(incomplete)]
 

@@ -101,7 +101,7 @@ def _contests(
     known: Any, wanted: list[str], n_components: int | str, seed: int, prepared: Preparation
 ) -> list[tuple[str, dict[str, Any]]]:
     """Return which models are judged by what."""
-    from pairlens.selection.registry import cli_name, makes_view, method_class, takes_dimension, view_methods
+    from pairlens.selection.fitting import cli_name, makes_view, method_class, takes_dimension, view_methods
 
     size = 2 if n_components == "auto" else int(n_components)
     names = [cli_name(method_class(name).__name__) for name in wanted if name not in CONTROLS]
@@ -121,7 +121,7 @@ def _contests(
 
 
 def _models(names: list[str], n_components: int | str, seed: int, prepared: Preparation) -> dict[str, Any]:
-    from pairlens.selection.registry import build, finds_dimension, method_class
+    from pairlens.selection.fitting import build, finds_dimension, method_class
 
     models = {}
     for name in names:

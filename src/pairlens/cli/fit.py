@@ -139,11 +139,11 @@ class _Clock:
 def _method(name: str | None, known: Answers, n_components: int | str, seed: int) -> Any:
     """Return the method by name, or the default; ValueError if it cannot learn from what is known."""
     from pairlens.pipeline import default_view
-    from pairlens.selection.fitting import learns_from
-    from pairlens.selection.registry import (
+    from pairlens.selection.fitting import (
         build,
         cli_name,
         finds_dimension,
+        learns_from,
         makes_view,
         method_class,
         takes_dimension,
@@ -363,7 +363,7 @@ def _write_groups(path: Path, view: Any, work: Work, labels: str | None, unknown
 
 def _tell(run: dict[str, Any], work: Work, written: list[Path]) -> None:
     from pairlens.cli._work import describe_pairs, what_embedding_would_change
-    from pairlens.learning.words import what_answers_decide
+    from pairlens.learning.stack import what_answers_decide
     from pairlens.selection.judgement import NEAREST
 
     result = run["result"]

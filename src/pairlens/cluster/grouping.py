@@ -28,29 +28,301 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from scipy.special import betaln
+from scipy import sparse
+from scipy.special import betaln, softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from pairlens.cluster.kmeans import WeightedPoints, greedy_seeds
-from pairlens.cluster.learned import Learned
-from pairlens.cluster.mixture import Evidence, Mixture, fit_mixture, matched
-from pairlens.engines import Float64, IntArray, group_means
-from pairlens.learning.stack import effective_answers
+from pairlens.cluster.skkmeans import WeightedPoints, greedy_seeds, squared_distances
+from pairlens.engines import (
+    Float64,
+    IntArray,
+    Placement,
+    Rows,
+    group_means,
+    map_rows,
+    row_blocks,
+    rows_in_memory,
+    rows_to_learn_from,
+)
+from pairlens.judging.held_out import HeldOutDistances, distance_columns, measured_distances, pair_weights
+from pairlens.judging.probability import MISTAKES, PairModel, fit_with_mistakes
+from pairlens.learning.spaces import LANDMARKS, PreparedRows, RawSpace, TaughtSpaces, chosen_landmarks
+from pairlens.learning.stack import Stack, effective_answers, side_by_side
+from pairlens.spectral.rowspace import Standardiser, symmetric
 from pairlens.supervision import Constraints
 
-__all__ = [
-    "agreement",
-    "best_groups",
-    "candidates",
-    "expected_rand",
-    "find_groups",
-    "first_guesses",
-    "named_groups",
-    "score",
-]
+N_COLUMNS = 10
+"""Directions of the view. With as many as groups less one, which nobody knows, groups are no better."""
+FIRST_MISTAKES = 0.05
+"""Share of wrong answers where it cannot be estimated."""
+MISTAKES_LIMITS = (0.005, 0.3)
+BLOCK = 20_000
+"""Rows that are placed at once."""
+UNLIKELY = 1e-3
+"""Shares of wrong answers that are less probable than this are left out."""
+
+
+@dataclass(frozen=True)
+class ClusterView:
+    """Leading principal components of the taught spaces side by side, as :class:`~pairlens.PairLens` has them."""
+
+    spaces: TaughtSpaces
+    shares: Float64
+    turn: Float64
+
+    def __call__(self, X: Rows) -> Float64:
+        """Return rows, wherever they are, in the view, in memory."""
+
+        def embed(rows: Rows) -> Float64:
+            return side_by_side(self.spaces(rows), self.shares) @ self.turn
+
+        if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
+            return as_array(map_rows(X, embed, self.turn.shape[1]))
+        # Kernel features of a million rows at once would fill the memory.
+        return np.concatenate([embed(X[start : start + BLOCK]) for start in range(0, X.shape[0], BLOCK)])
+
+
+@dataclass(frozen=True)
+class SamePairs:
+    """P(same) of rows in a view, and the share of wrong answers, by a model of what is true and one of mistakes.
+
+    There is a model for each share of wrong answers that is probable; `variance` is the total one of the first columns.
+    """
+
+    models: tuple[PairModel, ...]
+    probable: Float64
+    variance: Float64
+    mistakes: float
+
+    @classmethod
+    def of(cls, held_out: HeldOutDistances, variance: Float64) -> SamePairs:
+        """Learn from distances in views that did not see the pairs, and from the variance of the view's columns."""
+        n_dims = min(held_out.must.shape[1], len(variance))
+        squared = np.concatenate([held_out.must, held_out.cannot])[:, :n_dims]
+        same = np.repeat([True, False], [len(held_out.must), len(held_out.cannot)])
+        models, probable = fit_with_mistakes(distance_columns(squared), same, pair_weights(held_out.known))
+        kept = np.flatnonzero(probable > UNLIKELY)
+        total = np.cumsum(variance[:n_dims])
+        mistakes = float(np.clip(probable @ MISTAKES, *MISTAKES_LIMITS))
+        share = probable[kept] / probable[kept].sum()
+        return cls(tuple(models[at] for at in kept), share, np.where(total > 0, total, 1.0), mistakes)
+
+    def among(self, Z: Float64) -> Float64:
+        """Return P(same) of all pairs of rows, of shape (n_rows, n_rows)."""
+        n_dims = len(self.variance)
+        upper = np.triu_indices(len(Z), 1)
+        squared = np.cumsum((Z[upper[0], :n_dims] - Z[upper[1], :n_dims]) ** 2, axis=1) / (2 * self.variance)
+        columns = distance_columns(squared)
+        found = np.eye(len(Z))
+        found[upper] = sum(share * model(columns) for share, model in zip(self.probable, self.models))
+        found.T[upper] = found[upper]
+        return found
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Findings of the learner about the rows to learn from.
+
+    These are the rows in the view, where it would place them if they were new (P(same) holds there), and as they are,
+    scaled; `landmarks` are their numbers if they are not all rows. `same` is None with fewer than three pairs of a
+    kind.
+    """
+
+    view: ClusterView
+    rows: Float64
+    as_new: Float64
+    plain: Float64
+    known: Constraints
+    landmarks: IntArray | None
+    same: SamePairs | None
+
+    @property
+    def mistakes(self) -> float:
+        """Estimated share of wrong answers."""
+        return FIRST_MISTAKES if self.same is None else self.same.mistakes
+
+
+def learn(
+    rows: Rows,
+    known: Constraints,
+    rng: np.random.Generator,
+    *,
+    standardize: bool,
+    search: str,
+    who: str,
+) -> Learned | None:
+    """Learn the view from checked rows, for the estimator `who`; None if all rows are equal."""
+    rows, chosen = rows_to_learn_from(rows, Placement.DEVICE, needed=known.rows, who=who)
+    known = known if chosen is None else known[chosen]
+    n_rows = rows.shape[0]
+    landmarks = chosen_landmarks(n_rows, known.rows, rng, LANDMARKS)
+    rows = rows_in_memory(rows, landmarks).astype(np.float64, copy=False)
+    if landmarks is not None:
+        known = known[landmarks]
+        chosen = landmarks if chosen is None else chosen[landmarks]
+    standardiser = Standardiser.of(rows, standardize=standardize)
+    stand_for = 0 if landmarks is None else n_rows
+    prepared = PreparedRows.of(rows, standardiser, anchors=known.rows, search=search, stand_for=stand_for)
+    if prepared is None:
+        return None
+    plain = RawSpace.of(rows, standardiser)(rows)
+    stack = Stack.of(prepared, plain, known, rng, kernel_columns=N_COLUMNS)
+    shares = stack.shares[1:] / stack.shares[1:].sum()
+    together = side_by_side(stack.seen.spaces, shares)
+    turn = _principal(together)
+    new = side_by_side(stack.spaces.seen_as_new(stack.seen), shares) @ turn
+    same = None
+    if stack.drawn is not None:
+        found = (side_by_side(fold.spaces.seen_as_new(fold.seen), shares) for fold in stack)
+        held_out = measured_distances(stack.drawn, (fold @ _principal(fold) for fold in found))
+        same = SamePairs.of(held_out, new.var(axis=0))
+    return Learned(ClusterView(stack.spaces, shares, turn), together @ turn, new, plain, known, chosen, same)
+
+
+def _principal(rows: Float64) -> Float64:
+    """Return the directions of the leading principal components of centred rows."""
+    values, vectors = symmetric(rows.T @ rows / len(rows), min(N_COLUMNS, rows.shape[1]))
+    return vectors[:, values > 1e-12 * values.max(initial=0.0)]
+
+
+def as_array(view: Any) -> Float64:
+    """Return an embedding as an array, whatever it came as."""
+    return np.asarray(view.cpu() if hasattr(view, "cpu") else view, dtype=np.float64)
+
+
+MOST_ITERATIONS = 30
+INNER = 3
+"""Times that answers are passed on between two estimates of the means."""
+SETTLED = 1e-3
+"""Largest change of a probability at which the iteration ends."""
+ROUNDS = 20
+"""Times that answers are passed on in groups that are known."""
+CAUTIONS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+EXCEPTION_SHARES = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3)
+"""Values that are tried."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Logarithmic odds of answers for two of the rows in pairs being in one group, positive for must-links."""
+
+    rows: IntArray
+    weight: sparse.csr_matrix
+
+    @classmethod
+    def of(cls, known: Constraints, mistakes: float) -> Evidence:
+        """Weigh the pairs by the share of wrong answers."""
+        rows = known.rows
+        pairs = np.searchsorted(rows, np.concatenate([known.must_link, known.cannot_link]))
+        value = np.concatenate([known.must_link_weight, -known.cannot_link_weight]) * np.log(1 / mistakes - 1)
+        half = sparse.csr_matrix((value, (pairs[:, 0], pairs[:, 1])), shape=(len(rows), len(rows)))
+        return cls(rows, (half + half.T).tocsr())
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Groups in a view: their centres, the logarithms of their shares, and the variance of each column inside them.
+
+    The logarithmic odds are divided by the `caution` to become probabilities: a view that was learned to separate the
+    groups makes them look surer than they are. The share `exceptions` of the rows may be in any group, wherever they
+    are.
+    """
+
+    centers: Float64
+    log_share: Float64
+    variance: float
+    caution: float = 1.0
+    exceptions: float = 0.0
+
+    def __len__(self) -> int:
+        return len(self.centers)
+
+    @classmethod
+    def of(cls, Z: Float64, q: Float64) -> Mixture:
+        """Estimate the groups from rows and their probabilities."""
+        count = q.sum(axis=0)
+        share = np.maximum(count, 1e-12)
+        centers = (q.T @ Z) / share[:, None]
+        squared = float(np.einsum("ij,ij->", q, squared_distances(Z, centers)))
+        # Rows that coincide with their centres leave no width; any small one does.
+        least = 1e-9 * float(Z.var(axis=0).mean()) or 1.0
+        return cls(centers, np.log(share / share.sum()), max(squared / Z.size, least))
+
+    def log_odds(self, Z: Float64) -> Float64:
+        """Return the logarithms of the unnormalised probabilities of rows, of shape (n_rows, n_groups)."""
+        return np.asarray(self.log_share - squared_distances(Z, self.centers) / (2 * self.variance))
+
+    def probabilities(self, Z: Float64) -> Float64:
+        """Return the probability of each group for rows, by their places."""
+        by_place = softmax(self.log_odds(Z) / self.caution, axis=1)
+        return np.asarray((1 - self.exceptions) * by_place + self.exceptions * softmax(self.log_share))
+
+    def kept(self, groups: IntArray) -> Mixture:
+        """Return some of the groups, in this order."""
+        return replace(self, centers=self.centers[groups], log_share=self.log_share[groups])
+
+
+def weighed(log_odds: Float64, q: Float64, evidence: Evidence, rounds: int) -> Float64:
+    """Return the probabilities of rows by their place and, where they are in pairs, by the answers.
+
+    Answers are passed on in `rounds`, from the probabilities q so far; each goes half of the way, which prevents
+    oscillation.
+    """
+    found = softmax(log_odds, axis=1)
+    if len(evidence.rows):
+        linked, own = q[evidence.rows], log_odds[evidence.rows]
+        for _ in range(rounds):
+            linked = (linked + softmax(own + evidence.weight @ linked, axis=1)) / 2
+        found[evidence.rows] = linked
+    return np.asarray(found)
+
+
+def fit_mixture(Z: Float64, labels: IntArray, k: int, evidence: Evidence) -> tuple[Mixture, Float64]:
+    """Fit k groups to rows and answers from a first guess; return also the probability of each group for each row."""
+    q = np.eye(k)[labels]
+    mixture = Mixture.of(Z, q)
+    for _ in range(MOST_ITERATIONS):
+        last = q
+        q = weighed(mixture.log_odds(Z), q, evidence, INNER)
+        mixture = Mixture.of(Z, q)
+        if float(np.abs(q - last).max()) < SETTLED:
+            break
+    return mixture, q
+
+
+def matched(mixture: Mixture, Z: Float64, same: Float64) -> Mixture:
+    r"""Return the mixture with the caution and the exceptions at which its groups agree best with P(same).
+
+    Two rows are in one group with the probability :math:`\sum_c q_{ic} q_{jc}`. The mean squared difference between
+    P(same) of all pairs and that is smallest.
+    """
+    upper = np.triu_indices(len(Z), 1)
+
+    def difference(tried: Mixture) -> float:
+        q = tried.probabilities(Z)
+        return float(np.mean(((q @ q.T)[upper] - same[upper]) ** 2))
+
+    tried = (replace(mixture, caution=c, exceptions=x) for c in CAUTIONS for x in EXCEPTION_SHARES)
+    return min(tried, key=difference)
+
+
+def likeliest(Z: Float64, mixture: Mixture, evidence: Evidence) -> tuple[IntArray, Float64]:
+    """Return the likeliest group of each row by its place and the answers, and its probability."""
+    labels, chance = np.empty(len(Z), dtype=np.int64), np.empty(len(Z))
+    for block in row_blocks(len(Z), 8 * len(mixture)):
+        q = mixture.probabilities(Z[block])
+        labels[block], chance[block] = np.argmax(q, axis=1), q.max(axis=1)
+    if len(evidence.rows):
+        linked = Evidence(np.arange(len(evidence.rows)), evidence.weight)
+        q = mixture.probabilities(Z[evidence.rows])
+        q = weighed(np.log(np.maximum(q, np.finfo(float).tiny)), q, linked, ROUNDS)
+        labels[evidence.rows], chance[evidence.rows] = np.argmax(q, axis=1), q.max(axis=1)
+    return labels, chance
+
 
 CHOICE_ROWS = 1000
 """Rows by which the number of groups is chosen; of more, those in pairs and others are drawn."""

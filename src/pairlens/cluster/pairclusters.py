@@ -28,9 +28,7 @@ from pairlens._sklearn import (
     parameter,
 )
 from pairlens._warnings import warn_user
-from pairlens.cluster.grouping import find_groups
-from pairlens.cluster.learned import ClusterView, Learned, learn
-from pairlens.cluster.mixture import Evidence, Mixture, likeliest
+from pairlens.cluster.grouping import ClusterView, Evidence, Learned, Mixture, find_groups, learn, likeliest
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, threads_for
 from pairlens.exceptions import SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES

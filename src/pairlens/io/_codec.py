@@ -32,8 +32,8 @@ PUBLIC = "pairlens."
 HOMES = {
     "broken-pairs": "pairlens.cluster.pairclusters.BrokenPairs",
     "category-column": "pairlens.tables.columns.CategoryColumn",
-    "cluster-mixture": "pairlens.cluster.mixture.Mixture",
-    "cluster-view": "pairlens.cluster.learned.ClusterView",
+    "cluster-mixture": "pairlens.cluster.grouping.Mixture",
+    "cluster-view": "pairlens.cluster.grouping.ClusterView",
     "column-block": "pairlens.tables.columns.ColumnBlock",
     "column-summary": "pairlens.tables.roles.ColumnSummary",
     "date-column": "pairlens.tables.columns.DateColumn",
@@ -56,7 +56,7 @@ HOMES = {
     "stored-address": "pairlens.tables.embedders.StoredAddress",
     "taught-spaces": "pairlens.learning.spaces.TaughtSpaces",
     "text-column": "pairlens.tables.columns.TextColumn",
-    "tree-sum": "pairlens.preference.trees.TreeSum",
+    "tree-sum": "pairlens.preference.gbwsdr.TreeSum",
     "unit": "pairlens.learning.spaces.Unit",
 }
 """What estimators of pairlens keep beside arrays and numbers: a tag that stays, and the class it stands for now."""

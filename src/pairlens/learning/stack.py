@@ -12,7 +12,8 @@ for m answers: without answers the rows as they are count half, and the default 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +25,6 @@ from pairlens.judging.probability import FEWEST_OF_A_KIND, fit_pair_model
 from pairlens.learning.learner import REPEATS
 from pairlens.learning.spaces import PreparedRows, Seen, TaughtSpaces
 from pairlens.supervision import Constraints
-
-__all__ = ["SPACES", "Stack", "effective_answers", "enough_pairs", "listed_lengths", "pair_lengths", "side_by_side"]
 
 SPACES = ("rows", "linear", "kernel", "diffusion")
 DEFAULT_SHARES = np.array([0.5, 0.3, 0.0, 0.2])
@@ -153,3 +152,22 @@ class Stack:
 
     def __iter__(self) -> Iterator[Fold]:
         return iter(self.folds)
+
+
+def what_answers_decide(space_weights: Mapping[str, Mapping[str, float]], auc: float | None) -> str | None:
+    """Return how much answers decide, and what they add; None if there were too few to hold any out.
+
+    The arguments are `space_weights_` and `auc_` of a fitted :class:`~pairlens.PairMap` or :class:`~pairlens.PairLens`.
+
+    >>> what_answers_decide({"linear": {"weight": 1.0, "auc": 0.9}}, 0.97)
+    'Your answers decide all of this view. It tells your held-out pairs apart with AUC 0.97.'
+    """
+    if auc is None or math.isnan(auc):
+        return None
+    rows = space_weights.get("rows")
+    if rows is None:
+        return f"Your answers decide all of this view. It tells your held-out pairs apart with AUC {auc:.2f}."
+    return (
+        f"Your answers decide {1 - rows['weight']:.0%} of this map. The rows alone would tell your held-out pairs "
+        f"apart with AUC {rows['auc']:.2f}; what the map has learned does with {auc:.2f}."
+    )

@@ -1,24 +1,31 @@
-"""Define what the metric learners share: a linear map that minimises a function of the embedded rows."""
+"""ITML and MLKR, and what all metric learners share: a linear map that minimises a function of the embedded rows."""
 
 from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from numbers import Integral
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._docs import complete_docstring
 from pairlens._sklearn import (
+    AUTO,
     COUNT,
     NOT_NEGATIVE,
+    POSITIVE,
+    SEED,
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
+    Interval,
     TransformerMixin,
+    as_generator,
     check_is_fitted,
     estimator,
+    fit_context,
     parameter,
 )
 from pairlens._warnings import warn_fallback
@@ -30,25 +37,17 @@ from pairlens.engines import (
     column_means,
     one_blas_thread,
     out_of_range,
+    pair_squared_distances,
     project,
+    row_blocks,
 )
 from pairlens.exceptions import ArgumentError
 from pairlens.judging.views import Metric, pair_distance
-from pairlens.preference.objective import Pairs
+from pairlens.methods.base import PairTransformer
+from pairlens.preference.objective import BLOCK_BYTES, Pairs, squared_lengths
 from pairlens.spectral.rowspace import RowSpace, fix_signs, principal_directions, row_space, symmetric
-from pairlens.supervision import Quadruplets, Triplets
-
-__all__ = [
-    "Embedded",
-    "LinearView",
-    "MetricLearner",
-    "Solution",
-    "ValueAndGradient",
-    "comparison_pairs",
-    "log_det_penalty",
-    "minimize",
-    "summed",
-]
+from pairlens.supervision import Constraints, Quadruplets, Triplets
+from pairlens.supervision.inputs import numbers_per_row
 
 ValueAndGradient = Callable[[Float64], tuple[float, Float64]]
 """A function of a matrix that gives its value and its gradient."""
@@ -312,3 +311,251 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+RANDOM_PAIRS = 10_000
+"""Pairs of rows whose distances say which are short and which long."""
+SHORT, LONG = 0.05, 0.95
+
+
+@dataclass(frozen=True)
+class BoundedPairs:
+    r"""Penalise must-links longer than u and cannot-links shorter than l, each at the least cost of slack.
+
+    With :math:`\varphi(t) = t - 1 - \log t`, which is the LogDet divergence of a number,
+    :math:`\gamma \big( \sum_{must,\, d > u} w \varphi(d / u) + \sum_{cannot,\, d < l} w \varphi(d / l) \big)`.
+    """
+
+    pairs: Pairs
+    bound: Float64
+    sign: Float64
+    weight: Float64
+    gamma: float
+
+    def __call__(self, Z: Float64) -> tuple[float, Float64]:
+        """Return value, and gradient of the shape of Z."""
+        Q = self.pairs.differences(Z)
+        ratio = np.maximum(squared_lengths(Q) / self.bound, np.finfo(np.float64).tiny)
+        violated = self.gamma * self.weight * (self.sign * (ratio - 1) > 0)
+        value = float(violated @ (ratio - 1 - np.log(ratio)))
+        return value, 2 * self.pairs.gather(Q, violated * (1 - 1 / ratio) / self.bound)
+
+
+@estimator
+class ITML(MetricLearner, PairTransformer):
+    r"""Information-theoretic metric learning.
+
+    A metric :math:`d(x, x') = \|L (x - x')\|^2` that minimises, with :math:`M = L'L` and
+    :math:`\varphi(t) = t - 1 - \log t`,
+
+    .. math::
+        \mathrm{tr} M - \log\det M + \gamma \Big( \sum_{must,\, d > u} w\, \varphi(d / u)
+        + \sum_{cannot,\, d < l} w\, \varphi(d / l) \Big) :
+
+    must-links should be at most u long and cannot-links at least l, and the metric as near the identity as that
+    allows in LogDet divergence. This is the paper's problem after its slack variables have been minimised out, which
+    makes it smooth and free of constraints.
+
+    Choose it for few pairs of good quality where the plain distance is a good start: what no pair speaks of stays as it
+    is. Standardise the features first.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Weight :math:`\gamma` of the pairs.
+    bounds : tuple of two floats or "auto", default="auto"
+        Squared distances (u, l). "auto" takes the 5th and 95th percentile of those of random pairs of rows.
+    max_pairs : int, default=20000
+        Of more pairs this many are drawn.
+    random_state : int, RandomState, Generator or None, default=None
+        For the draws.
+
+    Attributes
+    ----------
+    bounds_ : tuple of two floats
+        The squared distances (u, l).
+    loss_curve_ : list of float
+        The objective, less the number of features, at the start and after each iteration.
+
+    See Also
+    --------
+    LinearPairLens : The first choice for pairs.
+
+    Notes
+    -----
+    Cannot-links of equal rows are left out: no metric separates them.
+
+    References
+    ----------
+    .. [1] Jason V. Davis, Brian Kulis, Prateek Jain, Suvrit Sra and Inderjit S. Dhillon, "Information-theoretic metric
+       learning", ICML 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pairlens import ITML, Constraints
+    >>> X, y = load_iris(return_X_y=True)
+    >>> pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
+    >>> ITML(2, random_state=0).fit(X, constraints=pairs).transform(X).shape
+    (150, 2)
+    """
+
+    gamma: float = parameter(POSITIVE, default=1.0)
+    bounds: tuple[float, float] | str = parameter(tuple, AUTO, default="auto")
+    max_pairs: int = parameter(COUNT, default=20_000)
+    random_state: Any = parameter(*SEED, default=None)
+
+    def _learn(self, rows: Rows, known: Constraints) -> None:
+        rng = as_generator(self.random_state)
+        if known.n_pairs > self.max_pairs or known.labels is not None:
+            known = known.sample(min(known.n_pairs, self.max_pairs), rng)
+        self.bounds_ = self._bounds(rows, rng)
+        pairs = np.concatenate([known.must_link, known.cannot_link])
+        must = np.arange(len(pairs)) < known.n_must_link
+        weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
+        apart = pair_squared_distances(rows, pairs) > 0 if len(pairs) else np.empty(0, dtype=bool)
+        pairs, must, weight = pairs[apart], must[apart], weight[apart]
+        used = np.unique(pairs)
+        objective = None
+        if len(pairs):
+            objective = BoundedPairs(
+                Pairs.of(np.searchsorted(used, pairs), len(used)),
+                np.where(must, *self.bounds_),
+                np.where(must, 1.0, -1.0),
+                weight,
+                float(self.gamma),
+            )
+        lacking = "no pairs of different rows are known"
+        self._fit_map(rows, used, objective, whole=True, penalty=log_det_penalty, lacking=lacking)
+
+    def _bounds(self, rows: Rows, rng: np.random.Generator) -> tuple[float, float]:
+        if not isinstance(self.bounds, str):
+            if len(self.bounds) != 2 or not 0 < self.bounds[0] <= self.bounds[1] < np.inf:
+                raise ArgumentError("bounds", self.bounds, "must be two positive numbers, the smaller first")
+            return float(self.bounds[0]), float(self.bounds[1])
+        n = rows.shape[0]
+        first = rng.integers(n, size=RANDOM_PAIRS)
+        second = (first + rng.integers(1, n, size=RANDOM_PAIRS)) % n
+        found = pair_squared_distances(rows, np.stack([first, second], axis=1))
+        found = found[found > 0]
+        if not len(found):
+            return 1.0, 1.0
+        return float(np.quantile(found, SHORT)), float(np.quantile(found, LONG))
+
+
+@dataclass(frozen=True)
+class KernelRegression:
+    r"""Sum the squared errors of leave-one-out kernel regression.
+
+    .. math:: \sum_i (\hat y_i - y_i)^2 , \qquad
+        \hat y_i = \frac{\sum_{j \ne i} k_{ij} y_j}{\sum_{j \ne i} k_{ij}} , \qquad k_{ij} = e^{-d_{ij}} .
+
+    Distances are taken block by block, so memory is O(n_rows * block).
+    """
+
+    y: Float64
+
+    def __call__(self, Z: Float64) -> tuple[float, Float64]:
+        """Return value, and gradient of the shape of Z."""
+        n = len(Z)
+        norms = squared_lengths(Z)
+        value, gradient = 0.0, np.zeros_like(Z)
+        for block in row_blocks(n, 8 * n, BLOCK_BYTES):
+            own = np.arange(n)[block]
+            share = norms - 2 * (Z[own] @ Z.T)
+            share[np.arange(len(own)), own] = np.inf
+            np.subtract(share.min(axis=1, keepdims=True), share, out=share)
+            np.exp(share, out=share)
+            both = share @ np.column_stack([np.ones(n), self.y])
+            predicted = both[:, 1] / both[:, 0]
+            error = predicted - self.y[own]
+            value += float(error @ error)
+            # The derivative by d_ij is -2 error_i share_ij (y_j - predicted_i); its sum over j is 0.
+            share *= self.y - predicted[:, None]
+            share *= (-2 * error / both[:, 0])[:, None]
+            gradient[own] -= 2 * (share @ Z)
+            gradient += 2 * (share.sum(axis=0)[:, None] * Z - share.T @ Z[own])
+        return value, gradient
+
+
+@estimator
+class MLKR(MetricLearner):
+    r"""Metric learning for kernel regression.
+
+    A linear map :math:`z = L x` that minimises the squared errors of leave-one-out kernel regression,
+
+    .. math::
+        \sum_i (\hat y_i - y_i)^2 , \qquad
+        \hat y_i = \frac{\sum_{j \ne i} k_{ij} y_j}{\sum_{j \ne i} k_{ij}} , \qquad k_{ij} = e^{-\|z_i - z_j\|^2} .
+
+    Choose it when rows have a number as target and the view should show how it changes. Standardise the features
+    first. The problem is not convex: the result is a local minimum.
+
+    Parameters
+    ----------
+    n_components : int or None, default=2
+        Number of dimensions of the view. None learns all, from the identity on; a number starts from the principal
+        directions.
+    max_samples : int, default=5000
+        Of more rows this many are drawn to learn from: an evaluation compares each with all others.
+    random_state : int, RandomState, Generator or None, default=None
+        For the draw of rows.
+
+    Attributes
+    ----------
+    loss_curve_ : list of float
+        The mean squared error, with the variance of y as unit, at the start and after each iteration.
+
+    See Also
+    --------
+    WSDR : From which of two rows is better, in place of numbers.
+
+    References
+    ----------
+    .. [1] Kilian Q. Weinberger and Gerald Tesauro, "Metric learning for kernel regression", AISTATS 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from pairlens import MLKR
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> view = MLKR(n_components=2).fit(StandardScaler().fit_transform(X), y)
+    >>> bool(view.loss_curve_[-1] < view.loss_curve_[0])
+    True
+    """
+
+    max_samples: int = parameter(Interval(Integral, 2, None, closed="left"), default=5_000)
+    random_state: Any = parameter(*SEED, default=None)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Numbers, the target of the regression; NaN where it is unknown.
+
+        Returns
+        -------
+        self : object
+        """
+        rows = self._read(X, fitting=True)
+        used, objective = np.empty(0, dtype=np.int64), None
+        if y is not None:
+            target = numbers_per_row(y, meaning="the target of the regression")
+            if len(target) != rows.shape[0]:
+                raise ArgumentError("y", len(target), f"must have {rows.shape[0]} entries, one for each row of X")
+            if np.isinf(target).any():
+                raise ArgumentError("y", np.inf, "must hold finite numbers, and NaN where the target is unknown")
+            used = np.flatnonzero(~np.isnan(target))
+            if len(used) > self.max_samples:
+                used = np.sort(as_generator(self.random_state).choice(used, self.max_samples, replace=False))
+            spread = target[used].std() if len(used) else 0.0
+            if spread > 0:
+                objective = KernelRegression((target[used] - target[used].mean()) / (spread * np.sqrt(len(used))))
+        lacking = "y does not have two different numbers"
+        self._fit_map(rows, used, objective, whole=self.n_components is None, lacking=lacking)
+        return self
