@@ -19,8 +19,6 @@ from pairlens.cluster.pairclusters import PairClusters
 from pairlens.engines import Float64, IntArray, Rows
 from pairlens.supervision import Constraints
 
-__all__ = ["COLUMNS", "AssignedRows", "Grouping", "assign_rows", "how_known", "label_names", "renumbered"]
-
 COLUMNS = ("id", "group", "probability", "known")
 """The columns of ``groups.csv``."""
 PLACED, ANSWERED, INFERRED = "placed", "answered", "inferred"

@@ -35,8 +35,6 @@ from pairlens.graphs.nearest import SEARCHES
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
-__all__ = ["BrokenPairs", "PairClusters"]
-
 MOST_LISTED = 100_000
 """Pairs that are looked at for those that groups break; of more, as many are drawn."""
 

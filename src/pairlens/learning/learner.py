@@ -57,18 +57,6 @@ from pairlens.judging.held_out import (
 from pairlens.spectral.rowspace import LEAST_VARIANCE, Matrix, Pencil, symmetric
 from pairlens.supervision import Constraints
 
-__all__ = [
-    "FEWEST_FOR_FOLDS",
-    "N_COLUMNS",
-    "PRIORS",
-    "Choice",
-    "PairLearner",
-    "Prior",
-    "choose_prior",
-    "weighted",
-    "whitened",
-]
-
 N_COLUMNS = 15
 """Most directions that are worth while."""
 N_NEIGHBORS = 10

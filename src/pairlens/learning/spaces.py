@@ -37,8 +37,6 @@ from pairlens.supervision import Constraints
 if TYPE_CHECKING:
     from sklearn.decomposition import PCA
 
-__all__ = ["LANDMARKS", "PreparedRows", "RawSpace", "Seen", "TaughtSpaces", "Unit", "chosen_landmarks"]
-
 KERNEL_RANK = 150
 DIFFUSION_COLUMNS = 2
 IN_KERNEL, IN_DIFFUSION = Prior("rows"), CAUTIOUS

@@ -20,8 +20,6 @@ from pairlens.supervision import Quadruplets, Triplets
 from pairlens.supervision.combined import over_rows
 from pairlens.supervision.inputs import encode_labels
 
-__all__ = ["LSML", "SCML", "ComparisonLearner", "comparison_accuracy", "local_directions"]
-
 RIDGE = 1e-3
 """Share of the mean scatter that is added to that of the closer pairs, where they are few."""
 

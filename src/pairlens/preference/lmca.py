@@ -17,8 +17,6 @@ from pairlens.preference.objective import BLOCK_BYTES, Pairs, smoothed_hinge, sq
 from pairlens.supervision import Constraints, Triplets
 from pairlens.supervision.combined import class_codes, combine, over_rows
 
-__all__ = ["LMCA", "LMNN"]
-
 
 def target_neighbours(X: Rows, codes: IntArray, n_neighbors: int) -> IntArray:
     """Return pairs of every row with its nearest rows of the same class, grouped by the first row."""
