@@ -1,24 +1,16 @@
 r"""The pair learner: pairs weighed against a prior, in coordinates where the total scatter is the identity.
 
-In whitened coordinates Y (n x p, :math:`Y'Y = n I`) the unit of a feature and its variance do not matter, so a
-direction that hardly varies can decide as well as one that varies much. With the scatters of the pairs
+In whitened coordinates Y (n x p, :math:`Y'Y = n I`), with the scatters of the pairs and a prior :math:`W_0` of what
+differs inside a group,
 
 .. math::
-    S_M = \frac{1}{2 n_M} \sum_{M} (y_i - y_j)(y_i - y_j)', \qquad S_C \text{ likewise},
+    S_M = \frac{1}{2 n_M} \sum_{M} (y_i - y_j)(y_i - y_j)', \quad
+    W = \frac{n_M S_M + c p W_0}{n_M + c p}, \quad B = \frac{n_C S_C + \mathrm{tr}(S_C) I}{n_C + p},
 
-and a prior :math:`W_0` of what differs inside a group, scaled to the size of :math:`S_M`,
-
-.. math::
-    W = \frac{n_M S_M + c p W_0}{n_M + c p}, \qquad B = \frac{n_C S_C + \mathrm{tr}(S_C) I}{n_C + p}.
-
-The directions are :math:`B v = \mu W v` with :math:`v' W v = 1`, each times :math:`\sqrt{1 - 1 / \mu}`. These are the
-weights of the likelihood ratio of "same" and "different" for two Gaussians: directions along which rows that differ are
-no farther apart than rows that belong together count for (next to) nothing, so no dimension has to be chosen.
-
-A :class:`Prior` has a shape, a strength c, and says how far pairs spread: each end i of a pair becomes the distribution
-:math:`g_i = (1 - a)(I - a P')^{-1} e_i` over a neighbour graph with the random walk P, so that what is said of a row is
-said of its neighbourhood too. The scatter of spread pairs is :math:`Y' \mathrm{diag}(G w) Y - C - C'` with
-:math:`C = \sum w_{ij} \mu_i \mu_j'` and :math:`\mu = G' Y`; G is never formed. Held-out pairs choose the prior.
+the directions are :math:`B v = \mu W v` with :math:`v' W v = 1`, each times :math:`\sqrt{1 - 1 / \mu}`. Pairs may
+spread: each end i becomes the distribution :math:`g_i = (1 - a)(I - a P')^{-1} e_i` over the random walk P of a
+neighbour graph. The scatter of spread pairs is :math:`Y' \mathrm{diag}(G w) Y - C - C'` with
+:math:`C = \sum w_{ij} \mu_i \mu_j'` and :math:`\mu = G' Y`; G is never formed. docs/pairlens.md says why.
 """
 
 from __future__ import annotations

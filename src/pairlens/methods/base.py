@@ -181,20 +181,11 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return pair_auc(rows, combine(y, constraints, rows.shape[0]), sample_weight)
 
     def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
-        """Return distances of pairs of rows in the view.
-
-        Parameters
-        ----------
-        A, B : array-like or CSR matrices of shape (n_pairs, n_features)
-            Row i of A and row i of B are one pair.
-
-        Returns
-        -------
-        distances : array of shape (n_pairs,)
+        """Return distances of pairs of rows in the view: row i of A and row i of B are one pair.
 
         See Also
         --------
-        pairlens.judging.pair_distance : The same for a Pipeline.
+        pairlens.judging.pair_distance : The same for a Pipeline, with the parameters.
         """
         return pair_distance(self, A, B)
 
@@ -488,19 +479,15 @@ class IncrementalPairTransformer(LinearPairTransformer):
     def partial_fit(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
         """Learn from one more batch of rows, with the pairs among them.
 
-        After the last batch the directions are those that :meth:`fit` finds for all rows and pairs at once, in
-        whatever order the batches came. Kept are the mean and a few matrices of n_features x n_features. It goes on
-        from other batches, not from :meth:`fit`, which keeps no sums.
+        After the last batch the directions are those that :meth:`fit` finds for all rows and pairs at once, in whatever
+        order the batches came. Kept are the mean and a few matrices of n_features x n_features. It goes on from other
+        batches, not from :meth:`fit`, which keeps no sums.
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            The rows of this batch. The first one needs two different rows.
-        y : array-like of shape (n_samples,), optional
-            Labels, -1 or missing where unknown. All pairs of labelled rows of this batch become constraints; rows of
-            different batches are in no pair, whatever their labels.
-        constraints : Constraints, optional
-            Pairs of rows of this batch, numbered from 0 in it. Adds to what `y` says.
+        X, y, constraints
+            As for :meth:`fit`, but of this batch, whose rows are numbered from 0. Rows of different batches are in no
+            pair, whatever their labels. The first batch needs two different rows.
 
         Returns
         -------

@@ -122,13 +122,7 @@ class DSP(LinearPairTransformer):
     same result, and weights of pairs are not used. Rows of one group, and identical rows, are equally near to any other
     row; of them those nearer in the input are neighbours, then those with the smaller index.
 
-    Our readings, where the paper leaves room: the neighbours N(x) of equation 9 are those in :math:`\hat d`, and
-    :math:`w' A w = 1` sets the lengths, which the paper does not state. With neighbours in the input space the plane
-    turns by 0.5 to 1.5 radians (docs/reproduction.md, "DSP: other readings").
-
-    A group of c rows that the kernel finds unlike has :math:`\hat K(x, x)` near 1/c, so that it is nearer to all
-    rows than any free row: its rows become hubs. A warning says so if :math:`\hat K(x, x)` of the linked rows is on
-    average less than half that of the others.
+    Where the paper leaves room, docs/dsp.md names our readings, and how a large gamma makes must-linked rows hubs.
 
     No n x n array is formed. Beyond X the exact search takes 8 bytes a row for each must-linked row (of more than 2,000
     that many are used, with a warning), and blocks whose size ``sklearn.config_context(working_memory=...)`` bounds, in

@@ -221,12 +221,8 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            All rows, those about which nothing is known too. Also dask arrays and data frames, and torch tensors.
-        y : array-like of shape (n_samples,), optional
-            Labels, -1 or missing where unknown. All pairs of labelled rows become constraints.
-        constraints : Constraints, optional
-            Pairs of rows that belong together or do not. Adds to what `y` says.
+        X, y, constraints
+            As for :class:`PairLens`.
         triplets : Triplets, optional
             Read as pairs that add to the others: a triplet attracts its near pair and repels its far one; see
             :meth:`Triplets.to_constraints`.

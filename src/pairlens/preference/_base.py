@@ -132,13 +132,9 @@ class PreferenceEstimator(BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Ordinal scores, the higher the better. Above a million pairs, a million drawn with a fixed seed are used.
-        preferences : Preferences, optional
-            Held-out preferences among these rows.
-        groups : array-like of shape (n_samples,), optional
-            Query of each row: `y` compares rows of one query only.
+        X, y, preferences, groups
+            As for :meth:`fit`, held out. If `y` implies more than a million pairs, a million drawn with a fixed seed
+            are used.
         sample_weight : array-like of shape (n_samples,), optional
             Weight of each row; a preference counts with the product of those of its rows.
 
@@ -253,30 +249,11 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         """Map rows to the view."""
 
     def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
-        """Return distances of pairs of rows in the view.
-
-        Parameters
-        ----------
-        A, B : array-like of shape (n_pairs, n_features)
-            Row i of A and row i of B are one pair.
-
-        Returns
-        -------
-        distances : array of shape (n_pairs,)
-        """
+        """Return distances of pairs of rows in the view: row i of A and row i of B are one pair."""
         return pair_distance(self, A, B)
 
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the score of each row, higher is better: a linear ranking of the view, from the same preferences.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : array of shape (n_samples,)
-        """
+        """Return the score of each row, higher is better: a linear ranking of the view, from the same preferences."""
         check_is_fitted(self)
         if not hasattr(self, "ranking_"):
             raise InputError(

@@ -124,13 +124,8 @@ class ComparisonLearner(MetricLearner, ABC):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Classes, -1 or missing where unknown; `max_comparisons` triplets are drawn from them with a fixed seed.
-        quadruplets : Quadruplets, optional
-            Held-out comparisons of these rows.
-        triplets : Triplets, optional
-            The same with a row in common.
+        X, y, quadruplets, triplets
+            As for :meth:`fit`, held out; `max_comparisons` triplets are drawn from classes with a fixed seed.
 
         Returns
         -------

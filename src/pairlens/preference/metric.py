@@ -164,37 +164,16 @@ class LinearView(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return project(self._read(X, fitting=False), self.mean_, self.components_)
 
     def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
-        """Return distances of pairs of rows in the view.
-
-        Parameters
-        ----------
-        A, B : array-like or CSR matrices of shape (n_pairs, n_features)
-            Row i of A and row i of B are one pair.
-
-        Returns
-        -------
-        distances : array of shape (n_pairs,)
-        """
+        """Return distances of pairs of rows in the view: row i of A and row i of B are one pair."""
         return pair_distance(self, A, B)
 
     def get_mahalanobis_matrix(self) -> NDArray[Any]:
-        r"""Return the matrix :math:`M = L' L` of the metric.
-
-        Returns
-        -------
-        M : array of shape (n_features, n_features)
-        """
+        r"""Return the matrix :math:`M = L' L` of the metric, of shape (n_features, n_features)."""
         check_is_fitted(self)
         return self.components_.T @ self.components_
 
     def get_metric(self) -> Metric:
-        """Return the distance in the view as a function of two rows of features, for scikit-learn's ``metric=``.
-
-        Returns
-        -------
-        metric : callable
-            ``metric(u, v)``, or ``metric(u, v, squared=True)``.
-        """
+        """Return the distance in the view of two rows of features, for scikit-learn's ``metric=``."""
         check_is_fitted(self)
         return Metric(self.components_.astype(np.float64))
 

@@ -139,14 +139,9 @@ class WSDR(LinearView, MarginTransformer):
     L towards rank one; the ridge and a small C keep more dimensions. Without preferences the result is that of PCA. On
     the experiments of the paper see docs/preference.md: they reproduce only in part.
 
-    Ours, not the paper's: the ridge (equation 5 has none; ``reg=0`` is as printed), joint minimisation by L-BFGS, and
-    for ``solver="admm"`` a penalty mu that is doubled or halved while the two copies of L are out of balance. Each of
-    the other readings can turn a plane by more than one radian (docs/reproduction.md, "WSDR: other readings").
-
-    Of a torch tensor, value and gradient of the objective and the ranking are computed on its device in float64; the
-    L-BFGS steps are those of SciPy on the small L. The result agrees with that of the same rows as a NumPy array to
-    about 1e-8 where the solver converges; where it stops on the way, as far as with rows in another order. On a GPU the
-    order of sums, and with it the last digits, may change from run to run.
+    The ridge, joint minimisation and the adaptive penalty of ``solver="admm"`` are ours: docs/preference.md names our
+    readings of the paper. A torch tensor is learned from on its device in float64, and the result agrees with that of a
+    NumPy array to about 1e-8 where the solver converges.
 
     References
     ----------
@@ -216,13 +211,8 @@ class WSDR(LinearView, MarginTransformer):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), optional
-            Ordinal scores, the higher the better.
-        preferences : Preferences, optional
-            Preferences among these rows.
-        groups : array-like of shape (n_samples,), optional
-            Query of each row: `y` compares rows of one query only.
+        X, y, preferences, groups
+            As for :meth:`fit`.
 
         Returns
         -------

@@ -1,34 +1,18 @@
-r"""Who attracts whom in the map: what answers say about any two rows, how probable it is that they belong together, and
-the affinities that follow.
+r"""Who attracts whom in the map: evidence of answers, how probable it is that rows belong together, and affinities.
 
-**Evidence.** Must-links and cannot-links are carried to all rows by a random walk. With the walk P of a neighbour
-graph, :math:`A = 0.1 (I - 0.9 P)^{-1}` restricted to the columns of the rows R that occur in pairs, :math:`S_+` the
-must-links between them plus the identity and :math:`S_-` the cannot-links,
-
-.. math::
-    e_+ = A S_+ A', \quad e_- = A S_- A', \quad
-    s_{ij} = \frac{e_+ - e_-}{e_+ + e_- + 0.1\, \mathrm{mean}(e_+ + e_-)}.
-
-For complete groups this is label spreading. Weights of pairs count by their ratio to the mean of their kind: pairs that
-follow from others weigh little where every pair is counted, but here evidence is relative. Nothing of size n x n is
-formed: the mean over all pairs of rows is that of sums of columns, and :math:`s_{ij}` is found for the pairs that are
-asked for. Pairs that labels imply stay implied: :math:`A` is then summed over the rows of each label.
-
-**Probability.** Distances in the spaces and evidence are calibrated by held-out pairs, in five folds over the pairs;
-over the *rows* if there are more than two pairs for each constrained row, for then pairs imply one another. A fold over
-rows trains on the pairs that touch none of its rows and holds out all others, so a pair may be held out twice. Spaces
-and evidence are learned again for each fold (:class:`~pairlens.learning.stack.Stack`). The layout measures training
-rows in all spaces. Probabilities of any pairs (:meth:`PairMap.pair_proba`) are those of a model of its own, without the
-diffusion space: new rows are means of training rows there, and so nearer to each other.
-
-**Affinities.** :math:`Q` are those of t-SNE: each row's neighbours with Gaussian weights of a given perplexity,
-symmetric, with sum 1. The long-range term is :math:`L_{ij} = \max(0, 2 P_{ij} - 1)` on about 40 random partners a row,
-P the probability that i and j belong together, lowered by its standard error. Together
+docs/maps.md defines them. In short, with the walk P of a neighbour graph, :math:`A = 0.1 (I - 0.9 P)^{-1}` restricted
+to the columns of the rows in pairs, :math:`S_+` the must-links between them plus the identity and :math:`S_-` the
+cannot-links,
 
 .. math::
-    \frac{Q + \lambda L / \sum L}{1 + \lambda}, \qquad \lambda = 3 \min(1, \mathrm{mean}(L) / \pi),
+    e_\pm = A S_\pm A', \quad
+    s_{ij} = \frac{e_+ - e_-}{e_+ + e_- + 0.1\, \mathrm{mean}(e_+ + e_-)}, \quad
+    \frac{Q + \lambda L / \sum L}{1 + \lambda}, \quad \lambda = 3 \min(1, \mathrm{mean}(L) / \pi).
 
-:math:`\pi` the base rate: the share of pairs that belong together among random ones.
+Nothing of size n x n is formed: the mean is that of sums of columns, :math:`s_{ij}` is found for the pairs that are
+asked for, and pairs that labels imply stay implied: :math:`A` is then summed over the rows of each label. Probabilities
+of any pairs (:meth:`PairMap.pair_proba`) come from a model of its own, without the diffusion space, in which new rows
+are means of training rows and so nearer to each other.
 """
 
 from __future__ import annotations
