@@ -9,7 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pairlens
-from pairlens._docs import SHARED, complete_docstring
+from pairlens._sklearn import SHARED, complete_docstring
 from tests.estimators import all_estimators
 
 ESTIMATORS = all_estimators()

@@ -33,8 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import helmert
 
-from pairlens._docs import complete_docstring
-from pairlens._sklearn import AUTO, POSITIVE, BaseEstimator, estimator, fit_context, parameter
+from pairlens._sklearn import AUTO, POSITIVE, BaseEstimator, complete_docstring, estimator, fit_context, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import (
     IntArray,

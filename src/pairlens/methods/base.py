@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from pairlens._docs import complete_docstring
 from pairlens._markup import sketch
 from pairlens._sklearn import (
     COUNT,
@@ -27,6 +26,7 @@ from pairlens._sklearn import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     check_is_fitted,
+    complete_docstring,
     estimator,
     fit_context,
     parameter,

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._docs import complete_docstring
 from pairlens._sklearn import (
     COUNT,
     NOT_NEGATIVE,
@@ -22,6 +21,7 @@ from pairlens._sklearn import (
     TransformerMixin,
     as_generator,
     check_is_fitted,
+    complete_docstring,
     estimator,
     fit_context,
     parameter,

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._docs import complete_docstring
 from pairlens._sklearn import (
     AUTO,
     COUNT,
@@ -24,6 +23,7 @@ from pairlens._sklearn import (
     TransformerMixin,
     as_generator,
     check_is_fitted,
+    complete_docstring,
     estimator,
     fit_context,
     parameter,
