@@ -107,6 +107,14 @@ feature_names_in_ : array of str
 }
 """What parameters and attributes mean that classes without a common base have."""
 
+EXAMPLE = """\
+>>> from sklearn.datasets import load_iris
+>>> from pairlens import Constraints, {name}
+>>> X, y = load_iris(return_X_y=True)
+>>> {name}().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=60, random_state=0)).shape
+(150, 2)"""
+"""How any method of pairs is used, unless its docstring says more."""
+
 HEADER = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
@@ -114,7 +122,8 @@ def complete_docstring(cls: type) -> None:
     """Add the parameters and attributes that the docstring of a class leaves to its base classes, or to `SHARED`.
 
     So a class describes what is its own, or other than in its base class, and `help` and the pages show everything:
-    parameters in the order of ``__init__``, attributes those of the class first.
+    parameters in the order of ``__init__``, attributes those of the class first. A method with references but without
+    an example gets :data:`EXAMPLE`.
     """
     if not vars(cls).get("__doc__"):
         return
@@ -125,6 +134,8 @@ def complete_docstring(cls: type) -> None:
     parameters = {name: parameters[name] for name in accepted} | _entries(own.get("Parameters", ""))
     complete = {"": own[""], "Parameters": _joined(parameters), "Attributes": _joined(attributes)}
     complete |= {name: body for name, body in own.items() if name not in complete}
+    if "References" in own:
+        complete.setdefault("Examples", EXAMPLE.format(name=cls.__name__))
     cls.__doc__ = "\n\n".join(
         f"{name}\n{'-' * len(name)}\n{body}" if name else body for name, body in complete.items() if body
     )

@@ -49,8 +49,6 @@ class RCA(IncrementalPairTransformer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        Directions that whiten the chunklets.
     eigenvalues_ : array of shape (n_components,)
         Ratio of all variance to the variance inside chunklets, largest first.
 
@@ -67,14 +65,6 @@ class RCA(IncrementalPairTransformer):
     ----------
     .. [1] A. Bar-Hillel, T. Hertz, N. Shental, D. Weinshall, "Learning distance functions using equivalence relations",
        ICML 2003.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import RCA, Constraints
-    >>> X, y = load_iris(return_X_y=True)
-    >>> RCA().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=30, random_state=0)).shape
-    (150, 2)
     """
 
     _needs: ClassVar = "must-links"
@@ -97,8 +87,6 @@ class CFLD(IncrementalPairTransformer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        Directions of unit length, not orthogonal in general.
     eigenvalues_ : array of shape (n_components,)
         Ratio of all variance to the variance inside chunklets, largest first.
 
@@ -115,14 +103,6 @@ class CFLD(IncrementalPairTransformer):
     ----------
     .. [1] T. Hertz, N. Shental, A. Bar-Hillel, D. Weinshall, "Enhancing image and video retrieval: learning via
        equivalence constraints", CVPR 2003.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import CFLD, Constraints
-    >>> X, y = load_iris(return_X_y=True)
-    >>> CFLD().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=30, random_state=0)).shape
-    (150, 2)
     """
 
     _needs: ClassVar = "must-links"
@@ -150,8 +130,6 @@ class DCA(IncrementalPairTransformer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        Directions that whiten the chunklets.
     eigenvalues_ : array of shape (n_components,)
         Variance inside chunklets relative to that between them, smallest first.
 
@@ -164,14 +142,6 @@ class DCA(IncrementalPairTransformer):
     ----------
     .. [1] S. Hoi, W. Liu, M. Lyu, W.-Y. Ma, "Learning distance metrics with contextual constraints for image
        retrieval", CVPR 2006.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import DCA, Constraints
-    >>> X, y = load_iris(return_X_y=True)
-    >>> DCA().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=60, random_state=0)).shape
-    (150, 2)
     """
 
     _needs: ClassVar = "cannot-links"
@@ -210,23 +180,12 @@ class SSDR(IncrementalPairTransformer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        Orthonormal directions.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, largest first.
 
     References
     ----------
     .. [1] D. Zhang, Z.-H. Zhou, S. Chen, "Semi-supervised dimensionality reduction", SDM 2007.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import Constraints, SSDR
-    >>> X, y = load_iris(return_X_y=True)
-    >>> pairs = Constraints.from_labels(y, n_pairs=30, random_state=0)
-    >>> SSDR(n_components=2).fit_transform(X, constraints=pairs).shape
-    (150, 2)
     """
 
     alpha: float = parameter(NOT_NEGATIVE, default=1.0)
@@ -258,8 +217,6 @@ class CMM(IncrementalPairTransformer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        Orthonormal directions.
     eigenvalues_ : array of shape (n_components,)
         Margin in each direction, largest first.
 
@@ -272,14 +229,6 @@ class CMM(IncrementalPairTransformer):
     ----------
     .. [1] F. Wang, S. Chen, T. Li, C. Zhang, "Semi-supervised metric learning by maximizing constraint margin",
        CIKM 2008.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import CMM, Constraints
-    >>> X, y = load_iris(return_X_y=True)
-    >>> CMM().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=30, random_state=0)).shape
-    (150, 2)
     """
 
     def _rows_used(self, pairs: Constraints) -> IntArray | None:
@@ -314,8 +263,6 @@ class NPSSDR(LinearPairTransformer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        Orthonormal directions.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, largest first.
 
@@ -328,14 +275,6 @@ class NPSSDR(LinearPairTransformer):
     ----------
     .. [1] J. Wei, H. Peng, "Neighbourhood preserving based semi-supervised dimensionality reduction",
        Electronics Letters 44, 2008.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import NPSSDR, Constraints
-    >>> X, y = load_iris(return_X_y=True)
-    >>> NPSSDR().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=30, random_state=0)).shape
-    (150, 2)
     """
 
     _rows_may_be: ClassVar = Placement.DEVICE
@@ -379,8 +318,6 @@ class LFDA(LinearPairTransformer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        The directions.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, largest first.
 
@@ -455,8 +392,6 @@ class SDA(LinearPairTransformer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        The directions.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, largest first.
 

@@ -179,14 +179,6 @@ class KernelBWDR(ShrunkKernelTransformer):
     ----------
     .. [1] The paper of BWDR and WBDR, two dual linear methods for dimensionality reduction under pairwise constraints
        (vol. 8, 2020), which leaves the kernel form to future work.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import Constraints, KernelBWDR
-    >>> X, y = load_iris(return_X_y=True)
-    >>> KernelBWDR().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=30, random_state=0)).shape
-    (150, 2)
     """
 
     threshold: float = parameter(THRESHOLD, default=0.95)
@@ -225,14 +217,6 @@ class KernelWBDR(ShrunkKernelTransformer):
     ----------
     .. [1] The paper of BWDR and WBDR, two dual linear methods for dimensionality reduction under pairwise constraints
        (vol. 8, 2020), which leaves the kernel form to future work.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import Constraints, KernelWBDR
-    >>> X, y = load_iris(return_X_y=True)
-    >>> KernelWBDR().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=30, random_state=0)).shape
-    (150, 2)
     """
 
     threshold: float = parameter(THRESHOLD, default=1.0)
@@ -273,14 +257,6 @@ class KernelLPPSI(KernelPairTransformer):
     References
     ----------
     .. [1] S. An, W. Liu, S. Venkatesh, "Exploiting side information in locality preserving projection", CVPR 2008.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import Constraints, KernelLPPSI
-    >>> X, y = load_iris(return_X_y=True)
-    >>> KernelLPPSI().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=30, random_state=0)).shape
-    (150, 2)
     """
 
     _needs: ClassVar = ""

@@ -86,8 +86,6 @@ class SLPP(LinearPairTransformer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        Directions with :math:`W A W' = I`.
     eigenvalues_ : array of shape (n_components,)
         Value of the objective in each direction, smallest first.
 
@@ -98,14 +96,6 @@ class SLPP(LinearPairTransformer):
     References
     ----------
     .. [1] X. He, S. Yan, Y. Hu, P. Niyogi, H.-J. Zhang, "Face recognition using Laplacianfaces", IEEE TPAMI 27, 2005.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import SLPP, Constraints
-    >>> X, y = load_iris(return_X_y=True)
-    >>> SLPP().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=60, random_state=0)).shape
-    (150, 2)
     """
 
     _rows_may_be: ClassVar = Placement.ANYWHERE
@@ -148,14 +138,6 @@ class CLPP(LocalityPreserving):
     ----------
     .. [1] H. Cevikalp, J. Verbeek, F. Jurie, A. Klaser, "Semi-supervised dimensionality reduction using pairwise
        equivalence constraints", VISAPP 2008.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import CLPP, Constraints
-    >>> X, y = load_iris(return_X_y=True)
-    >>> CLPP().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=30, random_state=0)).shape
-    (150, 2)
     """
 
     def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
@@ -196,14 +178,6 @@ class LPPSI(LocalityPreserving):
     References
     ----------
     .. [1] S. An, W. Liu, S. Venkatesh, "Exploiting side information in locality preserving projection", CVPR 2008.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import LPPSI, Constraints
-    >>> X, y = load_iris(return_X_y=True)
-    >>> LPPSI().fit_transform(X, constraints=Constraints.from_labels(y, n_pairs=30, random_state=0)).shape
-    (150, 2)
     """
 
     beta: float = parameter(NOT_NEGATIVE, default=1.0)

@@ -97,8 +97,6 @@ class SODRPaC(LinearPairTransformer):
 
     Attributes
     ----------
-    components_ : array of shape (n_components, n_features)
-        Orthonormal directions.
     eigenvalues_ : array of shape (n_components,)
         Value of the criterion in each direction, largest first. They may be negative.
     n_components_ : int
