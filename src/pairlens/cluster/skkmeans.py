@@ -322,10 +322,9 @@ class SKKMeans(ClusterMixin, MustLinkKernel):
     must-link differences are projected; must-linked rows coincide there all the same. Time and memory grow
     as n. Without must-links this is plain kernel k-means.
 
-    A run starts from greedy k-means++ seeds. After Lloyd's iterations single rows move between clusters as long as that
-    lowers the cost, must-linked rows together. After `n_init` runs others start from mixtures of their centres [2]_,
-    until twice `n_init` in a row have brought nothing better. A cluster that becomes empty is given the point that
-    costs most. There are fewer clusters than asked for, with a warning, if must-links leave fewer points.
+    Greedy k-means++ seeds, Lloyd's iterations, moves of single points (must-linked rows together), and restarts from
+    mixtures of former centres [2]_ until twice `n_init` of them have brought nothing better. There are fewer clusters
+    than asked for, with a warning, if must-links leave fewer points.
 
     References
     ----------

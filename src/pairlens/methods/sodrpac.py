@@ -112,18 +112,15 @@ class SODRPaC(LinearPairTransformer):
 
     Notes
     -----
-    The paper's text has lost its equations; this is a reconstruction, which corrects the sign of the printed
-    objective. Ours is also that rows are taken about their mean in M, which does not vanish on constants; not centred,
-    the plane turns by 0.2 to 0.8 radians (docs/reproduction.md, "SODRPaC: other readings"). Weights of cannot-links
-    count relative to their mean, those of must-links not at all.
+    The paper's text has lost its equations; this is a reconstruction (docs/sodrpac.md). Weights of cannot-links count
+    relative to their mean, those of must-links not at all.
 
     The held-out score is the share of comparisons in which a cannot-link that only the held-out pairs give, by
-    themselves or through :func:`~pairlens.transform_constraints`, is longer than a pair of mutual neighbours. This is
-    not :meth:`score`, which asks must-links to be short: with several clusters to a class the right directions leave
-    many of them long. With fewer than two cannot-links nothing can be held out, and the defaults are used.
+    themselves or through :func:`~pairlens.transform_constraints`, is longer than a pair of mutual neighbours; unlike
+    :meth:`score` it does not ask must-links to be short. With fewer than two cannot-links the defaults are used.
 
-    With must-links alone only the last two terms are left, whose directions are those in which neighbours differ least,
-    mostly worse than PCA: a warning says so, and another when a given `lam` makes all eigenvalues negative.
+    With must-links alone the directions are those in which neighbours differ least, mostly worse than PCA: a warning
+    says so, and another when a given `lam` makes all eigenvalues negative.
 
     References
     ----------
