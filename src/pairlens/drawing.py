@@ -14,8 +14,6 @@ from pairlens.supervision import Constraints
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot"]
-
 MOST_GROUPS = 20
 """Groups up to which the legend names them."""
 MUST, CANNOT, SUSPICIOUS = "#22685f", "#a8481c", "#d4a017"

@@ -18,8 +18,6 @@ from pairlens.tables.roles import is_all_numbers
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-__all__ = ["Preparation", "default_view", "prepare", "view_pipeline"]
-
 SCALES = ("auto", "standard", "minmax", "none")
 
 

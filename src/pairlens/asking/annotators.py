@@ -23,18 +23,6 @@ from pairlens.asking.questions import MACHINE, Question
 from pairlens.asking.session import Session
 from pairlens.exceptions import ArgumentError, InputError
 
-__all__ = [
-    "Annotated",
-    "Annotator",
-    "AnnotatorError",
-    "CommandAnnotator",
-    "EndpointAnnotator",
-    "FunctionAnnotator",
-    "Reply",
-    "annotate",
-    "annotator_at",
-]
-
 ASKED = {
     "same": "Do the two rows belong together?",
     "place": "To which of the groups does the row belong? Each group is shown by one of its rows.",

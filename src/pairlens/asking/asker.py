@@ -21,8 +21,6 @@ from pairlens.engines import Float64
 from pairlens.exceptions import ConflictWarning
 from pairlens.supervision import Constraints
 
-__all__ = ["Asker"]
-
 FEWEST_ON_SCREEN = 3
 """Groups from which on a placement screen asks for less than the comparisons that it stands for."""
 LOOKS = 2

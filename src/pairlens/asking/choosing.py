@@ -16,20 +16,6 @@ from pairlens.asking.questions import Entry, Kind, Purpose, Question, is_machine
 from pairlens.asking.state import State
 from pairlens.asking.view import Lens
 
-__all__ = [
-    "TRIES",
-    "Draft",
-    "Situation",
-    "audited_pair",
-    "drawn_pair",
-    "due_audits",
-    "next_place",
-    "overlapping",
-    "random_pair",
-    "repeated",
-    "uncertain_pair",
-]
-
 SCREEN = 8
 """Groups on a placement screen."""
 TYPICAL = 3

@@ -23,8 +23,6 @@ from pairlens.asking.posterior import (
 from pairlens.asking.reliability import Trust
 from pairlens.engines import Float64
 
-__all__ = ["FIRST_ERROR", "Answers", "Groups"]
-
 Ints = NDArray[np.int64]
 
 FIRST_ERROR = 0.05

@@ -12,8 +12,6 @@ from pairlens.asking.asker import Asker
 from pairlens.asking.prefer import PreferenceAsker
 from pairlens.asking.questions import Question
 
-__all__ = ["Journal"]
-
 FORMAT = "pairlens answers 1"
 
 

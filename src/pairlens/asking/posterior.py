@@ -26,21 +26,6 @@ from scipy.special import gammaln
 
 from pairlens.engines import Float64
 
-__all__ = [
-    "GroupSums",
-    "Pairs",
-    "answer_log_odds",
-    "choice_value",
-    "cross_examined",
-    "joined_by",
-    "log_prior",
-    "logistic",
-    "merge_log_odds",
-    "mixed",
-    "pair_weights",
-    "weigh",
-]
-
 Ints = NDArray[np.int64]
 
 CAUTION = 0.25

@@ -18,8 +18,6 @@ from pairlens.asking.session import Session
 from pairlens.asking.view import fingerprint
 from pairlens.supervision import Preferences
 
-__all__ = ["PreferenceAsker"]
-
 CANDIDATES = 2000
 TOP = 0.1
 """Share of the rows that are the top."""

@@ -12,20 +12,6 @@ from numpy.typing import NDArray
 from pairlens.asking.questions import Entry, is_machine
 from pairlens.judging import auc_standard_error
 
-__all__ = [
-    "Agreement",
-    "Audit",
-    "CurvePoint",
-    "StoppingHint",
-    "agreement_between",
-    "agreement_of",
-    "agreement_with_oneself",
-    "audit_curve",
-    "hint",
-    "kappa_of",
-    "share_curve",
-]
-
 WINDOW = 40
 """Audited questions that a point of the curve looks back on."""
 FEWEST = 10

@@ -6,18 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-__all__ = [
-    "MACHINE",
-    "AlreadyAnsweredError",
-    "Entry",
-    "Kind",
-    "Leases",
-    "Purpose",
-    "Question",
-    "UnknownQuestionError",
-    "is_machine",
-]
-
 Kind = Literal["same", "place", "prefer", "skip"]
 Purpose = Literal["place", "merge", "check", "audit", "overlap", "repeat", "pair", "skip", "given", "chosen"]
 

@@ -15,9 +15,6 @@ from pairlens.asking.posterior import logistic
 from pairlens.asking.view import checked_rows, whitened_coordinates
 from pairlens.engines import Float64
 
-__all__ = ["RankJob", "RankLens", "RankedRows", "Ranking", "better_chance", "information", "laplace", "rank_rows"]
-
-
 PRIOR_VARIANCE = 4.0
 MOST_COLUMNS = 100
 STEPS = 50

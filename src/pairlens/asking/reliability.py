@@ -39,8 +39,6 @@ from scipy.special import betainc
 
 from pairlens.asking.questions import Entry, is_machine
 
-__all__ = ["ErrorRate", "Record", "Trust", "error_rate", "error_rates", "worth_of"]
-
 LEVEL = 0.95
 LEAST_ERROR, NO_USE = 0.002, 0.5
 SHRINKAGE = 4.0

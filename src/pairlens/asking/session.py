@@ -24,8 +24,6 @@ from pairlens.asking.questions import (
 )
 from pairlens.asking.reliability import ErrorRate, error_rates
 
-__all__ = ["Session"]
-
 MOST_CHECKPOINTS = 16
 """States that are kept to go back to."""
 MOST_DIGITS = 16

@@ -17,9 +17,6 @@ from pairlens.asking.view import Lens, View
 from pairlens.engines import Float64
 from pairlens.supervision import Constraints
 
-__all__ = ["Look", "State"]
-
-
 SURE, UNLIKELY = 0.9, 0.02
 SURE_ON_SCREENS = 0.7
 """How sure a row must be of its group to be placed by a screen, which has compared it with the likeliest groups."""

@@ -17,9 +17,6 @@ from pairlens.learning.learner import PairLearner, choose_prior
 from pairlens.spectral.rowspace import Standardiser, whitened_rows
 from pairlens.supervision import Constraints
 
-__all__ = ["FitJob", "Lens", "View", "checked_rows", "fingerprint", "whitened_coordinates"]
-
-
 N_COLUMNS = 10
 
 

@@ -18,8 +18,6 @@ from pairlens.io._frames import Progress
 from pairlens.io.columns import naming
 from pairlens.io.source import Source, Table, kind_of
 
-__all__ = ["embed", "open_writer"]
-
 CHUNK_CELLS = 1 << 21
 """Cells that are read and transformed at a time: 16 MiB of 64-bit numbers."""
 NPY_HEADER = 128

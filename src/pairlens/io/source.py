@@ -33,8 +33,6 @@ from pairlens.tables import Role, TableEncoder
 from pairlens.tables.cells import distinct_names
 from pairlens.tables.pictures import PictureFolder, are_picture_paths, picture_names
 
-__all__ = ["Inputs", "RowsBeside", "Source", "Table", "column_names", "inputs_of", "kind_of", "read_columns"]
-
 ARRAYS = {".npy": "npy", ".npz": "npz", ".h5ad": "h5ad"}
 NAMED = ("csv", "tsv", "jsonl", "xlsx", "parquet")
 """Kinds of files that have named columns."""

@@ -11,19 +11,6 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-__all__ = [
-    "Event",
-    "create",
-    "is_sound",
-    "now",
-    "read_events",
-    "read_meta",
-    "read_rows",
-    "write_event",
-    "write_meta",
-    "write_row",
-]
-
 VERSION = 2
 APPLICATION_ID = 0x504C4E53
 """Marks the file as ours in its header, so that no other program's database is taken for a store."""

@@ -25,20 +25,6 @@ from pairlens.supervision import Constraints, Preferences
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-__all__ = [
-    "Snapshot",
-    "answers_csv",
-    "answers_jsonl",
-    "fit_view",
-    "make_groups",
-    "make_model",
-    "make_report",
-    "map_csv",
-    "nothing",
-    "ranking_csv",
-    "table_csv",
-]
-
 ANSWER_COLUMNS = ("a", "b", "kind", "answer", "annotator", "at")
 
 

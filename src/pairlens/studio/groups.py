@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pairlens.exceptions import ArgumentError
 
-__all__ = ["ACTIONS", "GroupNumbers", "chosen_pairs"]
-
 MOST_PAIRS = 1000
 """Answers that follow from one action."""
 OUTWEIGH = 3

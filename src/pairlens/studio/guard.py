@@ -14,9 +14,6 @@ from typing import ClassVar
 from pairlens.exceptions import InputError
 from pairlens.studio.entries import read_events
 
-__all__ = ["Guard", "StoreError", "StoreFullError", "StoreMovedError", "beside", "check_beside"]
-
-
 ANOTHER = "give another file by store="
 
 

@@ -15,8 +15,6 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["LimitedProtocol", "QuietServer", "limits"]
-
 REQUEST_SECONDS = 20.0
 """Time in which a request has to arrive, with its body."""
 MOST_STRANGERS = 64

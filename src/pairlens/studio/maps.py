@@ -17,23 +17,6 @@ from numpy.typing import NDArray
 from pairlens.studio.worker import Worker, step_back
 from pairlens.supervision import Constraints, Preferences
 
-__all__ = [
-    "MapJob",
-    "MapKeeper",
-    "MapState",
-    "Mapper",
-    "align",
-    "by_lens",
-    "fit_lens",
-    "fit_map",
-    "group_rows",
-    "judge_answers",
-    "make_mapper",
-    "prepare_lens",
-    "prepare_map",
-    "send_lens",
-]
-
 Points = NDArray[np.float64]
 
 MOST_FOR_LAYOUT = 20_000

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pairlens.studio.rows import Rows
     from pairlens.studio.widget import Widget
 
-__all__ = ["widget"]
-
 
 def widget(
     X: Any,

@@ -19,18 +19,6 @@ from pairlens.studio.session import BadRequestError, Session
 from pairlens.studio.worker import Worker
 from pairlens.supervision import Constraints, Preferences
 
-__all__ = [
-    "EXPORTS",
-    "Conflict",
-    "contradictions",
-    "export",
-    "list_answers",
-    "progress",
-    "ranking",
-    "review",
-    "weakest_answers",
-]
-
 EXPORTS = {
     "answers.csv": "text/csv",
     "answers.jsonl": "application/x-ndjson",

@@ -12,8 +12,6 @@ from pairlens.asking import Asker, PreferenceAsker, Question
 from pairlens.exceptions import ArgumentError
 from pairlens.studio.entries import Event
 
-__all__ = ["OVERLAP", "Answer", "Batch", "History", "Settings", "verdicts"]
-
 MOST_TOLD = 5
 LEASE_SECONDS = 600.0
 OVERLAP = 0.1

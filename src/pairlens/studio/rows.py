@@ -27,8 +27,6 @@ from pairlens.tables.islands import TextIndex
 from pairlens.tables.pictures import PictureFolder, are_picture_paths
 from pairlens.tables.roles import role_of
 
-__all__ = ["Rows", "rows_from_array", "rows_from_file"]
-
 LONG_TEXT = 80
 """Mean number of characters from which on a column is a text rather than a cell."""
 MOST_CHARACTERS = 20_000

@@ -21,8 +21,6 @@ from pairlens.studio.replay import OVERLAP, History, Settings
 from pairlens.studio.rows import Rows
 from pairlens.studio.store import Event, Store, StoreError
 
-__all__ = ["DEFAULT_PORT", "OtherTableError", "Studio", "links_file", "open_store", "running_links"]
-
 DEFAULT_PORT = 8477
 GRACE_SECONDS = 1
 START_SECONDS = 30

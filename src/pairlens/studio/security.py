@@ -15,8 +15,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pairlens.exceptions import InputError
 
-__all__ = ["HEADER", "MOST_BYTES", "Access", "Guard", "allowed_hosts", "is_loopback"]
-
 HEADER = "x-pairlens"
 """Every change carries this header, which no form and no foreign page can send unasked."""
 MOST_BYTES = 64 * 1024

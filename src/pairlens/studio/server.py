@@ -28,8 +28,6 @@ from pairlens.studio.store import StoreError, StoreFullError
 from pairlens.studio.worker import WorkerError
 from pairlens.tables.pictures import PictureError
 
-__all__ = ["Hub", "build_app"]
-
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 STUDY = "x-pairlens-study"
 """Names the rows and the store that a page was opened on; a script may leave it out."""

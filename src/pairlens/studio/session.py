@@ -26,8 +26,6 @@ from pairlens.studio.store import Event, Store, StoreError
 from pairlens.studio.worker import Worker
 from pairlens.supervision import Constraints
 
-__all__ = ["BadRequestError", "Session"]
-
 AHEAD = 2
 """Questions that a person has in hand: the one on the screen, and one so that nobody waits for the next."""
 RECENT = 10

@@ -30,8 +30,6 @@ from pairlens.studio.entries import (
 )
 from pairlens.studio.guard import ANOTHER, Guard, StoreError, StoreFullError, StoreMovedError, beside, check_beside
 
-__all__ = ["Copied", "Event", "Store", "StoreError", "StoreFullError", "StoreMovedError", "backup"]
-
 BUSY_SECONDS = 10.0
 SETTLE_SECONDS = 1.0
 """Time after which an answer is in the file itself, and not only in the log of SQLite beside it."""

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
     from pairlens.supervision import Constraints, Preferences
 
-__all__ = ["Desk", "Widget", "bundle"]
-
 ANNOTATOR = "me"
 IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const) (\w+))", re.MULTILINE)

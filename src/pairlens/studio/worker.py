@@ -22,8 +22,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
 
-__all__ = ["Worker", "WorkerError", "step_back"]
-
 LENGTH = struct.Struct(">Q")
 MOST_DEATHS = 3
 """Children that may die on a job before it fails."""

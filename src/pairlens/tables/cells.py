@@ -17,20 +17,6 @@ from numpy.typing import NDArray
 from pairlens._optional import require
 from pairlens.exceptions import InputError
 
-__all__ = [
-    "MISSING_WORDS",
-    "Dates",
-    "are_plain_numbers",
-    "as_frame",
-    "distinct_names",
-    "has_decimal_comma",
-    "holds_collections",
-    "is_missing",
-    "read_dates",
-    "read_numbers",
-    "read_words",
-]
-
 MISSING_WORDS = (
     "",
     "NA",

@@ -17,17 +17,6 @@ from pairlens.exceptions import InputError
 from pairlens.tables.cells import has_decimal_comma, read_dates, read_numbers, read_words
 from pairlens.tables.roles import MAX_CATEGORIES, Role
 
-__all__ = [
-    "TEXT_DIRECTIONS",
-    "CategoryColumn",
-    "ColumnBlock",
-    "DateColumn",
-    "EmbeddedColumn",
-    "Encoding",
-    "NumberColumn",
-    "TextColumn",
-]
-
 Block = NDArray[np.float64]
 
 MANY_MISSING = 0.05

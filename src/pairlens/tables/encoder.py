@@ -29,8 +29,6 @@ from pairlens.tables.columns import TEXT_DIRECTIONS, ColumnBlock, EmbeddedColumn
 from pairlens.tables.embedders import Embedder, embedder_of, vectors_of
 from pairlens.tables.roles import MAX_CATEGORIES, ColumnSummary, Role, role_of
 
-__all__ = ["TableEncoder"]
-
 TEXTS = (Role.short_text, Role.long_text)
 CHUNK_CELLS = 1 << 22
 """Cells of the result that are made at a time."""

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["Island", "TextIndex"]
-
 WORD = r"(?u)\b[^\W\d_][\w'-]{2,}"
 """Words begin with a letter and have at least three characters, none of which is markup."""
 MOST_TEXTS = 3_000

@@ -22,8 +22,6 @@ from pairlens.tables.cells import (
     read_words,
 )
 
-__all__ = ["MAX_CATEGORIES", "ColumnSummary", "Role", "is_all_numbers", "role_of"]
-
 READABLE = 0.95
 """Share of the present cells that must be numbers, or dates, for a column of text to be read as such."""
 MAX_CATEGORIES = 40
