@@ -60,17 +60,12 @@ class GroupSums:
     square: Float64
 
     @classmethod
-    def empty(cls, dim: int) -> GroupSums:
-        """Return sums without any group."""
-        return cls(np.zeros(0), np.zeros((0, dim)), np.zeros((0, dim)))
-
-    @classmethod
     def of(cls, Z: Float64, members: Sequence[Sequence[int]]) -> GroupSums:
         """Return the sums of groups of rows."""
-        sums = cls.empty(Z.shape[1])
-        for rows in members:
-            sums.found()
-            sums.count[-1], sums.total[-1], sums.square[-1] = len(rows), Z[rows].sum(axis=0), (Z[rows] ** 2).sum(axis=0)
+        sums = cls(*(np.zeros((len(members), *shape)) for shape in ((), Z.shape[1:], Z.shape[1:])))
+        for group, rows in enumerate(members):
+            sums.count[group], sums.total[group] = len(rows), Z[rows].sum(axis=0)
+            sums.square[group] = (Z[rows] ** 2).sum(axis=0)
         return sums
 
     def copy(self) -> GroupSums:

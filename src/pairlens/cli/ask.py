@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from pairlens.cli import _options as options
-from pairlens.cli._console import print_table, progress, tell
+from pairlens.cli._console import plain, print_table, progress, tell
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pairlens.asking import Annotator, Asker, PreferenceAsker, Question
     from pairlens.io.source import Table
     from pairlens.studio.rows import Rows
-    from pairlens.studio.store import Store
 
 WIDEST = 32
 MOST_COLUMNS = 16
@@ -157,7 +156,7 @@ def ask(
     import numpy as np
 
     from pairlens.asking import Journal, fingerprint
-    from pairlens.cli._work import Given, distinct_ids, embedding_beside, embedding_models
+    from pairlens.cli._work import Given, distinct_ids, embedding_beside
 
     if groups is not None and question is Ask.prefer:
         raise ValueError("--groups is about groups: there is none for --question prefer")
@@ -184,9 +183,11 @@ def ask(
             if columns is not None:
                 raise ValueError("--columns does not go with the answers of a studio: give --out")
             path = store or data.with_name(f"{data.stem}.answers.db")
-            models = embedding_models(data, options.as_list(embed), embed_model)
-            journal = _StudioLog.of(path, data, id_column, options.as_list(drop), options.as_list(show), models)
-            X, standardize = journal.rows.X, journal.rows.prepared.standardize
+            from pairlens.studio.rows import rows_from_file
+
+            known = rows_from_file(data, ids=id_column, drop=given.drop, show=options.as_list(show), embed=given.models)
+            journal = _StudioLog(path, known)
+            X, standardize = known.X, known.prepared.standardize
         else:
             prepared, X, _ = given.preparation(table)
             standardize = prepared.standardize
@@ -256,30 +257,15 @@ class _Log(Protocol):
 class _StudioLog:
     """The store of a studio, used as a journal is."""
 
-    def __init__(self, store: Store, rows: Rows) -> None:
+    def __init__(self, path: Path, rows: Rows) -> None:
         from pairlens.studio.replay import History
-
-        self.rows, self._store = rows, store
-        self._history = History.of(store.events()).about(rows.ids)
-        self.about = store.meta()
-        if left_out := self._history.told():
-            tell(f"pairlens: warning: {left_out}", err=True)
-
-    @classmethod
-    def of(
-        cls, path: Path, data: Path, ids: str | None, drop: list[str], show: list[str], embed: dict[str, Any] | None
-    ) -> _StudioLog:
-        """Open the store of a table."""
-        from pairlens.studio.rows import rows_from_file
         from pairlens.studio.run import open_store
 
-        rows = rows_from_file(data, ids=ids, drop=drop, show=show, embed=embed)
-        store = open_store(path, rows)
-        try:
-            return cls(store, rows)
-        except BaseException:
-            store.close()
-            raise
+        self.rows, self._store = rows, open_store(path, rows)
+        self._history = History.of(self._store.events()).about(rows.ids)
+        self.about = self._store.meta()
+        if left_out := self._history.told():
+            tell(f"pairlens: warning: {left_out}", err=True)
 
     def replay(self, asker: Any) -> None:
         """Tell a fresh asker all answers of its kind."""
@@ -464,7 +450,7 @@ class _Rows(Sequence[Any]):
 
     def __getitem__(self, row: Any) -> Any:
         """Return the cells of a row by the names of their columns."""
-        return {name: _plain(values[row]) for name, values in self._columns.items()}
+        return {name: plain(values[row]) for name, values in self._columns.items()}
 
     def print(self, question: Question, number: int) -> None:
         """Show a question."""
@@ -478,11 +464,6 @@ class _Rows(Sequence[Any]):
             mark = "* " if question.kind != "place" and len(set(cells)) > 1 else "  "
             lines.append([mark + _short(name), *map(_short, cells)])
         print_table([_short(head) for head in heads], lines)
-
-
-def _plain(value: Any) -> Any:
-    """Return a cell as a plain value."""
-    return value.item() if hasattr(value, "item") else value
 
 
 def _short(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pairlens.cli import _options as options
-from pairlens.cli._console import print_json, tell
+from pairlens.cli._console import plain, print_json, tell
 from pairlens.cli.models import predict
 
 if TYPE_CHECKING:
@@ -187,13 +187,13 @@ def check(
         "rows": int(n_rows),
         "conflicts": [
             {
-                "pair": [_plain(names[row]) for row in conflict.pair],
-                "chain": [_plain(names[row]) for row in conflict.chain],
+                "pair": [plain(names[row]) for row in conflict.pair],
+                "chain": [plain(names[row]) for row in conflict.chain],
                 "direct": conflict.direct,
             }
             for conflict in conflicts[: len(conflicts) if as_json else SHOWN]
         ],
-        "cycles": [[_plain(names[row]) for row in cycle] for cycle in cycles],
+        "cycles": [[plain(names[row]) for row in cycle] for cycle in cycles],
     }
     count = len(conflicts) + len(cycles)
     if as_json:
@@ -215,10 +215,6 @@ def check(
         tell(f"{count:,} conflict{'' if count == 1 else 's'}" if count else "no conflicts")
     if count:
         raise typer.Exit(1)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 def _columns(data: Path, id_column: str | None, labels: str | None) -> tuple[dict[str, NDArray[Any]], int]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pairlens._text import TableWriter
 from pairlens.asking.ranking import RankedRows
+from pairlens.cluster.assigned import AssignedRows, assign_rows
 from pairlens.pipeline import Preparation, default_view
 from pairlens.studio.maps import FEWEST_FOR_LAYOUT
 from pairlens.studio.replay import Answer, verdicts
@@ -71,8 +72,7 @@ def make_model(_: dict[str, Any], known: Snapshot) -> bytes:
     """Return the content of a model file, as ``pairlens fit`` writes it and ``pairlens transform`` reads it."""
     from pairlens.io.models import save
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         pipeline, _view = fit_view(known)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.pairlens")
@@ -80,23 +80,23 @@ def make_model(_: dict[str, Any], known: Snapshot) -> bytes:
         return path.read_bytes()
 
 
+def find_groups(known: Snapshot) -> AssignedRows:
+    """Return the group of every row."""
+    assert known.constraints is not None
+    with warnings.catch_warnings(action="ignore"):
+        return assign_rows(known.X, known.constraints, known.labels, standardize=known.prepared.standardize)
+
+
 def make_groups(_: dict[str, Any], known: Snapshot) -> str:
     """Return the group of every row, as ``pairlens fit --groups`` writes it."""
-    from pairlens.cluster.assigned import assign_rows
-
-    assert known.constraints is not None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = assign_rows(known.X, known.constraints, known.labels, standardize=known.prepared.standardize)
-    return found.to_csv(known.ids)
+    return find_groups(known).to_csv(known.ids)
 
 
 def make_report(_: dict[str, Any], known: Snapshot) -> str:
     """Return the report on the view."""
     from pairlens.report import build_report
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         view = fit_view(known)[1]
         return build_report(
             view,

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from pairlens.exceptions import InputError
 from pairlens.studio.entries import read_events
@@ -19,6 +19,9 @@ ANOTHER = "give another file by store="
 
 class StoreError(InputError):
     """Report that the file with the answers cannot be used."""
+
+    def __init__(self, reason: str, value: Any = None, *, argument: str = "store", remedy: str | None = None) -> None:
+        super().__init__(reason, argument=argument, value=value, remedy=remedy)
 
 
 class StoreFullError(StoreError):
@@ -30,7 +33,7 @@ class StoreMovedError(StoreError):
 
     def __init__(self, path: Path, removed: bool) -> None:
         words = "removed" if removed else "moved"
-        super().__init__(f"{path} was {words} while the studio had it open", argument="store", value=path)
+        super().__init__(f"{path} was {words} while the studio had it open", path)
         self.path = path
         self.removed = removed
 
@@ -73,9 +76,9 @@ class Guard:
     def _taken(path: Path) -> StoreError:
         if path.name.endswith(("-wal", "-shm")):
             reason = f"another studio is still writing to {path.name}, although its store was moved away from this name"
-            return StoreError(reason, argument="store", value=path, remedy=f"Stop it first, or {ANOTHER}")
+            return StoreError(reason, path, remedy=f"Stop it first, or {ANOTHER}")
         reason = f"another studio has {path.name} open"
-        return StoreError(reason, argument="store", value=path, remedy=f"Use that one, stop it, or {ANOTHER}")
+        return StoreError(reason, path, remedy=f"Use that one, stop it, or {ANOTHER}")
 
     def check(self) -> None:
         """Raise StoreMovedError if a name is not that of the file that is held."""
@@ -117,8 +120,7 @@ def check_beside(path: Path) -> None:
             raise StoreError(
                 f"{path} is not there, but {log.name} is, which may hold the last answers of a store that was; nothing "
                 "was changed",
-                argument="store",
-                value=path,
+                path,
                 remedy=f"Put that store back under this name, move {log.name} away, or {ANOTHER}",
             )
         return
@@ -126,8 +128,7 @@ def check_beside(path: Path) -> None:
     if logs and not _belong(path, logs):
         raise StoreError(
             f"{_names(logs)} does not belong to {path}; nothing was changed",
-            argument="store",
-            value=path,
+            path,
             remedy=f"If a copy was restored under this name, move {_names(logs)} away: it may hold the last answers of "
             "the store that was here before",
         )

@@ -217,9 +217,8 @@ def fit_map(state: dict[str, Any], job: MapJob, last: Points | None) -> tuple[st
     step_back(state)
     if "mapper" not in state:
         state["mapper"] = LensMapper(state["lens"])
-    with warnings.catch_warnings():
-        # What the estimators warn of (few answers, contradictions) the page says in its own place.
-        warnings.simplefilter("ignore")
+    # What the estimators warn of (few answers, contradictions) the page says in its own place.
+    with warnings.catch_warnings(action="ignore"):
         places = state["mapper"].fit(job, last)
     return state["mapper"].name, align(places, None if isinstance(state["mapper"], RankingMapper) else last)
 
@@ -232,8 +231,7 @@ def group_rows(
 
     step_back(state)
     rows, standardize = _rows_of(state)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         found = assign_rows(rows, known, placed, standardize=standardize)
     return found.names, np.asarray(found.group, dtype=np.int64), found.probability
 
@@ -248,8 +246,7 @@ def judge_answers(state: dict[str, Any], known: Constraints) -> dict[tuple[int, 
     others = np.setdiff1d(np.arange(len(rows)), asked)
     some = np.random.default_rng(0).permutation(others)[: max(0, MOST_JUDGED - len(asked))]
     chosen = np.sort(np.concatenate([asked, some]))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         try:
             n_components = min(10, rows.shape[1], len(chosen) - 1)
             view = LinearPairLens(n_components, standardize=standardize, random_state=0)
@@ -283,8 +280,7 @@ def send_lens(state: dict[str, Any]) -> Any:
 def fit_lens(state: dict[str, Any], job: Any) -> Any:
     """Return the asker's view after more answers."""
     step_back(state)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return state["lens"].fit(job)
 
 
@@ -299,13 +295,6 @@ class MapState:
     error: str = ""
 
 
-class Later(Protocol):
-    """Function that runs another one in the session's thread."""
-
-    def __call__(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Run it there."""
-
-
 class MapKeeper:
     """Keeper of the map: the newest snapshot of the answers wins, and a failure keeps the old map.
 
@@ -313,7 +302,7 @@ class MapKeeper:
     ended, with whether there is a new map.
     """
 
-    def __init__(self, worker: Worker, later: Later, drawn: Callable[[bool], None]) -> None:
+    def __init__(self, worker: Worker, later: Callable[..., None], drawn: Callable[[bool], None]) -> None:
         self.state = MapState()
         self._worker = worker
         self._later = later

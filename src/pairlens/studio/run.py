@@ -66,8 +66,7 @@ def _claim(store: Store, rows: Rows, remap: bool) -> None:
         raise OtherTableError(
             f"{store.path} holds the answers of another table or of another state of it ({known['rows']} rows, columns "
             f"{columns}); nothing was changed",
-            argument="store",
-            value=store.path,
+            store.path,
             remedy="Give that table, another file by store=, or, if rows have the same ids as before, remap=",
         )
     named = meta.get("id_column", rows.id_column)
@@ -90,8 +89,7 @@ def _claim(store: Store, rows: Rows, remap: bool) -> None:
         raise OtherTableError(
             f"{rows.source} has none of the rows that the {len(history.answers)} answers of {store.path} are about, by "
             f"the column {named}; nothing was changed",
-            argument="store",
-            value=store.path,
+            store.path,
             remedy="Give a table with these rows, or another file by store=",
         )
     store.append(Event(secrets.token_hex(8), "remap", "", {"from": known, "to": rows.fingerprint}))

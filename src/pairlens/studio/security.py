@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import hmac
 import ipaddress
-import json
 import secrets
 import socket
 from dataclasses import dataclass, field
-from typing import Any
 
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pairlens.exceptions import InputError
@@ -156,14 +155,14 @@ class Guard:
 
         refusal = self._refusal(scope)
         if refusal is not None:
-            await _refuse(guarded, *refusal)
+            await _refused(*refusal)(scope, receive, guarded)
             return
         if scope["method"] != "POST":
             await self.app(scope, receive, guarded)
             return
         body = await _body(receive)
         if body is None:
-            await _refuse(guarded, 413, f"a request has at most {MOST_BYTES} bytes")
+            await _refused(413, f"a request has at most {MOST_BYTES} bytes")(scope, receive, guarded)
             return
 
         async def replayed() -> Message:
@@ -231,10 +230,5 @@ async def _body(receive: Receive) -> bytes | None:
             return b"".join(parts)
 
 
-async def _refuse(send: Any, status: int, reason: str) -> None:
-    content = json.dumps({"error": reason}).encode()
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-    if status == 413:
-        headers.append((b"connection", b"close"))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": content})
+def _refused(status: int, reason: str) -> JSONResponse:
+    return JSONResponse({"error": reason}, status, headers={"connection": "close"} if status == 413 else None)

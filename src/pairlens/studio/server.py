@@ -107,16 +107,68 @@ def _event(topic: str, content: Mapping[str, Any]) -> str:
     return f"event: {topic}\ndata: {json.dumps(dict(content))}\n\n"
 
 
+def _review(session: Session, annotator: str, body: dict[str, Any]) -> bool:
+    """Take the outcome of a second look: keep the answer, change it, or take it back."""
+    event, target, outcome = _text(body, "id"), _text(body, "target"), _text(body, "outcome")
+    if outcome == "keep":
+        return session.keep(annotator, event, target)
+    if outcome == "flip":
+        return session.change(annotator, event, target, _text(body, "answer"), review=True)
+    if outcome == "retract":
+        return session.retract(annotator, event, target, review=True)
+    raise BadRequestError("outcome must be keep, flip or retract")
+
+
+def _choose(session: Session, annotator: str, body: dict[str, Any]) -> bool:
+    """Take in what was done with rows on the map."""
+    event, action, rows = _text(body, "id"), _text(body, "action"), _rows(body)
+    group, other = (None if body.get(key) is None else _number(body, key) for key in ("group", "other"))
+    name = _text(body, "name", 1000, empty=True) if "name" in body else ""
+    return session.choose(annotator, event, action, rows, group, other, name)
+
+
+CHANGES: dict[str, Callable[[Session, str, dict[str, Any]], Any]] = {
+    "next": lambda session, who, body: None,
+    "answer": lambda session, who, body: session.answer(
+        who, _text(body, "id"), _dict(body, "question"), _text(body, "answer")
+    ),
+    "undo": lambda session, who, body: session.undo(who, _text(body, "id")),
+    "change": lambda session, who, body: session.change(
+        who, _text(body, "id"), _text(body, "target"), _text(body, "answer")
+    ),
+    "retract": lambda session, who, body: session.retract(who, _text(body, "id"), _text(body, "target")),
+    "flag": lambda session, who, body: session.flag(
+        who, _text(body, "id"), _text(body, "target"), body.get("flagged") is True
+    ),
+    "name": lambda session, who, body: session.name(
+        who, _text(body, "id"), _number(body, "group"), _text(body, "name", 1000, empty=True)
+    ),
+    "review": _review,
+    "choose": _choose,
+}
+"""What a person does, by the name of the route; the reply has the questions in hand, missing ones being leased."""
+
+LISTS: dict[str, Callable[[Session, Request], Any]] = {
+    "answers": lambda session, request: list_answers(
+        session, _query(request, "find"), _query(request, "show"), *_span(request)
+    ),
+    "groups": lambda session, request: session.groups(),
+    "progress": lambda session, request: progress(session),
+    "ranking": lambda session, request: ranking(session, *_span(request), _query(request, "find")),
+}
+"""What is read from the session, by the name of the route."""
+
+
 class Routes:
-    """One method for each route; what touches the session runs in its thread."""
+    """Routes of the page; what touches the session runs in its thread."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         # The rows as they are, and the store by the seed that it got at random.
         self.study = sha256(f"{session.rows.fingerprint['content']} {session.settings.seed}".encode()).hexdigest()
 
-    def _here(self, act: Handler) -> Handler:
-        """Turn away a page that was opened on other rows or another store, at the same address and with its cookie."""
+    def _route(self, path: str, act: Handler, method: str = "GET") -> Route:
+        """Return a route that turns away a page of other rows or another store, at this address and with its cookie."""
 
         async def checked(request: Request) -> Response:
             meant = request.headers.get(STUDY) or request.query_params.get("study", self.study)
@@ -124,10 +176,29 @@ class Routes:
                 raise BadRequestError("another studio runs at this address now", 410)
             return await act(request)
 
-        return checked
+        return Route(f"/api/{path}", checked, methods=[method])
 
     async def _do(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self.session.thread, function, *arguments)
+
+    def _change(self, act: Callable[[Session, str, dict[str, Any]], Any]) -> Handler:
+        async def changed(request: Request) -> Response:
+            annotator, body, session = request.scope["annotator"], await _json(request), self.session
+
+            def work() -> dict[str, Any]:
+                act(session, annotator, body)
+                questions = session.questions(annotator) if session.ready else []
+                return {"status": session.status(), "recent": session.recent(annotator), "questions": questions}
+
+            return JSONResponse(await self._do(work))
+
+        return changed
+
+    def _list(self, read: Callable[[Session, Request], Any]) -> Handler:
+        async def listed(request: Request) -> Response:
+            return JSONResponse(await self._do(read, self.session, request))
+
+        return listed
 
     async def state(self, request: Request) -> Response:
         """Send all that the page shows at its beginning, less the question."""
@@ -145,91 +216,6 @@ class Routes:
             "recent": session.recent(annotator),
         }
 
-    async def next(self, request: Request) -> Response:
-        """Send the questions in hand; those that are missing are chosen and leased."""
-        return await self._changed(request, lambda annotator, body: None)
-
-    async def answer(self, request: Request) -> Response:
-        """Take an answer."""
-        return await self._changed(
-            request,
-            lambda annotator, body: self.session.answer(
-                annotator, _text(body, "id"), _dict(body, "question"), _text(body, "answer")
-            ),
-        )
-
-    async def undo(self, request: Request) -> Response:
-        """Undo the last answer."""
-        return await self._changed(request, lambda annotator, body: self.session.undo(annotator, _text(body, "id")))
-
-    async def change(self, request: Request) -> Response:
-        """Change an old answer."""
-        return await self._changed(
-            request,
-            lambda annotator, body: self.session.change(
-                annotator, _text(body, "id"), _text(body, "target"), _text(body, "answer")
-            ),
-        )
-
-    async def retract(self, request: Request) -> Response:
-        """Remove an old answer."""
-        return await self._changed(
-            request, lambda annotator, body: self.session.retract(annotator, _text(body, "id"), _text(body, "target"))
-        )
-
-    async def flag(self, request: Request) -> Response:
-        """Mark an answer as one to come back to."""
-        return await self._changed(
-            request,
-            lambda annotator, body: self.session.flag(
-                annotator, _text(body, "id"), _text(body, "target"), body.get("flagged") is True
-            ),
-        )
-
-    async def name(self, request: Request) -> Response:
-        """Name a group."""
-        return await self._changed(
-            request,
-            lambda annotator, body: self.session.name(
-                annotator, _text(body, "id"), _number(body, "group"), _text(body, "name", 1000, empty=True)
-            ),
-        )
-
-    async def review(self, request: Request) -> Response:
-        """Take the outcome of a second look: keep the answer, change it, or take it back."""
-
-        def act(annotator: str, body: dict[str, Any]) -> None:
-            event, target, outcome = _text(body, "id"), _text(body, "target"), _text(body, "outcome")
-            if outcome == "keep":
-                self.session.keep(annotator, event, target)
-            elif outcome == "flip":
-                self.session.change(annotator, event, target, _text(body, "answer"), review=True)
-            elif outcome == "retract":
-                self.session.retract(annotator, event, target, review=True)
-            else:
-                raise BadRequestError("outcome must be keep, flip or retract")
-
-        return await self._changed(request, act)
-
-    async def choose(self, request: Request) -> Response:
-        """Take in what was done with rows on the map."""
-        return await self._changed(
-            request,
-            lambda annotator, body: self.session.choose(
-                annotator,
-                _text(body, "id"),
-                _text(body, "action"),
-                _rows(body),
-                None if body.get("group") is None else _number(body, "group"),
-                None if body.get("other") is None else _number(body, "other"),
-                _text(body, "name", 1000, empty=True) if "name" in body else "",
-            ),
-        )
-
-    async def progress(self, request: Request) -> Response:
-        """Send the learning curve and what belongs to it."""
-        return JSONResponse(await self._do(progress, self.session))
-
     async def doubts(self, request: Request) -> Response:
         """Send what is worth a second look."""
         try:
@@ -238,29 +224,15 @@ class Routes:
             wrong = {}
         return JSONResponse(await self._do(review, self.session, wrong))
 
-    async def answers(self, request: Request) -> Response:
-        """List answers."""
-        query = request.query_params
-        start, most = _span(request)
-        return JSONResponse(
-            await self._do(list_answers, self.session, query.get("find", ""), query.get("show", ""), start, most)
-        )
-
-    async def ranking(self, request: Request) -> Response:
-        """List rows in the order of the ranking."""
-        start, most = _span(request)
-        find = request.query_params.get("find", "")
-        return JSONResponse(await self._do(ranking, self.session, start, most, find))
-
     async def find(self, request: Request) -> Response:
         """Find the rows that contain a text."""
-        text = request.query_params.get("text", "")
+        text = _query(request, "text")
         found = await asyncio.to_thread(self.session.rows.find, text) if text else []
         return JSONResponse({"found": len(found), "rows": found[:MOST_FOUND]})
 
     async def column(self, request: Request) -> Response:
         """Return the values of a column, to colour the map by."""
-        values = await asyncio.to_thread(self.session.rows.column, request.query_params.get("name", ""))
+        values = await asyncio.to_thread(self.session.rows.column, _query(request, "name"))
         if values is None:
             raise BadRequestError("there is no such column", 404)
         return JSONResponse(values)
@@ -280,21 +252,9 @@ class Routes:
             content, media_type=EXPORTS[name], headers={"content-disposition": f'attachment; filename="{name}"'}
         )
 
-    async def _changed(self, request: Request, act: Callable[[str, dict[str, Any]], Any]) -> Response:
-        annotator = request.scope["annotator"]
-        body = await _json(request)
-
-        def work() -> dict[str, Any]:
-            act(annotator, body)
-            session = self.session
-            questions = session.questions(annotator) if session.ready else []
-            return {"status": session.status(), "recent": session.recent(annotator), "questions": questions}
-
-        return JSONResponse(await self._do(work))
-
     async def rows(self, request: Request) -> Response:
         """Send some rows as they are shown."""
-        numbers = request.query_params.get("rows", "").split(",")
+        numbers = _query(request, "rows").split(",")
         if len(numbers) > MOST_ROWS or not all(number.isdecimal() and len(number) < 12 for number in numbers):
             raise BadRequestError(f"rows must be up to {MOST_ROWS} row numbers, with commas between them")
         chosen = [int(number) for number in numbers]
@@ -334,54 +294,21 @@ class Routes:
 
         return JSONResponse(await asyncio.to_thread(found))
 
-    async def groups(self, request: Request) -> Response:
-        """Return the groups and their rows."""
-        return JSONResponse(await self._do(self.session.groups))
-
     async def certain(self, request: Request) -> Response:
         """Return the group of every row: its number in 16 bits, 0 for none, then how sure it is in 8 bits."""
         number, probability = await self._do(self.session.shown_groups)
         content = number.astype("<u2").tobytes() + np.round(255 * probability).astype("u1").tobytes()
         return Response(content, media_type="application/octet-stream")
 
-    def reads(self) -> dict[str, Handler]:
-        """Return the routes that change nothing."""
-        return {
-            "state": self.state,
-            "rows": self.rows,
-            "picture/{row:int}": self.picture,
-            "map": self.map,
-            "islands": self.islands,
-            "groups": self.groups,
-            "certain": self.certain,
-            "answers": self.answers,
-            "ranking": self.ranking,
-            "find": self.find,
-            "column": self.column,
-            "progress": self.progress,
-            "doubts": self.doubts,
-            "export/{name}": self.export,
-        }
-
-    def changes(self) -> dict[str, Handler]:
-        """Return the routes that change something."""
-        return {
-            "next": self.next,
-            "answer": self.answer,
-            "undo": self.undo,
-            "change": self.change,
-            "retract": self.retract,
-            "flag": self.flag,
-            "name": self.name,
-            "review": self.review,
-            "choose": self.choose,
-        }
-
     def routes(self) -> list[Route]:
         """Return all of them."""
+        reads = (self.state, self.rows, self.map, self.islands, self.certain, self.find, self.column, self.doubts)
         return [
-            *(Route(f"/api/{name}", self._here(method)) for name, method in self.reads().items()),
-            *(Route(f"/api/{name}", self._here(method), methods=["POST"]) for name, method in self.changes().items()),
+            *(self._route(read.__name__, read) for read in reads),
+            *(self._route(name, self._list(read)) for name, read in LISTS.items()),
+            *(self._route(name, self._change(act), "POST") for name, act in CHANGES.items()),
+            self._route("picture/{row:int}", self.picture),
+            self._route("export/{name}", self.export),
         ]
 
 
@@ -397,7 +324,7 @@ class ServedRoutes(Routes):
         """Send the page; with a token, the cookie."""
         if request.scope["annotator"] is not None:
             return RedirectResponse("/", 303) if "token" in request.query_params else _asset("index.html")
-        session = self.access.redeem(request.query_params.get("token", "")) if request.method == "GET" else None
+        session = self.access.redeem(_query(request, "token")) if request.method == "GET" else None
         if session is None:
             return HTMLResponse(REFUSED, 403)
         return RedirectResponse("/", 303, headers={"set-cookie": self.access.set_cookie(session)})
@@ -418,17 +345,10 @@ class ServedRoutes(Routes):
         stream = self.hub.stream(lambda: self._do(self.session.status))
         return StreamingResponse(stream, media_type="text/event-stream")
 
-    def reads(self) -> dict[str, Handler]:
-        """Return the routes that change nothing."""
-        return {**super().reads(), "events": self.events}
-
-    def changes(self) -> dict[str, Handler]:
-        """Return the routes that change something."""
-        return {**super().changes(), "link": self.link}
-
     def routes(self) -> list[Route]:
         """Return all of them."""
-        return [Route("/", self.home), Route("/page/{name}", self.asset), *super().routes()]
+        own = (Route("/", self.home), Route("/page/{name}", self.asset))
+        return [*own, *super().routes(), self._route("events", self.events), self._route("link", self.link, "POST")]
 
 
 def build_app(session: Session, access: Access | None = None, hub: Hub | None = None) -> Starlette:
@@ -519,6 +439,10 @@ def _rows(body: dict[str, Any]) -> list[int]:
     if not isinstance(value, list) or not all(type(row) is int for row in value):
         raise BadRequestError("rows must be a list of row numbers")
     return value
+
+
+def _query(request: Request, name: str) -> str:
+    return str(request.query_params.get(name, ""))
 
 
 def _span(request: Request) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,9 @@ PACE = 40
 
 log = logging.getLogger("pairlens.studio")
 
+Listener = Callable[[str, Mapping[str, Any]], None]
+"""Is told the topic of what happened, and its content."""
+
 
 class BadRequestError(ValueError):
     """A request that cannot be met; `code` is its HTTP status."""
@@ -47,13 +50,6 @@ class BadRequestError(ValueError):
     def __init__(self, message: str, code: int = 400) -> None:
         super().__init__(message)
         self.code = code
-
-
-class Listener(Protocol):
-    """Function that is told what happened."""
-
-    def __call__(self, topic: str, content: Mapping[str, Any]) -> None:
-        """Tell that something of this topic happened."""
 
 
 @dataclass(frozen=True)

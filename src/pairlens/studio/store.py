@@ -85,14 +85,12 @@ class Store:
         if not self.path.parent.is_dir():
             raise StoreError(
                 f"{self.path.parent} is not a folder, so {self.path.name} cannot be kept there",
-                argument="store",
-                value=self.path,
+                self.path,
             )
         if self.path.is_dir():
             raise StoreError(
                 f"{self.path} is a folder; store= names the file that keeps the answers",
-                argument="store",
-                value=self.path,
+                self.path,
             )
         logs = beside(self._place)[:2]
         for held in (self._place, *logs):
@@ -128,16 +126,14 @@ class Store:
         if known != APPLICATION_ID:
             raise StoreError(
                 f"{self.path} is a database of another program; it was not touched",
-                argument="store",
-                value=self.path,
+                self.path,
                 remedy=ANOTHER.capitalize(),
             )
         if version != VERSION:
             age = "a later" if version > VERSION else "an earlier"
             raise StoreError(
                 f"{self.path} was written by {age} version of pairlens (format {version}, this one knows {VERSION})",
-                argument="store",
-                value=self.path,
+                self.path,
                 remedy=f"Use that version, or {ANOTHER}",
             )
 
@@ -169,8 +165,7 @@ class Store:
         words = " ".join(str(reason).split())
         return StoreError(
             f"{self.path} is damaged ({words}); it was not changed",
-            argument="store",
-            value=self.path,
+            self.path,
             remedy=f"Keep it; pairlens studio backup {self.path} NEW saves what can be read of it, and store= goes on "
             "with that copy",
         )
@@ -178,8 +173,7 @@ class Store:
     def _unwritable(self) -> StoreError:
         return StoreError(
             f"{self.path} cannot be written: the file or its folder is read-only",
-            argument="store",
-            value=self.path,
+            self.path,
             remedy="Give another place by store=",
         )
 

@@ -7,7 +7,6 @@ import json
 import logging
 import re
 import threading
-import warnings
 from collections.abc import Callable, Mapping, MutableMapping
 from concurrent.futures import Future
 from dataclasses import replace
@@ -22,9 +21,9 @@ import anywidget
 import pandas as pd
 import traitlets
 
-from pairlens.cluster.assigned import COLUMNS, assign_rows
+from pairlens.cluster.assigned import COLUMNS
 from pairlens.exceptions import InputError
-from pairlens.studio.files import fit_view
+from pairlens.studio.files import find_groups, fit_view
 from pairlens.studio.replay import OVERLAP, Settings
 from pairlens.studio.rows import Rows
 from pairlens.studio.run import open_store
@@ -236,9 +235,7 @@ class Widget(anywidget.AnyWidget):
         known = self._desk.call(lambda session: session.snapshot())
         if known.constraints is None or not any(known.labels):
             return pd.DataFrame(columns=list(COLUMNS))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found = assign_rows(known.X, known.constraints, known.labels, standardize=known.prepared.standardize)
+        found = find_groups(known)
         names = [found.names[group] for group in found.group]
         return pd.DataFrame(dict(zip(COLUMNS, (known.ids, names, found.probability, found.known))))
 
