@@ -103,14 +103,7 @@ class Annotator(ABC):
 
     @abstractmethod
     def answer(self, question: Question, rows: Sequence[Any]) -> Reply:
-        """Answer a question.
-
-        Parameters
-        ----------
-        question : Question
-        rows : sequence
-            What is known of each of ``question.rows``, in their order: texts, or mappings from column to cell.
-        """
+        """Answer a question about rows: texts, or mappings from column to cell, in the order of ``question.rows``."""
 
     def close(self) -> None:
         """End what the annotator has started."""
@@ -324,13 +317,7 @@ class EndpointAnnotator(Annotator):
         return Reply(answer, tokens_in, tokens_out, estimated)
 
     def messages(self, question: Question, rows: Sequence[Any]) -> list[dict[str, str]]:
-        """Return what is sent for a question.
-
-        Parameters
-        ----------
-        question : Question
-        rows : sequence
-        """
+        """Return what is sent for a question."""
         payload = _payload(question, rows, "")
         content = {key: payload[key] for key in payload if key not in ("id", "kind", "question", "instruction")}
         system = SYSTEM.format(

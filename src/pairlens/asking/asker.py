@@ -191,11 +191,8 @@ class Asker(Session[State, FitJob, View]):
     def constraints(self) -> Constraints:
         """Return the must-links and cannot-links that follow from the answers, to fit any method with.
 
-        Returns
-        -------
-        Constraints
-            Strategy "place": all that follows from the groups, with weights, and the bare answers about other
-            rows. Else the bare answers.
+        Strategy "place": all that follows from the groups, with weights, and the bare answers about other rows. Else
+        the bare answers.
         """
         with warnings.catch_warnings(action="ignore", category=ConflictWarning):
             return self._state.constraints(self.n_rows)
@@ -203,11 +200,8 @@ class Asker(Session[State, FitJob, View]):
     def answered(self) -> Constraints:
         """Return the answers alone, without what follows from them.
 
-        Returns
-        -------
-        Constraints
-            An answer of a person weighs 1, one of a machine by its error rate; where several were asked the same, their
-            answers outvote each other.
+        An answer of a person weighs 1, one of a machine by its error rate; where several were asked the same, their
+        answers outvote each other.
         """
         return self._state.bare(self.n_rows, self._state.evidence())
 
@@ -235,23 +229,11 @@ class Asker(Session[State, FitJob, View]):
         return self._grouping().groups(X)
 
     def predict_proba(self, X: ArrayLike | None = None) -> Float64:
-        """Return the probability of each group for every row; see :meth:`predict`.
-
-        Returns
-        -------
-        probabilities : array of shape (n_rows, n_groups)
-            A column for each of ``predicted_groups_``.
-        """
+        """Return the probability of each of ``predicted_groups_``, a column each, for every row; see `predict`."""
         return self._grouping().probabilities(X)
 
     def assigned_rows(self) -> AssignedRows:
-        """Return the group of every row with its name, its probability and how it is known, as ``groups.csv`` has it.
-
-        Returns
-        -------
-        AssignedRows
-            With ``names``, ``group``, ``probability``, ``known`` and ``to_csv(ids)``.
-        """
+        """Return the group of every row with its name, its probability and how it is known, as in ``groups.csv``."""
         return self._grouping().assigned(self.constraints())
 
     def _grouping(self) -> Grouping:
@@ -268,20 +250,12 @@ class Asker(Session[State, FitJob, View]):
     def learning_curve(self) -> list[CurvePoint]:
         """Return the learning curve over the audited questions alone, each judged before it was learned from.
 
-        Returns
-        -------
-        list of CurvePoint
-            Empty until ten questions were audited.
+        It is empty until ten questions were audited.
         """
         return audit_curve(self._state.audits)
 
     def stopping_hint(self) -> StoppingHint:
-        """Return whether more answers would still change much: a flat curve, steady groups, hardly a new group.
-
-        Returns
-        -------
-        StoppingHint
-        """
+        """Return whether more answers would still change much: a flat curve, steady groups, hardly a new group."""
         state = self._state
         unsure = 1.0
         if state.placing and len(state.groups):

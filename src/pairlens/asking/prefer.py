@@ -161,25 +161,14 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         return np.asarray(self._lens.rows @ self._state.ranking.weights)
 
     def preferences(self) -> Preferences:
-        """Return the answers, to fit any method with; where people disagree, the majority counts by its excess.
-
-        Returns
-        -------
-        Preferences
-        """
+        """Return the answers, to fit any method with; where people disagree, the majority counts by its excess."""
         excess = {pair: found for pair, (_, found) in self._state.weighed().items()}
         pairs = [(i, j) if vote > 0 else (j, i) for (i, j), vote in excess.items() if vote]
         weight = [float(abs(vote)) for vote in excess.values() if vote]
         return Preferences(pairs, self.n_rows, weight=weight or None)
 
     def ranked_rows(self) -> RankedRows:
-        """Return all rows in order, the best first, with an interval of 90 % for the rank of each.
-
-        Returns
-        -------
-        RankedRows
-            With ``order``, ``score``, ``low`` and ``high``.
-        """
+        """Return all rows in order, the best first, with an interval of 90 % for the rank of each."""
         return rank_rows(self._lens.rows, self._state.ranking, self.seed_)
 
     def share_sure(self) -> float:
@@ -190,20 +179,12 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
     def learning_curve(self) -> list[CurvePoint]:
         """Return the share of audited orders that were foreseen, each judged before it was learned from.
 
-        Returns
-        -------
-        list of CurvePoint
-            Empty until ten questions were audited.
+        It is empty until ten questions were audited.
         """
         return share_curve(self._state.audits)
 
     def stopping_hint(self) -> StoppingHint:
-        """Return whether more answers would still change much: a flat curve, and a ranking that stays as it is.
-
-        Returns
-        -------
-        StoppingHint
-        """
+        """Return whether more answers would still change much: a flat curve, and a ranking that stays as it is."""
         return hint(self.learning_curve(), self._state.kept, None, 1 - self.share_sure())
 
     def _probes(self) -> NDArray[np.float64]:

@@ -130,14 +130,8 @@ def information(differences: Float64, ranking: Ranking) -> Float64:
 class RankedRows:
     """All rows in order, the best first, and how sure their places are.
 
-    Attributes
-    ----------
-    order : int array of shape (n_rows,)
-        Row numbers.
-    score : array of shape (n_rows,)
-        Of each row, by row number: the higher, the better.
-    low, high : int arrays of shape (n_rows,)
-        Ranks from 1, by row number: the true rank lies between them with a probability of 90 %.
+    `order` has row numbers. By row number, `score` is the higher the better, and the true rank lies between `low` and
+    `high`, from 1, with a probability of 90 %.
     """
 
     order: NDArray[np.int64]
@@ -147,14 +141,8 @@ class RankedRows:
 
 
 def rank_rows(rows: Float64, ranking: Ranking, seed: int = 0) -> RankedRows:
-    """Return the rows in order, with intervals of their ranks from rankings that are drawn from the posterior.
-
-    Parameters
-    ----------
-    rows : array of shape (n_rows, d)
-        As a :class:`RankLens` has them.
-    ranking : Ranking
-    seed : int
+    """Return rows of a :class:`RankLens` in order, with intervals of their ranks from rankings drawn from the
+    posterior.
     """
     score = np.asarray(rows @ ranking.weights)
     order = np.argsort(-np.round(score, 9), kind="stable")

@@ -260,17 +260,7 @@ class Record:
 
 
 def error_rates(log: Iterable[Entry]) -> dict[str, ErrorRate]:
-    """Return the error rate of each machine in a log of answers.
-
-    Parameters
-    ----------
-    log : iterable of Entry
-
-    Returns
-    -------
-    dict of str to ErrorRate
-        By the name of the machine; people are not listed.
-    """
+    """Return the error rate of each machine in a log of answers, by its name; people are not listed."""
     record = Record()
     for entry in log:
         record.take(entry)

@@ -183,14 +183,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
                 return name
 
     def ask_many(self, count: int, annotator: str | None = None, *, now: float | None = None) -> list[Question]:
-        """Return several questions at once, as many as there are; none of them waits for the answer to another.
-
-        Parameters
-        ----------
-        count : int
-        annotator : str or None
-        now : float or None
-        """
+        """Return several questions at once, as many as there are; none of them waits for the answer to another."""
         if not _is_whole(count, 0):
             raise ValueError(f"count={count!r} must be a whole number of questions, at least 0.")
         found: list[Question] = []
@@ -232,12 +225,8 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return None if question is None else Draft(question.kind, question.rows, "overlap", question.groups)
 
     def audits_due(self) -> list[Question]:
-        """Return the questions that a machine answered and that a person is asked next, as drawn by `overlap`.
-
-        Returns
-        -------
-        list of Question
-            In random order, as the machine was asked.
+        """Return the questions that a machine answered and that a person is asked next, as drawn by `overlap`, in
+        random order.
         """
         return due_audits(self._log, self._overlap, self.seed_)
 
@@ -282,12 +271,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         self._n_asked = max(self._n_asked, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else 0)
 
     def skip(self, row: int) -> None:
-        """Set a row aside: it is not asked about again, what was answered about it stays.
-
-        Parameters
-        ----------
-        row : int
-        """
+        """Set a row aside: it is not asked about again, what was answered about it stays."""
         try:
             number = operator.index(row)
         except TypeError:
@@ -301,13 +285,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
                 self._leases.drop(open_question.id)
 
     def check(self, question: Question, answer: str) -> None:
-        """Raise an error if :meth:`tell` would refuse this answer.
-
-        Parameters
-        ----------
-        question : Question
-        answer : str
-        """
+        """Raise an error if :meth:`tell` would refuse this answer."""
         if not isinstance(question, Question):
             raise TypeError(f"question must be a Question that ask() gave, got {type(question).__name__}.")
         if question.kind not in self._kinds:
@@ -323,14 +301,9 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
     # Taking back
 
     def undo(self, annotator: str | None = None) -> Entry | None:
-        """Take the last answer back, as if it had never been told; None if there is none.
+        """Take the last answer (of a person) back, as if it had never been told; None if there is none.
 
         The question is asked again next.
-
-        Parameters
-        ----------
-        annotator : str or None
-            Take back the last answer of this person.
         """
         for at in reversed(range(len(self._log))):
             if annotator is None or self._log[at].question.annotator == annotator:
@@ -345,25 +318,14 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return None
 
     def change(self, question_id: str, answer: str) -> None:
-        """Change an earlier answer, as if it had been this one from the start.
-
-        Parameters
-        ----------
-        question_id : str
-        answer : str
-        """
+        """Change an earlier answer, as if it had been this one from the start."""
         at = self._find(question_id)
         question = self._log[at].question
         self.check(question, answer)
         self._rewrite(at, [Entry(question, answer)])
 
     def retract(self, *question_ids: str) -> None:
-        """Take earlier answers back, as if they had never been told.
-
-        Parameters
-        ----------
-        *question_ids : str
-        """
+        """Take earlier answers back, as if they had never been told."""
         first = min(self._find(name) for name in question_ids)
         self._log = [entry for entry in self._log if entry.question.id not in question_ids]
         self._ids.difference_update(question_ids)
@@ -425,18 +387,9 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return None if self._due is None else self._due.job
 
     def adopt(self, view: ViewT) -> bool:
-        """Take over a view that was fitted elsewhere.
+        """Take over a view that was fitted elsewhere; whether it was the awaited one.
 
-        Parameters
-        ----------
-        view : View
-            Of the job of :meth:`fit_job`.
-
-        Returns
-        -------
-        bool
-            Whether it was the awaited one. If not, an earlier answer changed meanwhile, and :meth:`fit_job` has
-            another job.
+        If it was not, an earlier answer changed meanwhile, and :meth:`fit_job` has another job.
         """
         self._remember(view)
         due = self._due
@@ -476,12 +429,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return agreement_with_oneself(self._log)
 
     def error_rates(self) -> dict[str, ErrorRate]:
-        """Return the share of wrong answers of each machine with its interval, from audits by people and repeats.
-
-        Returns
-        -------
-        dict of str to ErrorRate
-        """
+        """Return the share of wrong answers of each machine with its interval, from audits by people and repeats."""
         return error_rates(self._log)
 
 

@@ -34,26 +34,11 @@ def embed(
     progress: Progress = lambda share: None,
     opened: Callable[[Table], None] = lambda table: None,
 ) -> int:
-    """Put the rows of a file through a model into another file, with their ids or row numbers beside them.
+    """Put the rows of a file through a fitted model into another file, with their ids or row numbers; return how many.
 
-    Parameters
-    ----------
-    model : estimator
-        Fitted, with `transform`.
-    source : Source
-    out : str or Path
-        The ending of the name says which kind it is.
-    vectors : bool, default=False
-        Whether to write a Parquet file with the columns `id` and `vector`, lists of 32-bit numbers of one length, as
-        vector stores take them, in place of one column for each dimension.
-    progress : callable
-        Called with the share of the file that is done.
-    opened : callable
-        Called with each part of the file before it is transformed.
-
-    Returns
-    -------
-    n_rows : int
+    With `vectors`, a Parquet file is written with the columns `id` and `vector`, lists of 32-bit numbers of one length,
+    as vector stores take them, in place of one column for each dimension. `progress` is called with the share of the
+    file that is done, and `opened` with each part of the file before it is transformed.
     """
     count = 0
     columns = list(model.get_feature_names_out())

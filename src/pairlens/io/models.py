@@ -264,13 +264,8 @@ def _minor(text: str) -> list[str]:
 
 
 def bounded_json(text: bytes, most: int) -> Any:
-    """Return the value of JSON text that takes little more memory than its own size; ValueError for other text.
-
-    Parameters
-    ----------
-    text : bytes
-    most : int
-        Most bytes.
+    """Return the value of JSON text that takes little more memory than its own size; ValueError for other or longer
+    text.
     """
     if len(text) > most:
         raise ValueError(f"its JSON has {len(text):,} bytes, and at most {most:,} are read")

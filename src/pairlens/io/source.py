@@ -138,28 +138,20 @@ def inputs_of(model: Any) -> Inputs:
 
 @dataclass(frozen=True)
 class Source:
-    """Read a data file, or a folder of pictures.
+    """Read a data file, whose ending says which kind it is, or a folder: a table of the pictures in it, called by their
+    names.
 
-    Parameters
-    ----------
-    path : path
-        The ending of the name says which kind it is. A folder is a table of the pictures in it, called by their names;
-        its rows are small versions of them.
-    ids : str, optional
-        Column that names the rows: of `rows` if given, of `obs` for an h5ad file.
-    labels : sequence of str
-        Other columns to hand over beside the rows; they are not features.
-    drop : sequence of str
-        Columns of a table to leave out.
-    text : sequence of str
-        Columns of a CSV file whose cells stay text, as categories written in digits must.
-    rows : path, optional
-        Table that people know the rows by, where `path` holds features alone. Where the features have a column or an
-        array called `ids` too, rows are joined by it. Otherwise both files must have the same rows in the same order.
-    rep : str, optional
-        Representation of the cells of an h5ad file: a key of `obsm`, or "X"; "X_pca" by default.
-    embed : bool, default=False
-        Whether a model embeds the pictures of a folder: the rows then are their names, in the column "file".
+    `ids` is the column that names the rows: of `rows` if given, of `obs` for an h5ad file. `labels` are other columns
+    to hand over beside the rows; they are not features. Columns to `drop` are left out, and cells of the columns `text`
+    of a CSV file stay text, as categories written in digits must.
+
+    `rows` is the table that people know the rows by, where `path` holds features alone. Where the features have a
+    column or an array called `ids` too, rows are joined by it. Otherwise both files must have the same rows in the same
+    order.
+
+    `rep` is the representation of the cells of an h5ad file: a key of `obsm`, or "X"; "X_pca" by default. The rows of a
+    folder are small versions of its pictures; if a model embeds them (`embed`), they are their names, in the column
+    "file".
     """
 
     path: Path
