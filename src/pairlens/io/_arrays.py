@@ -30,6 +30,13 @@ MAX_EMPTY_AXIS = 1 << 24
 """Length of an axis of an array without entries, which no entry pays for."""
 
 
+class FileError(InputError):
+    """Report that the file at `path` cannot be read as what it should be."""
+
+    def __init__(self, reason: str, value: Any = None, remedy: str | None = None) -> None:
+        super().__init__(reason, argument="path", value=value, remedy=remedy)
+
+
 @contextmanager
 def reading(path: Path, kind: str) -> Iterator[None]:
     """Turn whatever a library raises while it reads a file into an error that names the file.
@@ -41,14 +48,14 @@ def reading(path: Path, kind: str) -> Iterator[None]:
     except MissingExtraError:
         raise
     except MemoryError:
-        raise InputError(f"{path.name} needs more memory than there is, or is damaged", argument="path") from None
+        raise FileError(f"{path.name} needs more memory than there is, or is damaged") from None
     except Exception as error:
         if isinstance(error, ValueError) and path.name in str(error) and "\n" not in str(error):
             raise
         # Files that are missing or not allowed raise errors with a number; those of libraries have none.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise InputError(f"{path.name} is not {kind}, or is damaged: {short(error)}", argument="path") from None
+        raise FileError(f"{path.name} is not {kind}, or is damaged: {short(error)}") from None
 
 
 def short(error: Exception) -> str:
@@ -77,18 +84,13 @@ def read_header(file: IO[bytes], source: str, size: int) -> Header:
         shape, fortran, dtype = _parsed_header(file)
     except Exception as error:
         # NumPy evaluates the header as Python text, which fails in many ways.
-        raise InputError(
-            f"{source} is not a NumPy array of numbers, or is damaged: {short(error)}", argument="path"
-        ) from None
+        raise FileError(f"{source} is not a NumPy array of numbers, or is damaged: {short(error)}") from None
     if dtype.hasobject:
-        raise InputError(
-            f"{source} is not a NumPy array of numbers: it holds pickled objects, which could execute code",
-            argument="path",
-        )
+        raise FileError(f"{source} is not a NumPy array of numbers: it holds pickled objects, which could execute code")
     if min(shape, default=0) < 0 or dtype.itemsize == 0 or (0 in shape and max(shape) > MAX_EMPTY_AXIS):
-        raise InputError(f"{source} is damaged: its header promises {dtype} of the shape {shape}", argument="path")
+        raise FileError(f"{source} is damaged: its header promises {dtype} of the shape {shape}")
     if file.tell() + math.prod(shape) * dtype.itemsize > size:
-        raise InputError(f"{source} is cut short: its header promises the shape {shape}", argument="path")
+        raise FileError(f"{source} is cut short: its header promises the shape {shape}")
     return Header(shape, fortran, dtype)
 
 
@@ -110,7 +112,7 @@ def load_array(path: Path) -> NDArray[Any]:
     """Return the two-dimensional array of numbers of an NPY file."""
     with path.open("rb") as file:
         if file.read(2) == b"PK":
-            raise InputError(f"{path.name} is an NPZ archive: give it the ending .npz", argument="path")
+            raise FileError(f"{path.name} is an NPZ archive: give it the ending .npz")
         file.seek(0)
         read_header(file, path.name, path.stat().st_size)
         file.seek(0)
@@ -149,11 +151,9 @@ def stored_rows(path: Path) -> Iterator[tuple[int, int, Callable[[int, int], NDA
 def numeric_matrix(values: NDArray[Any], source: str) -> NDArray[Any]:
     """Return the array; InputError if it is not a matrix of numbers."""
     if values.ndim != 2:
-        raise InputError(
-            f"{source} must be a table of rows and columns, but has the shape {values.shape}", argument="path"
-        )
+        raise FileError(f"{source} must be a table of rows and columns, but has the shape {values.shape}")
     if values.dtype.kind not in "biuf":
-        raise InputError(f"{source} must hold numbers, but holds {values.dtype}", argument="path")
+        raise FileError(f"{source} must hold numbers, but holds {values.dtype}")
     return values
 
 
@@ -166,7 +166,7 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return all arrays of an NPZ archive by name; the headers of all are checked before anything is unpacked."""
     with path.open("rb") as file:
         if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
-            raise InputError(f"{path.name} is a single NumPy array: give it the ending .npy", argument="path")
+            raise FileError(f"{path.name} is a single NumPy array: give it the ending .npy")
         file.seek(0)
         with reading(path, KIND):
             archive = zipfile.ZipFile(file)
@@ -192,16 +192,15 @@ def table_among(arrays: Mapping[str, NDArray[Any]], source: str) -> str:
         return "X"
     if len(matrices) != 1:
         found = f"it has {listed_names(list(arrays))}" if arrays else "it is empty"
-        raise InputError(f"{source} must have one table of numbers, or one named X; {found}", argument="path")
+        raise FileError(f"{source} must have one table of numbers, or one named X; {found}")
     return matrices[0]
 
 
 def check_length(column: NDArray[Any], name: str, n_rows: int, source: str) -> NDArray[Any]:
     """Return the column; InputError unless it has one entry for each row."""
     if column.shape != (n_rows,):
-        raise InputError(
-            f"{name} of {source} must have one entry for each of the {n_rows} rows, but has the shape {column.shape}",
-            argument="path",
+        raise FileError(
+            f"{name} of {source} must have one entry for each of the {n_rows} rows, but has the shape {column.shape}"
         )
     return column
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pairlens._optional import require
 from pairlens._text import DELIMITERS, not_utf8, whole_characters
 from pairlens.exceptions import InputError
-from pairlens.io._arrays import reading
+from pairlens.io._arrays import FileError, reading
 from pairlens.tables.cells import MISSING_WORDS, distinct_names
 
 KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".xlsx": "xlsx", ".parquet": "parquet", ".pq": "parquet"}
@@ -89,7 +89,7 @@ def _whole_frame(path: Path, kind: str | None, columns: Sequence[str] | None) ->
             frame = pandas.read_excel(path, engine="openpyxl", keep_default_na=False, na_values=list(MISSING_WORDS))
     frame.columns = distinct_names(list(frame.columns))
     if not len(frame.columns):
-        raise InputError(f"{path.name} is empty", argument="path")
+        raise FileError(f"{path.name} is empty")
     return frame if columns is None else frame[list(columns)]
 
 
@@ -104,7 +104,7 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
             with gzip.GzipFile(fileobj=stored) as unpacked:
                 yield unpacked, stored  # type: ignore[misc]
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"{path.name} is not a gzip file, or is damaged: {error}", argument="path") from None
+            raise FileError(f"{path.name} is not a gzip file, or is damaged: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -124,13 +124,13 @@ def sniff(path: Path) -> Dialect:
     with _opened(path) as (file, _):
         sample = file.read(SAMPLE)
     if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path.name} is UTF-16 text: save the file as UTF-8", argument="path")
+        raise FileError(f"{path.name} is UTF-16 text: save the file as UTF-8")
     if b"\0" in sample:
-        raise InputError(f"{path.name} is not text: it has zero bytes", argument="path")
+        raise FileError(f"{path.name} is not text: it has zero bytes")
     # The last line may be cut in the middle of a character; whether all of the file is UTF-8 shows when it is read.
     text = sample.decode("utf-8-sig", "replace")
     if not text.strip():
-        raise InputError(f"{path.name} is empty", argument="path")
+        raise FileError(f"{path.name} is empty")
     candidates = "\t" if kind_of_frame(path) == "tsv" else DELIMITERS
     delimiter = max(candidates, key=lambda mark: len(_lines(text, mark)[0]))
     header, *lines = _lines(text, delimiter)
@@ -138,9 +138,8 @@ def sniff(path: Path) -> Dialect:
     if names[0] == "" and len(names) > 1:
         names[0] = UNNAMED
     if all(is_number(name) for name in names):
-        raise InputError(
-            f"{path.name} has no header: its first line holds numbers only. Give the columns names in a first line",
-            argument="path",
+        raise FileError(
+            f"{path.name} has no header: its first line holds numbers only. Give the columns names in a first line"
         )
     cells = [cell.strip() for line in lines for cell in line]
     comma = any(re.fullmatch(r"[-+]?\d+,\d+", cell) for cell in cells)
@@ -209,9 +208,9 @@ def _csv_frames(
                 if size is None:
                     return
     except UnicodeDecodeError as error:
-        raise InputError(_not_utf8(path, error), argument="path") from None
+        raise FileError(_not_utf8(path, error)) from None
     except (pandas.errors.ParserError, pandas.errors.ParserWarning) as error:
-        raise InputError(f"{path.name} is not a table: {_reason(error)}", argument="path") from None
+        raise FileError(f"{path.name} is not a table: {_reason(error)}") from None
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pairlens._atomic import atomic_path
 from pairlens._optional import require
 from pairlens._text import TableWriter, delimiter_of
-from pairlens.exceptions import InputError
+from pairlens.io._arrays import FileError
 from pairlens.io._frames import Progress
 from pairlens.io.columns import naming
 from pairlens.io.source import Source, Table, kind_of
@@ -60,7 +60,7 @@ def embed(
                 if part.stop < table.n_rows:
                     progress(part.stop / table.n_rows)
         if count == 0:
-            raise InputError(f"{source.path.name} has no rows", argument="path")
+            raise FileError(f"{source.path.name} has no rows")
     return count
 
 

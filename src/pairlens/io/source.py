@@ -17,6 +17,7 @@ from pairlens._optional import require
 from pairlens.exceptions import InputError
 from pairlens.io import _frames
 from pairlens.io._arrays import (
+    FileError,
     as_floats,
     check_length,
     check_sparse,
@@ -202,7 +203,7 @@ class Source:
         table = next(self.tables(model))
         if table.n_rows < least_rows:
             has = {0: "has no rows", 1: "has only one row"}.get(table.n_rows, f"has only {table.n_rows} rows")
-            raise InputError(f"{self.path.name} {has}; at least {least_rows} are needed", argument="path")
+            raise FileError(f"{self.path.name} {has}; at least {least_rows} are needed")
         return table
 
     def tables(
@@ -421,7 +422,7 @@ class Source:
         """Return a table of an array of numbers, as a model takes it."""
         source, width = self.path.name, values.shape[1]
         if width == 0:
-            raise InputError(f"{source} has no columns", argument="path")
+            raise FileError(f"{source} has no columns")
         if wanted is not None:
             _check_width(width, wanted, source)
             names = wanted.array_names
@@ -452,9 +453,8 @@ def kind_of(path: Path, *, written: bool = False) -> str:
     if kind is None or (written and path.suffix.lower() in (*READ_ONLY, _frames.COMPRESSED)):
         endings = [ending for ending in (*_frames.KINDS, *ARRAYS) if not (written and ending in READ_ONLY)]
         packed = "" if written else "; text may be compressed, as in .csv.gz"
-        raise InputError(
+        raise FileError(
             f"{path.name or path} must end in {', '.join(endings[:-1])} or {endings[-1]}{packed}",
-            argument="path",
             value=path,
         )
     return kind
@@ -485,9 +485,8 @@ def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, NDArray[An
 
 def _check_width(width: int, wanted: Inputs, source: str) -> None:
     if wanted.encodes and wanted.array_names is None:
-        raise InputError(
+        raise FileError(
             f"{source} has no named columns, but the model was fitted to a table",
-            argument="path",
             remedy=f"Give a table with the column {(wanted.names or ('',))[0]!r} and the others",
         )
     if width != wanted.n_features:
