@@ -93,8 +93,9 @@ class Endpoint:
             except _Failure as failure:
                 pause = self.backoff * 2 ** (attempt - 1) if failure.wait is None else failure.wait
                 if not failure.transient or attempt > self.retries or pause > _LONGEST_WAIT:
+                    tries = f", at each of {attempt} attempts" if attempt > 1 else ""
                     raise EndpointError(
-                        f"{self.url} {failure.reason}{_after(attempt)}",
+                        f"{self.url} {failure.reason}{tries}",
                         url=self.url,
                         problem=failure.problem,
                         status=failure.status,
@@ -280,10 +281,6 @@ def _retry_after(value: str | None) -> float | None:
     except (ValueError, OverflowError):
         return None
     return max(seconds, 0.0)
-
-
-def _after(attempts: int) -> str:
-    return f", at each of {attempts} attempts" if attempts > 1 else ""
 
 
 def _is_here(url: str) -> bool:

@@ -61,16 +61,11 @@ def joined(*children: Any) -> Markup:
     """Return the children as one piece of markup; escape those that are not markup."""
     return Markup(
         "".join(
-            child if isinstance(child, Markup) else html.escape(plain_long(child))
+            child if isinstance(child, Markup) else html.escape(_UNSHOWABLE.sub("\ufffd", str(child)))
             for child in children
             if child is not None
         )
     )
-
-
-def plain_long(value: Any) -> str:
-    """Return a value as text without control characters, of any length."""
-    return _UNSHOWABLE.sub("\ufffd", str(value))
 
 
 def script_data(value: Any) -> Markup:

@@ -6,7 +6,7 @@ import csv
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any
 
 DELIMITERS = ",;\t|"
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -47,19 +47,12 @@ def cells_of(line: str, delimiter: str) -> list[str]:
         return [line]
 
 
-class Writable(Protocol):
-    """An object that text can be written to."""
-
-    def write(self, text: str, /) -> Any:
-        """Take a part of the text."""
-
-
 class TableWriter:
     """Write lines of CSV or TSV to a file opened with ``newline=""``, with every cell harmless, and quoted where
     necessary.
     """
 
-    def __init__(self, file: Writable, delimiter: str = ",") -> None:
+    def __init__(self, file: IO[str], delimiter: str = ",") -> None:
         # Python up to 3.12 quotes those line breaks alone that end its own lines, so these are both kinds; see _Lines.
         self._writer = csv.writer(_Lines(file), delimiter=delimiter, lineterminator="\r\n")
 
@@ -76,7 +69,7 @@ class TableWriter:
 class _Lines:
     """A text file whose lines end with a line feed alone."""
 
-    def __init__(self, file: Writable) -> None:
+    def __init__(self, file: IO[str]) -> None:
         self._file = file
 
     def write(self, line: str, /) -> Any:

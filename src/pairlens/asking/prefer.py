@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +31,7 @@ SURE = 0.9
 @dataclass
 class _State:
     ranking: Ranking
-    votes: dict[tuple[int, int], list[tuple[int, str | None]]] = field(default_factory=dict)
+    votes: dict[tuple[int, int], tuple[tuple[int, str | None], ...]] = field(default_factory=dict)
     record: Record = field(default_factory=Record)
     asked: set[tuple[int, int]] = field(default_factory=set)
     skipped: set[int] = field(default_factory=set)
@@ -40,21 +40,10 @@ class _State:
     n_entries: int = 0
     refit_at: int = 0
 
-    def copy(self) -> _State:
-        return replace(
-            self,
-            votes={pair: list(found) for pair, found in self.votes.items()},
-            record=self.record.copy(),
-            asked=set(self.asked),
-            skipped=set(self.skipped),
-            audits=list(self.audits),
-            kept=list(self.kept),
-        )
-
     def plain(self) -> dict[str, Any]:
         return {
             "view": self.ranking.key,
-            "votes": {pair: list(found) for pair, found in sorted(self.votes.items())},
+            "votes": dict(sorted(self.votes.items())),
             "asked": sorted(self.asked),
             "skipped": sorted(self.skipped),
             "audits": list(self.audits),
@@ -86,18 +75,10 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         The rows; finite numbers.
     strategy : {"uncertain", "random"}, default="uncertain"
         The comparison that it is least sure of, or any.
-    refit_every : int, default=10
-        Answers after which the ranking is learned again.
-    random_state : int, RandomState, Generator or None, default=None
-        The seed; ``seed_`` is what has to be kept to replay a log.
-    audit, repeat, overlap : float, default=0, 0 and 0.1
-        As for :class:`Asker`.
-    lease : float or None, default=None
-        As for :class:`Asker`.
-    fits : {"inline", "elsewhere"}, default="inline"
-        As for :class:`Asker`.
     lens : RankLens, default=None
         ``RankLens(X)`` that was made before.
+    **session : dict
+        `refit_every`, `random_state`, `audit`, `repeat`, `overlap`, `lease` and `fits`, as for :class:`Asker`.
 
     Attributes
     ----------
@@ -130,30 +111,14 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
         *,
         standardize: bool = True,
         strategy: Literal["uncertain", "random"] = "uncertain",
-        refit_every: int = 10,
-        random_state: Any = None,
-        audit: float = 0.0,
-        repeat: float = 0.0,
-        overlap: float = 0.1,
-        lease: float | None = None,
-        fits: Literal["inline", "elsewhere"] = "inline",
         lens: RankLens | None = None,
+        **session: Any,
     ) -> None:
         if strategy not in ("uncertain", "random"):
             raise ValueError(f"strategy={strategy!r} must be 'uncertain' or 'random'.")
         self._lens = RankLens(X, standardize=standardize) if lens is None else lens
         self._strategy = strategy
-        super().__init__(
-            self._lens.n_rows,
-            self._lens.fit,
-            refit_every=refit_every,
-            random_state=random_state,
-            audit=audit,
-            repeat=repeat,
-            overlap=overlap,
-            lease=lease,
-            fits=fits,
-        )
+        super().__init__(self._lens.n_rows, self._lens.fit, **session)
 
     @property
     def scores_(self) -> NDArray[np.float64]:
@@ -217,7 +182,7 @@ class PreferenceAsker(Session[_State, RankJob, Ranking]):
             if question.purpose == "audit" and verdict and machine is None:
                 guess = (self._lens.rows[i] - self._lens.rows[j]) @ state.ranking.weights
                 state.audits.append((before, bool(guess * verdict > 0)))
-            state.votes.setdefault((i, j), []).append((verdict, machine))
+            state.votes[i, j] = (*state.votes.get((i, j), ()), (verdict, machine))
 
     def _job(self, state: _State) -> RankJob:
         known = state.weighed()

@@ -180,12 +180,6 @@ class Entry(NamedTuple):
     answer: str
 
 
-@dataclass(frozen=True)
-class _Lease:
-    question: Question
-    expires: float | None
-
-
 class Leases:
     """Questions that were asked and not yet answered.
 
@@ -196,7 +190,8 @@ class Leases:
         if length is not None and not length > 0:
             raise ValueError(f"lease={length!r} must be a positive number of seconds, or None for no end.")
         self._length = length
-        self._open: dict[str, _Lease] = {}
+        # Each question with the time at which it goes to somebody else.
+        self._open: dict[str, tuple[Question, float | None]] = {}
 
     def __len__(self) -> int:
         return len(self._open)
@@ -204,7 +199,7 @@ class Leases:
     def take(self, question: Question, now: float | None) -> None:
         """Give a question to the person that it names."""
         expires = None if now is None or self._length is None else now + self._length
-        self._open[question.id] = _Lease(question, expires)
+        self._open[question.id] = question, expires
 
     def drop(self, question_id: str) -> None:
         """Take a question back."""
@@ -213,18 +208,17 @@ class Leases:
     def expire(self, now: float | None) -> None:
         """Take back what was not answered in time."""
         if now is not None:
-            for name in [n for n, lease in self._open.items() if lease.expires is not None and lease.expires <= now]:
+            for name in [n for n, (_, end) in self._open.items() if end is not None and end <= now]:
                 del self._open[name]
 
     def questions(self) -> list[Question]:
         """Return the open questions, the oldest first."""
-        return [lease.question for lease in self._open.values()]
+        return [question for question, _ in self._open.values()]
 
     def pairs(self) -> set[tuple[int, int]]:
         """Return the pairs of rows of the open questions."""
-        return {pair for lease in self._open.values() for pair in lease.question.pairs}
+        return {pair for question in self.questions() for pair in question.pairs}
 
     def subjects(self) -> set[int]:
         """Return the rows that somebody is placing."""
-        placing = (lease.question for lease in self._open.values() if lease.question.purpose in ("place", "check"))
-        return {question.rows[0] for question in placing}
+        return {question.rows[0] for question in self.questions() if question.purpose in ("place", "check")}

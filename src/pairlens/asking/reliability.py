@@ -29,8 +29,9 @@ and the number of pairs that tells as much grows with its inverse square. An ans
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 import numpy as np
@@ -153,21 +154,6 @@ def _grid() -> tuple[tuple[NDArray[np.float64], ...], NDArray[np.float64]]:
     return tuple(shares), log_prior
 
 
-@dataclass(frozen=True)
-class _Tally:
-    """Counts of a machine: its answers, and comparisons of audits by what the person and the machine said."""
-
-    answers: int = 0
-    audits: int = 0
-    wrong: int = 0
-    repeats: int = 0
-    inconsistent: int = 0
-    both_same: int = 0
-    only_person: int = 0
-    only_machine: int = 0
-    both_different: int = 0
-
-
 @dataclass
 class Record:
     """Answers of several annotators to the same questions, counted as they come in."""
@@ -175,12 +161,13 @@ class Record:
     _said: dict[tuple[tuple[int, int], ...], tuple[tuple[str | None, tuple[int, ...]], ...]] = field(
         default_factory=dict
     )
-    _tallies: dict[str, _Tally] = field(default_factory=dict)
+    # Of each machine: its answers, and comparisons of audits by what the person and the machine said.
+    _tallies: dict[str, Counter[str]] = field(default_factory=dict)
     _people: tuple[int, int] = (0, 0)
 
     def copy(self) -> Record:
         """Return a copy that can grow by itself."""
-        return Record(dict(self._said), dict(self._tallies), self._people)
+        return Record(dict(self._said), {name: tally.copy() for name, tally in self._tallies.items()}, self._people)
 
     def take(self, entry: Entry) -> None:
         """Take one more answer in."""
@@ -206,8 +193,7 @@ class Record:
         self._said[question.pairs] = (*before, (who, said))
 
     def _count(self, machine: str, **more: int) -> None:
-        tally = self._tallies.get(machine, _Tally())
-        self._tallies[machine] = replace(tally, **{name: getattr(tally, name) + n for name, n in more.items()})
+        self._tallies.setdefault(machine, Counter()).update(more)
 
     def _count_repeat(self, who: str | None, differs: bool) -> None:
         if is_machine(who):
@@ -231,30 +217,28 @@ class Record:
         """Return the error rate of each machine."""
         return {name: self._rate(tally) for name, tally in self._tallies.items()}
 
-    def _rate(self, tally: _Tally) -> ErrorRate:
-        counts = tally.audits, tally.wrong, tally.repeats, tally.inconsistent
-        return ErrorRate(tally.answers, *counts, *error_rate(*counts, *self._people))
+    def _rate(self, tally: Counter[str]) -> ErrorRate:
+        counts = tally["audits"], tally["wrong"], tally["repeats"], tally["inconsistent"]
+        return ErrorRate(tally["answers"], *counts, *error_rate(*counts, *self._people))
 
     def trust(self) -> dict[str, Trust]:
         """Return how far the answers of each machine are to be believed."""
         return {name: self._trust(tally) for name, tally in self._tallies.items()}
 
-    def _trust(self, tally: _Tally) -> Trust:
-        n = tally.both_same + tally.only_person + tally.only_machine + tally.both_different
-        wrong = tally.only_person + tally.only_machine
-        error = error_rate(n, wrong, tally.repeats, tally.inconsistent, *self._people)[0]
+    def _trust(self, tally: Counter[str]) -> Trust:
+        both_same, only_person = tally["both_same"], tally["only_person"]
+        only_machine, both_different = tally["only_machine"], tally["both_different"]
+        n, wrong = both_same + only_person + only_machine + both_different, only_person + only_machine
+        error = error_rate(n, wrong, tally["repeats"], tally["inconsistent"], *self._people)[0]
 
         def share(count: int, others: int, prior: float) -> float:
             return (count + SHRINKAGE * prior) / (count + others + SHRINKAGE)
 
-        same = share(tally.both_same, tally.only_person, 1 - error)
-        other = share(tally.only_machine, tally.both_different, error)
+        same = share(both_same, only_person, 1 - error)
+        other = share(only_machine, both_different, error)
         at_even_odds = (1 - same) / (2 - same - other), other / (same + other)
         errors = [min(max(each, LEAST_ERROR), NO_USE) for each in at_even_odds]
-        among = (
-            share(tally.only_person, tally.both_different, error),
-            share(tally.only_machine, tally.both_same, error),
-        )
+        among = share(only_person, both_different, error), share(only_machine, both_same, error)
         weights = [worth_of(*each) for each in zip(errors, among)]
         return Trust((errors[0], errors[1]), (weights[0], weights[1]))
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from pairlens.asking.questions import (
     is_machine,
 )
 from pairlens.asking.reliability import ErrorRate, error_rates
+from pairlens.asking.state import copied
 
 MOST_CHECKPOINTS = 16
 """States that are kept to go back to."""
@@ -39,7 +39,6 @@ class _State(Protocol):
     n_entries: int
     refit_at: int
 
-    def copy(self) -> Self: ...
     def plain(self) -> dict[str, Any]: ...
 
 
@@ -51,14 +50,6 @@ class _Keyed(Protocol):
 StateT = TypeVar("StateT", bound=_State)
 JobT = TypeVar("JobT", bound=_Keyed)
 ViewT = TypeVar("ViewT", bound=_Keyed)
-
-
-@dataclass(frozen=True)
-class _Due(Generic[StateT, JobT]):
-    """A fit that is awaited: the state that it is for, and the job."""
-
-    state: StateT
-    job: JobT
 
 
 class Session(ABC, Generic[StateT, JobT, ViewT]):
@@ -76,13 +67,13 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         n_rows: int,
         fit: Callable[[JobT], ViewT],
         *,
-        refit_every: int,
-        random_state: Any,
-        audit: float,
-        repeat: float,
-        overlap: float,
-        lease: float | None,
-        fits: str,
+        refit_every: int = 10,
+        random_state: Any = None,
+        audit: float = 0.0,
+        repeat: float = 0.0,
+        overlap: float = 0.1,
+        lease: float | None = None,
+        fits: str = "inline",
     ) -> None:
         if not _is_whole(refit_every, 1):
             raise ValueError(f"refit_every={refit_every!r} must be a whole number of answers, at least 1.")
@@ -101,7 +92,8 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         self._ids: set[str] = set()
         self._undone: list[Question] = []
         self._n_asked = 0
-        self._due: _Due[StateT, JobT] | None = None
+        # A fit that is awaited: the state that it is for, and the job.
+        self._due: tuple[StateT, JobT] | None = None
         self._state = self._first_state()
         self._checkpoints: list[StateT] = [self._kept(self._state)]
 
@@ -139,11 +131,11 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
 
     def _kept(self, state: StateT) -> StateT:
         """Return a copy of a state for later, small."""
-        return state.copy()
+        return copied(state)
 
     def _restored(self, state: StateT) -> StateT:
         """Return a copy of a kept state to go on with."""
-        return state.copy()
+        return copied(state)
 
     def _remember(self, view: ViewT) -> None:
         """Keep a view, so that undo and replay need not fit it again."""
@@ -359,7 +351,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         if self._due is None:
             self._due = self._due_after(self._state)
 
-    def _due_after(self, state: StateT) -> _Due[StateT, JobT] | None:
+    def _due_after(self, state: StateT) -> tuple[StateT, JobT] | None:
         """Let a state go over to the view that it is time for; if that has to be fitted elsewhere, say so."""
         n = state.n_entries
         if n - state.refit_at < max(self._refit_every, n // SLOWING):
@@ -370,7 +362,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
             view = self._fit(job)
             self._remember(view)
         if view is None:
-            return _Due(state.copy(), job)
+            return copied(state), job
         self._renew(state, view)
         return None
 
@@ -384,7 +376,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
 
     def fit_job(self) -> JobT | None:
         """Return what has to be fitted next, for ``fits="elsewhere"``; None if no fit is due."""
-        return None if self._due is None else self._due.job
+        return None if self._due is None else self._due[1]
 
     def adopt(self, view: ViewT) -> bool:
         """Take over a view that was fitted elsewhere; whether it was the awaited one.
@@ -393,9 +385,9 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         """
         self._remember(view)
         due = self._due
-        if due is None or due.job.key != view.key:
+        if due is None or due[1].key != view.key:
             return False
-        state, self._due = due.state, None
+        state, self._due = due[0], None
         self._renew(state, view)
         while self._due is None and state.n_entries < len(self._log):
             self._apply(state, self._log[state.n_entries])

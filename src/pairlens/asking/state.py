@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from pairlens.asking.reliability import Record
 from pairlens.asking.view import Lens, View
 from pairlens.engines import Float64
 from pairlens.supervision import Constraints
+
+StateT = TypeVar("StateT")
 
 SURE, UNLIKELY = 0.9, 0.02
 SURE_ON_SCREENS = 0.7
@@ -70,6 +72,12 @@ def closeness(Z: Float64, reference: Float64, i: int, j: int) -> float:
     return float((left + right) / 2 / max(len(reference), 1))
 
 
+def copied(state: StateT) -> StateT:
+    """Return a copy of a state that can be changed by itself; the view is shared."""
+    own = {name: value.copy() for name, value in vars(state).items() if hasattr(value, "copy")}
+    return replace(state, **own)  # type: ignore[type-var]
+
+
 @dataclass
 class State:
     """The state that the answers lead to; :meth:`apply` takes one more, :meth:`refit` a new view."""
@@ -101,25 +109,16 @@ class State:
     probed: list[int] = field(default_factory=list)
     known: Constraints | None = None
 
-    def copy(self) -> State:
-        """Return a copy that can be changed by itself; the view is shared."""
-        collections: dict[str, Any] = {
-            name: value.copy() for name, value in vars(self).items() if isinstance(value, (dict, list, set))
-        }
-        return replace(
-            self, groups=self.groups.copy(), answers=self.answers.copy(), record=self.record.copy(), **collections
-        )
-
     def without_view(self) -> State:
         """Return a copy that keeps no row in memory; :meth:`with_view` gives them back."""
-        other = self.copy()
+        other = copied(self)
         other.look = None
         other.groups.Z = np.zeros((0, 0))
         return other
 
     def with_view(self, look: Look) -> State:
         """Return a copy of a state without a view, with it."""
-        other = self.copy()
+        other = copied(self)
         other.look, other.groups.Z = look, look.Z
         return other
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +17,7 @@ from pairlens.cli._console import plain, print_table, progress, tell
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pairlens.asking import Annotator, Asker, PreferenceAsker, Question
+    from pairlens.asking import Annotator, Asker, Journal, PreferenceAsker, Question
     from pairlens.io.source import Table
     from pairlens.studio.rows import Rows
 
@@ -155,7 +155,7 @@ def ask(
     """
     import numpy as np
 
-    from pairlens.asking import Journal, fingerprint
+    from pairlens.asking import Asker, Journal, annotator_at, fingerprint
     from pairlens.cli._work import Given, distinct_ids, embedding_beside
 
     if groups is not None and question is Ask.prefer:
@@ -164,7 +164,10 @@ def ask(
         raise ValueError("--out and --store are two places for the answers: give one of them")
     if by is None and (given_alone := _given({"--model": model, "--instruction": instruction, "--budget": budget})):
         raise ValueError(f"{given_alone} is about a machine, and there is no --by that names one")
-    machine = None if by is None else _machine(by, model, instruction, key_variable, timeout)
+    settings: dict[str, Any] = {"model": model, "instruction": instruction, "timeout": timeout}
+    if key_variable is not None:
+        settings["key_variable"] = key_variable
+    machine = None if by is None else annotator_at(by, **settings)
     path = _checked_files(out, closure)
     given = Given(
         data,
@@ -178,7 +181,7 @@ def ask(
     names = np.arange(table.n_rows) if table.ids is None else distinct_ids(table.ids, str(table.id_column))
     rows = _Rows(data, table, names, options.as_list(show), given.drop)
     with progress("looking at the rows") as update, embedding_beside(data, update):
-        journal: _Log
+        journal: Journal | _StudioLog
         if path is None:
             if columns is not None:
                 raise ValueError("--columns does not go with the answers of a studio: give --out")
@@ -202,7 +205,9 @@ def ask(
         tell(f"{path.name}: {_count(len(asker.log))} so far")
 
     def keep() -> int:
-        return 0 if out is None else _write(out, _bare(asker), names)
+        if out is None:
+            return 0
+        return _write(out, asker.answered() if isinstance(asker, Asker) else asker.preferences(), names)
 
     try:
         if machine is None:
@@ -218,8 +223,6 @@ def ask(
         again = "the same command without --by" if out is not None else f"pairlens studio {data}"
         tell(f"{_count(due)} of the machine wait for a person: {again} asks the same questions.")
     if closure is not None:
-        from pairlens.asking import Asker
-
         if not isinstance(asker, Asker):
             raise ValueError("--closure is about groups: there is none for --question prefer")
         _write(closure, asker.constraints(), names)
@@ -233,25 +236,6 @@ def ask(
 def _given(options: dict[str, Any]) -> str:
     """Return the first of the options that has a value."""
     return next((name for name, value in options.items() if value not in (None, "")), "")
-
-
-def _machine(by: str, model: str | None, instruction: str, key_variable: str | None, timeout: float) -> Annotator:
-    from pairlens.asking import annotator_at
-
-    key = {} if key_variable is None else {"key_variable": key_variable}
-    return annotator_at(by, model=model, instruction=instruction, timeout=timeout, **key)
-
-
-class _Log(Protocol):
-    """Place where the answers are kept: a journal, or the store of a studio."""
-
-    about: dict[str, Any]
-
-    def replay(self, asker: Any) -> None: ...
-    def note(self, **about: Any) -> None: ...
-    def tell(self, question: Question, answer: str) -> None: ...
-    def undo(self, annotator: str | None = None) -> None: ...
-    def close(self) -> None: ...
 
 
 class _StudioLog:
@@ -307,7 +291,7 @@ class _StudioLog:
 def _let_answer(
     machine: Annotator,
     asker: Any,
-    journal: _Log,
+    journal: Journal | _StudioLog,
     rows: _Rows,
     *,
     questions: int | None,
@@ -372,7 +356,9 @@ def _asker(
     return Asker(X, standardize=standardize, strategy=chosen or "place", screen=screen, **more)
 
 
-def _converse(asker: Any, journal: _Log, rows: _Rows, limit: int | None, keep: Callable[[], object]) -> None:
+def _converse(
+    asker: Any, journal: Journal | _StudioLog, rows: _Rows, limit: int | None, keep: Callable[[], object]
+) -> None:
     """Ask and take answers until somebody quits, the input ends or nothing is left."""
     told = 0
     # In the log of a studio people have names.
@@ -469,13 +455,6 @@ class _Rows(Sequence[Any]):
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= WIDEST else line[: WIDEST - 1] + "…"
-
-
-def _bare(asker: Asker | PreferenceAsker) -> Any:
-    """Return the answers themselves."""
-    from pairlens.asking import Asker
-
-    return asker.answered() if isinstance(asker, Asker) else asker.preferences()
 
 
 def _write(path: Path, known: Any, names: NDArray[Any]) -> int:

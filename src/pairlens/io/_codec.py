@@ -248,7 +248,7 @@ class Decoder:
             raise self._damaged("a part of its manifest is malformed")
         ((kind, content),) = value.items()
         makers: dict[str, Callable[[Any], Any]] = {
-            "float": _special_float,
+            "float": {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}.__getitem__,
             "tuple": lambda parts: tuple(self.decode(part) for part in _list(parts)),
             "dict": lambda parts: {self.decode(key): self.decode(part) for key, part in _list(parts)},
             "array": self._array,
@@ -388,10 +388,6 @@ def _fits(value: Any, annotation: str) -> bool:
     if isinstance(value, bool) and plain != "bool":
         return False
     return isinstance(value, FIELDS[plain])
-
-
-def _special_float(text: Any) -> float:
-    return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[text]
 
 
 def _plain_dtype(text: Any) -> np.dtype[Any]:

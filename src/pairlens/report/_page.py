@@ -20,7 +20,7 @@ from pairlens._optional import require
 from pairlens._version import __version__
 from pairlens.engines import IntArray
 from pairlens.report import _sections as sections
-from pairlens.report._pairs import ConstraintPart, Material, Part, Places, PreferencePart, rank
+from pairlens.report._pairs import ConstraintPart, Material, Places, PreferencePart, rank
 from pairlens.report._points import Pictures, cards, choose_rows, colours, names
 from pairlens.report._views import MAX_AXES, feature_weights, look
 from pairlens.selection.judgement import ViewJudgement, judge_view
@@ -30,6 +30,8 @@ from pairlens.tables.islands import TextIndex
 
 EQUAL_UP_TO = 1.25
 """Ratio of the widths of two axes up to which one scale for both does not squeeze the points."""
+Part = ConstraintPart | PreferencePart
+
 POLICY = (
     "default-src 'none'; script-src {hashes} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:; "
     "form-action 'none'; base-uri 'none'"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,20 +74,6 @@ class Places:
     def text(self, pair: IntArray) -> str:
         """Return the places of a pair, as a button holds them."""
         return " ".join(str(place) for place in self(pair).tolist())
-
-
-class Part(Protocol):
-    """Describe a part of the page that draws lines."""
-
-    lines: list[Lines]
-    rows: IntArray
-    """Rows that must be drawn."""
-    figures: list[Markup]
-    described: tuple[str, ...]
-    """One line about the view, and one about each control."""
-
-    def sections(self, places: Places) -> list[Markup]:
-        """Return the text and the tables."""
 
 
 @dataclass(frozen=True)

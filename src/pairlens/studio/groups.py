@@ -57,7 +57,8 @@ class GroupNumbers:
             if (number := self._number_of.get(key, 0)) in self._rows and self._rows[number] & rows
         }
         for key in sorted(now.keys() - found.keys()):
-            found[key] = self._heir(now[key], set(found.values())) or self._lowest()
+            free = next(number for number in range(1, len(self._rows) + 2) if number not in self._rows)
+            found[key] = self._heir(now[key], set(found.values())) or free
             self._rows[found[key]] = now[key]
         there = {found[key]: rows for key, rows in now.items()}
         gone = {number: rows for number, rows in self._rows.items() if number not in there}
@@ -70,9 +71,6 @@ class GroupNumbers:
         number = max(free, key=lambda number: len(rows & self._rows[number]), default=0)
         old = self._rows.get(number, rows)
         return number if 2 * len(rows & old) >= min(len(rows), len(old)) else 0
-
-    def _lowest(self) -> int:
-        return next(number for number in range(1, len(self._rows) + 2) if number not in self._rows)
 
 
 def chosen_pairs(

@@ -98,8 +98,10 @@ class PrincipalMapper:
     """A map of too few rows, or of rows without a difference, to learn anything from answers."""
 
     def __init__(self, X: NDArray[np.float64]) -> None:
+        from sklearn.preprocessing import StandardScaler
+
         self.name = "Principal components" if _differ(X) else "All rows are equal"
-        self._places = _principal(_standardized(X))
+        self._places = _principal(StandardScaler().fit_transform(X))
 
     def fit(self, job: MapJob, last: Points | None) -> Points:
         """Return the same places each time."""
@@ -180,12 +182,6 @@ def align(points: Points, last: Points | None) -> Points:
 def _differ(X: NDArray[np.float64]) -> bool:
     """Return whether any two rows differ."""
     return bool((X[0] != X).any())
-
-
-def _standardized(X: NDArray[np.float64]) -> NDArray[np.float64]:
-    from sklearn.preprocessing import StandardScaler
-
-    return np.asarray(StandardScaler().fit_transform(X), dtype=np.float64)
 
 
 def _principal(rows: NDArray[np.float64]) -> Points:

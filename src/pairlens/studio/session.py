@@ -226,7 +226,7 @@ class Session:
         question = self._question(annotator, given)
         self.asker.check(question, answer)
         known = self.history.answers.get(event)
-        if known is None and self._answered(question):
+        if known is None and any(each.question["id"] == question.id for each in self.history.answers.values()):
             raise BadRequestError("this question was answered before", 409)
         if known is not None and (
             known.question["id"] != question.id or (known.answer != answer and not known.changed)
@@ -437,9 +437,6 @@ class Session:
         if question.annotator != annotator or question.kind == "skip":
             raise BadRequestError("this question was put to somebody else", 403)
         return question
-
-    def _answered(self, question: Question) -> bool:
-        return any(answer.question["id"] == question.id for answer in self.history.answers.values())
 
     # Fits, on a snapshot and in a process of their own
 

@@ -85,11 +85,12 @@ class ColumnBlock:
         if model is not None:
             encoding = EmbeddedColumn.fit(column, model)
         elif role in ANALYZERS:
-            learned_from = _evenly(column, TEXT_ROWS)
+            if len(column) > TEXT_ROWS:
+                learned_from = column.iloc[evenly_spaced(len(column), TEXT_ROWS)]
             encoding = TextColumn.fit(learned_from, role, text_components)
         elif role is Role.date:
             encoding = DateColumn.fit(column)
-        elif role is Role.number or (role is Role.boolean and _holds_numbers(column)):
+        elif role is Role.number or (role is Role.boolean and np.isfinite(read_numbers(column)).any()):
             encoding = NumberColumn.fit(column, standardize)
         else:
             encoding = CategoryColumn.fit(column, max_categories)
@@ -118,16 +119,6 @@ class ColumnBlock:
         """Return the block of a column, of shape (n_rows, n_features)."""
         raw = self.encoding.raw(column)
         return (raw - self.mean if centred else raw) * self.scale
-
-
-def _evenly(column: Any, count: int) -> Any:
-    if len(column) <= count:
-        return column
-    return column.iloc[evenly_spaced(len(column), count)]
-
-
-def _holds_numbers(column: Any) -> bool:
-    return bool(np.isfinite(read_numbers(column)).any())
 
 
 @dataclass(frozen=True)
@@ -220,13 +211,9 @@ class CategoryColumn:
         share = np.array(numbers, dtype=np.float64) / len(cells)
         return cls(tuple(word for word, _ in kept), pooled, n_missing > 0, share)
 
-    @property
-    def _levels(self) -> list[str]:
-        return [*self.words, *[OTHER] * self.pooled, *[ABSENT] * self.missing]
-
     def names(self, name: str) -> list[str]:
         """Return ``column=word``; for two words only that of the second."""
-        levels = self._levels
+        levels = [*self.words, *[OTHER] * self.pooled, *[ABSENT] * self.missing]
         return [f"{name}={level}" for level in (levels[1:] if len(levels) == 2 else levels)]
 
     def raw(self, column: Any) -> Block:
