@@ -52,22 +52,13 @@ def table(caption: Any, head: Sequence[Any], rows: Sequence[Sequence[Any]], *, n
     def cell(kind: str, column: int, value: Any, scope: str | None = None) -> Markup:
         return tag(kind, value, class_="n" if column in numeric else None, scope=scope)
 
-    return tag(
-        "div",
-        tag(
-            "table",
-            tag("caption", caption) if caption else None,
-            tag("thead", tag("tr", *(cell("th", k, text, "col") for k, text in enumerate(head)))),
-            tag(
-                "tbody",
-                *(
-                    tag("tr", *(cell("th" if k == 0 else "td", k, v, None if k else "row") for k, v in enumerate(row)))
-                    for row in rows
-                ),
-            ),
-        ),
-        class_="scroll block",
-    )
+    top = tag("tr", *(cell("th", k, text, "col") for k, text in enumerate(head)))
+    body = [
+        tag("tr", *(cell("th" if k == 0 else "td", k, value, None if k else "row") for k, value in enumerate(row)))
+        for row in rows
+    ]
+    content = tag("caption", caption) if caption else None, tag("thead", top), tag("tbody", *body)
+    return tag("div", tag("table", *content), class_="scroll block")
 
 
 def panel(key: str, title: str, axes: Sequence[str], described: str, caption: str) -> Markup:
@@ -185,26 +176,24 @@ def features_section(weights: Weights, axes: Sequence[str], names: Sequence[str]
         order = np.argsort(-np.abs(effect), kind="stable")[:TOP_FEATURES]
         order = order[effect[order] != 0]
         largest = 1.0 if weights.weight is None else float(np.abs(effect).max(initial=0))
-        rows = [
-            tag(
-                "tr",
+        lines = [
+            (
                 tag("th", tag("bdi", plain(names[k])), scope="row", title=plain(names[k])),
-                tag("td", _bar(effect[k] / largest)),
-                tag("td", number(effect[k], 2), class_="n"),
+                _bar(effect[k] / largest),
+                number(effect[k], 2),
             )
             for k in order
         ]
-        content = tag("table", tag("caption", axis, class_="hidden"), tag("tbody", *rows), class_="weights")
-        blocks.append(
-            tag(
-                "div",
-                tag("h3", axis[0].upper() + axis[1:]),
-                content if rows else tag("p", "No feature."),
-                class_="block",
-            )
-        )
+        content = _bars(axis, lines) if lines else tag("p", "No feature.")
+        blocks.append(tag("div", tag("h3", axis[0].upper() + axis[1:]), content, class_="block"))
     top = "" if len(names) <= TOP_FEATURES else f" The {TOP_FEATURES} strongest of {len(names):,} features."
     return section("features", "Features", tag("p", how + top), tag("div", *blocks, class_="columns"))
+
+
+def _bars(caption: str, lines: Sequence[tuple[Markup, Markup, str]]) -> Markup:
+    """Return a table of a heading, a bar and a number on each line."""
+    rows = [tag("tr", heading, tag("td", bar), tag("td", value, class_="n")) for heading, bar, value in lines]
+    return tag("table", tag("caption", caption, class_="hidden"), tag("tbody", *rows), class_="weights")
 
 
 def _bar(share: float) -> Markup:
@@ -230,14 +219,8 @@ def spaces_section(space_weights: Mapping[str, Mapping[str, float]], auc: float)
     rows = []
     for name, space in space_weights.items():
         called, what = SPACES[name]
-        rows.append(
-            [
-                joined(tag("span", class_=f"dot space-{name}", aria_hidden="true"), " ", called),
-                f"{shares[name]:.0%}",
-                f"{space['auc']:.2f}",
-                what,
-            ]
-        )
+        named = joined(tag("span", class_=f"dot space-{name}", aria_hidden="true"), " ", called)
+        rows.append([named, f"{shares[name]:.0%}", f"{space['auc']:.2f}", what])
     caption = (
         "Shares of the spaces in the distance that this view is made of, and how well distance in each of them alone "
         "tells held-out pairs apart"
@@ -285,23 +268,11 @@ def columns_section(columns: Sequence[Mapping[str, Any]]) -> Markup:
 def eigenvalues_section(values: NDArray[np.float64], name: str) -> Markup:
     """Return the eigenvalues of the method's problem."""
     largest = float(np.abs(values).max()) or 1.0
-    rows = [
-        tag(
-            "tr",
-            tag("th", f"direction {k + 1}", scope="row"),
-            tag(
-                "td",
-                tag(
-                    "span",
-                    tag("i", style=f"left:0;width:{100 * abs(value) / largest:.2f}%"),
-                    class_="bar one",
-                    aria_hidden="true",
-                ),
-            ),
-            tag("td", number(value, 4), class_="n"),
-        )
-        for k, value in enumerate(values[:MOST_BARS].tolist())
-    ]
+    lines = []
+    for k, value in enumerate(values[:MOST_BARS].tolist()):
+        inside = tag("i", style=f"left:0;width:{100 * abs(value) / largest:.2f}%")
+        bar = tag("span", inside, class_="bar one", aria_hidden="true")
+        lines.append((tag("th", f"direction {k + 1}", scope="row"), bar, number(value, 4)))
     more = f" Shown are the first {MOST_BARS} of {len(values)}." if len(values) > MOST_BARS else ""
     return section(
         "eigenvalues",
@@ -311,11 +282,7 @@ def eigenvalues_section(values: NDArray[np.float64], name: str) -> Markup:
             f"Of the problem that {name} solves. They compare its directions with each other, not with other methods.",
             more,
         ),
-        tag(
-            "div",
-            tag("table", tag("caption", "Eigenvalues", class_="hidden"), tag("tbody", *rows), class_="weights"),
-            class_="columns",
-        ),
+        tag("div", _bars("Eigenvalues", lines), class_="columns"),
     )
 
 
