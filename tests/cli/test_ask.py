@@ -6,8 +6,10 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -279,6 +281,38 @@ def test_what_a_failing_machine_answered_is_kept(table, cli, judge):
     assert "ended with status 1: out of order" in outcome.err
     assert "wrote answers.csv: 7 answers" in outcome.out
     assert "7 answers so far" in cli(*asked, "--questions", "1").out
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
+@pytest.mark.parametrize("place", [("--out", "answers.csv"), ()], ids=["file", "store"])
+def test_ctrl_c_loses_no_answer(table, cli, judge, place):
+    """The signal goes to the command and to the machine, as from a terminal."""
+    if not COMMAND.exists():
+        pytest.skip("the command pairlens is not installed beside this Python")
+    asked = table / "asked.txt"
+    count = f"    import time; time.sleep(0.02); open({str(asked)!r}, 'a').write('x')\n"
+    (table / "judge.py").write_text(JUDGE.replace("    asked = json", f"{count}    asked = json"))
+    process = subprocess.Popen(
+        [COMMAND, *SHOWN, *place, "--by", judge, "--questions", "1000"],
+        cwd=table,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while process.poll() is None and (not asked.exists() or asked.stat().st_size < 8):
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    n_asked = asked.stat().st_size
+    again = cli(*SHOWN, *place, "--by", judge, "--questions", "1")
+    assert again.code == 0, again.err
+    kept = int(re.search(r"(\d+) answers so far", again.out)[1])
+    # The last one may have been under way.
+    assert n_asked - 1 <= kept <= n_asked
 
 
 def test_an_endpoint_answers_within_a_budget_and_the_key_is_written_nowhere(table, cli, monkeypatch):

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.studio.browser import PATIENCE
+from tests.studio.test_page import TOOLS
 
 pytest.importorskip("anywidget", reason="the widget needs anywidget: pip install 'pairlens[notebook]'")
 
@@ -210,6 +211,17 @@ class Shown:
         style = self.find(".ask").evaluate("(element) => getComputedStyle(element).backgroundColor")
         return [int(part) for part in re.findall(r"\d+", style)]
 
+    def faults(self) -> list[str]:
+        """What keeps those from it who do not see or use a mouse."""
+        script = TOOLS / "axe-core" / "axe.min.js"
+        if not script.exists():
+            pytest.skip("no axe-core: npm install --no-save --no-package-lock --prefix build/node axe-core")
+        self.page.add_script_tag(path=str(script))
+        found = self.host.evaluate("async (host) => (await axe.run(host)).violations")
+        return [
+            f"{each['id']}: {each['nodes'][0]['html']}" for each in found if each["impact"] in ("serious", "critical")
+        ]
+
     def lasso(self) -> int:
         """Draw round most of the map; return how many rows the dialog speaks of."""
         self.find(".map-tools >> text=Select").click()
@@ -294,10 +306,12 @@ def test_digits_and_texts_in_jupyterlab(lab, browser):
 
     # The theme is that of the notebook, with no wish of the system.
     assert min(digits.background()) > 200
+    assert digits.faults() == []
     seen.command("apputils:change-theme", theme="JupyterLab Dark")
     digits.wait("(root) => root.host.style.colorScheme === 'dark'")
     assert max(digits.background()) < 60
     assert max(texts.background()) < 60
+    assert texts.faults() == []
 
     # A kernel that was restarted knows all when the cells are run again.
     seen.activate(2)
