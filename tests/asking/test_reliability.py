@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pairlens import Constraints, LinearPairLens
 from pairlens.asking import Asker, Entry, PreferenceAsker, Question, error_rates, is_machine
 from pairlens.asking.reliability import FIXED, Record, error_rate, worth_of
 from tests.asking.people import blobs, true_answer
@@ -167,6 +168,71 @@ def test_answers_of_a_machine_that_says_same_to_everything_weigh_nothing():
     known = asker.answered()
     weight = [w for pair, w in zip(known.must_link.tolist(), known.must_link_weight) if tuple(pair) not in people]
     assert max(weight, default=0.0) < 0.1
+
+
+@pytest.mark.parametrize("kind", ["wrong", "same", "different"])
+def test_a_machine_that_knows_nothing_does_no_harm(kind):
+    """Of 300 answers 40 are audited: a learner is as good as with the audits alone."""
+    gains, weights = [], []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        pairs = np.array([sorted(rng.choice(len(Y), 2, replace=False)) for _ in range(400)])
+        pairs = np.unique(pairs, axis=0)[rng.permutation(len(np.unique(pairs, axis=0)))[:300]]
+        truth = Y[pairs[:, 0]] == Y[pairs[:, 1]]
+        said = {
+            "wrong": ~truth,
+            "same": np.ones(300, dtype=bool),
+            "different": np.zeros(300, dtype=bool),
+        }[kind]
+        record = Record()
+        for who, purpose, answers in ((MACHINE, "pair", said), ("ann", "overlap", truth[:40])):
+            for pair, same in zip(pairs.tolist(), answers):
+                question = Question(f"{who}-{pair}", "same", tuple(pair), purpose, (), who)
+                record.take(Entry(question, "same" if same else "different"))
+        weight = np.array(record.trust()[MACHINE].weight)
+        weights.append(weight[np.unique(said.astype(int))].max())
+        votes = np.where(said, 1, -1) * weight[said.astype(int)]
+        votes[:40] += np.where(truth[:40], 1, -1)
+        known = [
+            Constraints(
+                pairs[given > 0],
+                pairs[given < 0],
+                len(Y),
+                must_link_weight=given[given > 0],
+                cannot_link_weight=-given[given < 0],
+                on_conflict="drop",
+            )
+            for given in (np.where(truth, 1.0, -1.0) * (np.arange(300) < 40), votes)
+        ]
+        rows = np.column_stack([X, 3 * rng.standard_normal((len(X), 6))])
+        alone, both = (
+            LinearPairLens(2, random_state=0)
+            .fit(rows, constraints=each)
+            .score(rows, constraints=Constraints.from_labels(Y))
+            for each in known
+        )
+        gains.append(both - alone)
+    assert np.mean(gains) > -0.02
+    if kind != "different":
+        assert max(weights) < 0.05
+
+
+@pytest.mark.parametrize("says_same", [0.5, 0.33])
+@pytest.mark.parametrize(("audits", "typical", "seldom_above"), [(15, 0.15, 0.7), (40, 0.1, 0.35)])
+def test_a_machine_that_guesses_seldom_looks_useful(says_same, audits, typical, seldom_above):
+    """Of pairs of which a third is the same; by chance some of the machines agree with the person."""
+    largest = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        truth, said = rng.random(audits) < 0.33, rng.random(audits) < says_same
+        record = Record()
+        for who, purpose, answers in ((MACHINE, "pair", said), ("ann", "overlap", truth)):
+            for k, same in enumerate(answers):
+                question = Question(f"{who}-{k}", "same", (2 * k, 2 * k + 1), purpose, (), who)
+                record.take(Entry(question, "same" if same else "different"))
+        largest.append(max(record.trust()[MACHINE].weight))
+    assert np.median(largest) < typical
+    assert np.quantile(largest, 0.9) < seldom_above
 
 
 def test_weights_follow_the_audits():
