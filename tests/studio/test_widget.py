@@ -130,6 +130,31 @@ def test_the_kernel_says_at_once_what_it_is_asked_at_present(shown, monkeypatch)
     assert page.open == ["long"]
 
 
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        ({}, 400),
+        ({"path": 5, "method": "GET", "body": ""}, 400),
+        ({"path": "/api/state", "method": None, "body": ""}, 400),
+        ({"path": "/api/state", "method": "GET", "body": None}, 400),
+        ({"path": "/api/find?text=\ud83d", "method": "GET", "body": ""}, 200),
+        ({"path": "/api/\ud83d", "method": "GET", "body": ""}, 404),
+        ({"path": "/api/answer", "method": "POST", "body": "\ud83d"}, 400),
+        ({"path": "/api/answer", "method": "POST", "body": "[" * 50_000}, 400),
+    ],
+)
+def test_whatever_is_asked_is_replied_to(shown, request_, status):
+    widget = shown()
+    page = Page(widget)
+    widget._handle_custom_msg({"ask": "odd", **request_}, [])
+    deadline = time.monotonic() + PATIENCE
+    while "odd" not in page.replies and time.monotonic() < deadline:
+        time.sleep(0.005)
+    assert page.replies["odd"][0] == status
+    assert page.json("/api/state")["status"]["answers"] == 0
+    assert not widget._asked
+
+
 def test_requests_are_those_of_the_server_less_its_links(shown):
     page = Page(shown())
     page.question()

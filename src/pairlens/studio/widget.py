@@ -123,7 +123,8 @@ class Desk:
 
     def request(self, path: str, method: str, body: str) -> Future[tuple[int, str, bytes]]:
         """Return the status, the type and the content that a server would send."""
-        return asyncio.run_coroutine_threadsafe(self._request(path, method, body.encode()), self._loop)
+        content = body.encode(errors="replace")
+        return asyncio.run_coroutine_threadsafe(self._request(path, method, content), self._loop)
 
     async def _request(self, path: str, method: str, body: bytes) -> tuple[int, str, bytes]:
         name, _, query = path.partition("?")
@@ -131,7 +132,7 @@ class Desk:
             "type": "http",
             "method": method,
             "path": unquote(name),
-            "query_string": query.encode(),
+            "query_string": query.encode(errors="replace"),
             "headers": [],
             "annotator": ANNOTATOR,
         }
@@ -192,9 +193,14 @@ class Widget(anywidget.AnyWidget):
         if not content.get("ask"):
             self.tell({"reply": "", "open": sorted(self._asked)})
             return
-        self._asked.add(content["ask"])
-        done = self._desk.request(content["path"], content["method"], content["body"])
-        done.add_done_callback(partial(self._reply, content["ask"]))
+        ask, *request = (content.get(name) for name in ("ask", "path", "method", "body"))
+        if not all(isinstance(part, str) for part in request):
+            self.tell(
+                {"reply": ask, "status": 400, "type": "application/json"}, [b'{"error": "this is not a request"}']
+            )
+            return
+        self._asked.add(ask)
+        self._desk.request(*request).add_done_callback(partial(self._reply, ask))
 
     def _reply(self, ask: str, done: Future[tuple[int, str, bytes]]) -> None:
         status, kind, content = done.result()
