@@ -273,6 +273,21 @@ def test_answers_go_to_the_studio_and_its_people_are_asked_the_same(table, cli, 
 
 
 @pytest.mark.processes
+def test_what_cannot_be_used_of_a_store_is_told_and_the_rest_goes_on(table, cli, judge):
+    from pairlens.studio.store import Event, Store
+
+    assert cli(*SHOWN, "--by", judge, "--questions", "3").code == 0
+    with Store(table / "data.answers.db") as store:
+        first = next(event for event in store.events() if event.kind == "answer")
+        store.append(Event("again", "answer", "me", first.body))
+        store.append(Event("odd", "chosen", "me", {"pairs": 5}))
+    outcome = cli(*SHOWN, "--by", judge, "--questions", "2")
+    assert outcome.code == 0, outcome.err
+    assert "2 entries of the store are not used, all others are" in outcome.err
+    assert "3 answers so far" in outcome.out
+
+
+@pytest.mark.processes
 def test_what_a_failing_machine_answered_is_kept(table, cli, judge):
     asked = (*SHOWN, "--out", "answers.csv", "--by", judge)
     assert cli(*asked, "--questions", "7").code == 0

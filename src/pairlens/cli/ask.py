@@ -248,17 +248,14 @@ class _StudioLog:
         self.rows, self._store = rows, open_store(path, rows)
         self._history = History.of(self._store.events()).about(rows.ids)
         self.about = self._store.meta()
-        if left_out := self._history.told():
-            tell(f"pairlens: warning: {left_out}", err=True)
 
     def replay(self, asker: Any) -> None:
         """Tell a fresh asker all answers of its kind."""
-        from pairlens.asking import Asker, Question
+        from pairlens.studio.replay import retell
 
-        for answer in self._history.answers.values():
-            question = Question.from_dict(answer.question)
-            if (question.kind != "prefer") == isinstance(asker, Asker):
-                asker.tell(question, answer.answer)
+        retell(asker, list(self._history.answers.values()), self._history.leave_out)
+        if left_out := self._history.told():
+            tell(f"pairlens: warning: {left_out}", err=True)
 
     def note(self, **about: Any) -> None:
         """Keep what the session is about from now on."""

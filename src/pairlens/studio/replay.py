@@ -298,11 +298,17 @@ class Settings:
         }
         ranking = self.question == "prefer"
         asker: Any = PreferenceAsker(X, **chosen) if ranking else Asker(X, screen=SCREENS[self.question], **chosen)
-        for answer in answers:
-            question = Question.from_dict(answer.question)
-            if (question.kind == "prefer") == ranking:
-                try:
-                    asker.tell(question, answer.answer)
-                except Exception as error:  # whatever is in the store, there is a next question
-                    refused(answer, error)
+        retell(asker, answers, refused)
         return asker
+
+
+def retell(asker: Any, answers: Iterable[Answer], refused: Callable[[Answer, Exception], None]) -> None:
+    """Tell an asker the answers to questions of its kind; one that it does not take in is `refused`."""
+    ranking = isinstance(asker, PreferenceAsker)
+    for answer in answers:
+        question = Question.from_dict(answer.question)
+        if (question.kind == "prefer") == ranking:
+            try:
+                asker.tell(question, answer.answer)
+            except Exception as error:  # whatever is in the store, there is a next question
+                refused(answer, error)
