@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import pairlens
-from pairlens import WBDR, Constraints, LinearPairLens, PairLens, view_pipeline
+from pairlens import WBDR, Constraints, LinearPairLens, PairClusters, PairLens, view_pipeline
 from pairlens.exceptions import InputError
 
 matplotlib = pytest.importorskip("matplotlib", reason="plot needs matplotlib: pip install 'pairlens[report]'")
@@ -66,6 +66,13 @@ def test_a_column_of_numbers_has_a_bar(view, known):
     assert ax.get_legend() is None
 
 
+def test_names_of_groups_are_no_formulas(view, known):
+    names = np.array(["$5 or \\frac{ $", "_hidden", "plain"])
+    ax = pairlens.plot(view, known[0], color=names[known[1]])
+    ax.figure.canvas.draw()
+    assert sorted(each.get_text() for each in ax.get_legend().get_texts()) == [" _hidden", r"\$5 or \frac{ \$", "plain"]
+
+
 def test_pairs_are_drawn_and_those_that_look_wrong_are_marked(known, monkeypatch):
     X, _, pairs = known
     mistakes = pairs.cannot_link[:2]
@@ -112,6 +119,9 @@ def test_what_cannot_be_drawn_is_said(view, known):
         with pytest.raises(InputError) as refused:
             pairlens.plot(view, X, color=wrong)
         assert refused.value.argument == "color"
+    with pytest.raises(InputError) as groups:
+        pairlens.plot(PairClusters(random_state=0).fit(X, constraints=pairs), X)
+    assert groups.value.argument == "model"
     with pytest.raises(InputError) as other:
         pairlens.plot(view, X[:20], constraints=pairs)
     assert other.value.argument == "constraints"

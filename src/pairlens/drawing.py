@@ -88,6 +88,12 @@ def plot(
 
 def _places(model: Any, last: Any, X: Any) -> Any:
     """Return two coordinates for each row."""
+    if X is not None and not hasattr(model, "transform"):
+        raise InputError(
+            f"{type(last).__name__} finds groups, and no places for rows",
+            argument="model",
+            remedy="Give a view, and the groups by color=",
+        )
     if X is None and not hasattr(last, "embedding_"):
         raise InputError(
             f"{type(last).__name__} keeps no places of its rows", argument="X", remedy="Give the rows to draw"
@@ -123,7 +129,7 @@ def _draw_rows(ax: Axes, places: Any, values: Any, name: str, scatter: dict[str,
         values[np.isfinite(values)], np.round(values[np.isfinite(values)])
     ):
         drawn = ax.scatter(*places.T, **{"c": values, "plotnonfinite": True, "cmap": "viridis", **given})
-        ax.figure.colorbar(drawn, ax=ax, label=name)
+        ax.figure.colorbar(drawn, ax=ax, label=_verbatim(name))
         return
     from matplotlib import colormaps
 
@@ -135,9 +141,14 @@ def _draw_rows(ax: Axes, places: Any, values: Any, name: str, scatter: dict[str,
         ax.scatter(*places[missing].T, **{"color": "#b5b5b5", **given})
     for k, group in enumerate(groups):
         chosen = ~missing & (words == group)
-        ax.scatter(*places[chosen].T, label=group, **{"color": colours(k % colours.N), **given})
+        ax.scatter(*places[chosen].T, label=_verbatim(group), **{"color": colours(k % colours.N), **given})
     if len(groups) <= MOST_GROUPS:
-        ax.legend(title=name or None, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+        ax.legend(title=_verbatim(name) or None, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+
+
+def _verbatim(text: str) -> str:
+    """Return a text of the data so that matplotlib sees no formula in it, and no name that legends leave out."""
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
 def _draw_pairs(ax: Axes, places: Any, known: Constraints, judge: Any) -> None:
