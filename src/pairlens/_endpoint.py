@@ -33,23 +33,11 @@ class Endpoint:
     The key is read from the environment at each request. It is in no attribute, text or error of this class. Redirects
     are not followed, so that neither the key nor the rows go to an address that the user has not named.
 
-    Parameters
-    ----------
-    url : str
-        The address that paths are appended to, such as "http://127.0.0.1:8000/v1".
-    key_variable : str, default="PAIRLENS_API_KEY"
-        The environment variable that holds the key. Requests carry no key if it is not set; any other variable than
-        the default must be set.
-    timeout : float, default=60.0
-        Seconds after which one attempt is given up.
-    retries : int, default=3
-        How often a request is repeated after a failure that may pass: no connection, a timeout, a reply that was cut
-        off or is not JSON, too many requests, an error of the server.
-    backoff : float, default=0.5
-        Seconds before the first repetition; each pause is twice as long as the one before. A ``Retry-After`` of the
-        server takes precedence, up to a minute.
-    limit : int, default=2 ** 28
-        The largest reply that is read, in bytes.
+    Requests carry no key if `key_variable` is not set; any other variable than the default must be set. One attempt may
+    take `timeout` seconds. `retries` is how often a request is repeated after a failure that may pass: no connection, a
+    timeout, a reply that was cut off or is not JSON, too many requests, an error of the server. The first pause is
+    `backoff` seconds, and each is twice as long as the one before; a ``Retry-After`` of the server takes precedence, up
+    to a minute. At most `limit` bytes of a reply are read.
 
     Examples
     --------

@@ -330,16 +330,10 @@ class EndpointAnnotator(Annotator):
 
 
 def annotator_at(by: str, *, model: str | None = None, **settings: Any) -> Annotator:
-    """Return the annotator that an address or a command line names.
+    """Return the annotator that an address (http:// or https://), or a command with its arguments, names.
 
-    Parameters
-    ----------
-    by : str
-        An address that begins with http:// or https://, or a command with its arguments.
-    model : str or None
-        Name of the model at an address.
-    **settings : dict
-        `instruction` and `timeout`; for an address also `key_variable`.
+    `model` is the name of the model at an address. The settings are `instruction` and `timeout`, for an address also
+    `key_variable`.
     """
     if re.match(r"https?://", by):
         if not model:

@@ -215,8 +215,18 @@ def audited_pair(now: Situation, closeness: Callable[[int, int], float]) -> Draf
 
 def random_pair(now: Situation) -> Draft | None:
     """Return a pair drawn at random from all whose answer does not follow from others."""
-    known = _Known(now.state)
-    pair = drawn_pair(now.lens.n_rows, lambda i, j: now.free(i, j) and not known.follows(i, j), now.rng)
+    part = {row: number for number, rows in enumerate(now.state.components()[0]) for row in rows}
+
+    def parts(i: int, j: int) -> frozenset[int]:
+        return frozenset(part.get(row, -1 - row) for row in (i, j))
+
+    # Chains of "same" join rows to parts, and each "different" holds between all rows of two of them.
+    apart = {parts(i, j) for (i, j), vote in now.state.votes.items() if vote < 0}
+
+    def free(i: int, j: int) -> bool:
+        return now.free(i, j) and len(parts(i, j)) == 2 and parts(i, j) not in apart
+
+    pair = drawn_pair(now.lens.n_rows, free, now.rng)
     return None if pair is None else Draft("same", pair, "pair")
 
 
@@ -274,22 +284,6 @@ def _chance_of_same(state: State, closer: NDArray[np.float64]) -> NDArray[np.flo
 
 def _place(closer: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.log(closer + 0.002))
-
-
-class _Known:
-    """The consequences of bare answers: chains of "same", and what is different between them."""
-
-    def __init__(self, state: State) -> None:
-        self._part = {row: number for number, rows in enumerate(state.components()[0]) for row in rows}
-        self._apart = {frozenset((self._of(i), self._of(j))) for (i, j), vote in state.votes.items() if vote < 0}
-
-    def _of(self, row: int) -> int:
-        return self._part.get(row, -1 - row)
-
-    def follows(self, i: int, j: int) -> bool:
-        """Return whether the answer is known."""
-        a, b = self._of(i), self._of(j)
-        return a == b or frozenset((a, b)) in self._apart
 
 
 def _is_plain(entry: Entry) -> bool:

@@ -162,8 +162,9 @@ def ask(
         raise ValueError("--groups is about groups: there is none for --question prefer")
     if out is not None and store is not None:
         raise ValueError("--out and --store are two places for the answers: give one of them")
-    if by is None and (given_alone := _given({"--model": model, "--instruction": instruction, "--budget": budget})):
-        raise ValueError(f"{given_alone} is about a machine, and there is no --by that names one")
+    for name, given_alone in (("--model", model), ("--instruction", instruction), ("--budget", budget)):
+        if by is None and given_alone not in (None, ""):
+            raise ValueError(f"{name} is about a machine, and there is no --by that names one")
     settings: dict[str, Any] = {"model": model, "instruction": instruction, "timeout": timeout}
     if key_variable is not None:
         settings["key_variable"] = key_variable
@@ -231,11 +232,6 @@ def ask(
         asker.assigned_rows().write(groups, names)  # type: ignore[union-attr]
         tell(f"wrote {groups}: the group of every row")
     _say_how_it_goes(asker)
-
-
-def _given(options: dict[str, Any]) -> str:
-    """Return the first of the options that has a value."""
-    return next((name for name, value in options.items() if value not in (None, "")), "")
 
 
 class _StudioLog:
