@@ -119,7 +119,7 @@ def error_rate(
     Examples
     --------
     >>> [round(value, 2) for value in error_rate(audits=40, wrong=8)]
-    [0.2, 0.09, 0.34]
+    [0.19, 0.08, 0.33]
     """
     (fixed, flips, people), log_prior = _grid()
     error = fixed * (1 - flips) + (1 - fixed) * flips
