@@ -122,27 +122,16 @@ def _show(command: str) -> None:
 def _write_digits(path: Path) -> None:
     from sklearn.datasets import load_digits
 
-    from pairlens._text import TableWriter
-
-    digits = load_digits()
-    names = [f"pixel_{row}_{column}" for row in range(8) for column in range(8)]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = TableWriter(file)
-        writer.row(["id", *names, "digit"])
-        for number, (pixels, digit) in enumerate(zip(digits.data.astype(int).tolist(), digits.target.tolist())):
-            writer.row([f"scan-{number:04d}", *pixels, digit])
+    table = load_digits(as_frame=True).frame.astype(int).rename(columns={"target": "digit"})
+    table.insert(0, "id", [f"scan-{number:04d}" for number in range(len(table))])
+    table.to_csv(path, index=False, lineterminator="\n")
 
 
 def _write_penguins(path: Path) -> None:
     """Write the penguins of known sex, which all were measured."""
-    from pairlens._text import TableWriter
     from pairlens.datasets import load_penguins
 
     penguins = load_penguins()
-    rows = zip(penguins.data.tolist(), penguins.species, penguins.sex)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = TableWriter(file)
-        writer.row(["id", *penguins.feature_names, *QUESTIONS])
-        for number, (measured, species, sex) in enumerate(rows):
-            if sex is not None:
-                writer.row([f"penguin-{number:03d}", *measured, species, sex])
+    rows = load_penguins(as_frame=True).data[penguins.feature_names].assign(species=penguins.species, sex=penguins.sex)
+    rows.insert(0, "id", [f"penguin-{number:03d}" for number in range(len(rows))])
+    rows[rows["sex"].notna()].to_csv(path, index=False, lineterminator="\n")
