@@ -59,7 +59,7 @@ class Endpoint:
         self.key_variable = key_variable
         self.timeout, self.retries, self.backoff, self.limit = timeout, retries, backoff, limit
         # A proxy of the environment could not reach this machine, and need not know what is sent here.
-        proxies = urllib.request.ProxyHandler({} if _is_here(self.url) else None)
+        proxies = urllib.request.ProxyHandler({} if is_loopback(urlsplit(self.url).hostname or "") else None)
         self._opener = urllib.request.build_opener(proxies, _NoRedirects)
 
     def __repr__(self) -> str:
@@ -271,9 +271,9 @@ def _retry_after(value: str | None) -> float | None:
     return max(seconds, 0.0)
 
 
-def _is_here(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
+def is_loopback(host: str) -> bool:
+    """Return whether a name or address means this machine alone."""
     try:
-        return host == "localhost" or ip_address(host).is_loopback
+        return host == "localhost" or ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False

@@ -14,10 +14,11 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
+from pairlens._endpoint import is_loopback
 from pairlens.studio.http import LimitedProtocol, QuietServer
 from pairlens.studio.rows import rows_from_file
 from pairlens.studio.run import Studio, links_file, open_store, running_links
-from pairlens.studio.security import Access, allowed_hosts, is_loopback
+from pairlens.studio.security import Access, allowed_hosts
 from tests.studio.conftest import CHANGE, PATIENCE, Person, link, write_table
 
 READS = ["state", "rows?rows=0", "map", "groups", "events", "progress", "doubts", "export/answers.csv", "picture/0"]

@@ -130,8 +130,9 @@ class Studio:
         require("uvicorn", extra="studio", purpose="the studio")
         import uvicorn
 
+        from pairlens._endpoint import is_loopback
         from pairlens.studio.http import QuietServer, limits
-        from pairlens.studio.security import Access, Guard, allowed_hosts, is_loopback
+        from pairlens.studio.security import Access, Guard, allowed_hosts
         from pairlens.studio.server import Hub, build_app
         from pairlens.studio.session import Session
 
