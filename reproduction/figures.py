@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 MARKERS = "os^vDPX*<>hp"
 MOST_SHADED = 5
 """Curves up to which their spread is shaded; of more, shades would hide the curves."""
+FEW_TICKS = 4
+"""Values on the horizontal axis up to which each has its tick."""
+WIDE_LABEL = 20
+"""Characters of a label beyond which a single panel is wider, to have room for its legend."""
 PAGE_DPI, PAGE_WIDTH, PAGE_COLOURS = 84, 860, 128
 """Of the pictures of the page, which are in the repository: dots an inch, and at most so many pixels and colours."""
 
@@ -126,8 +130,12 @@ def draw(experiment: Experiment, figure: Figure, results: Results) -> Any:
         axes.grid(alpha=0.3)
         if figure.log_x:
             axes.set_xscale("log")
+        elif len(ticks := sorted(set().union(*curves.values()))) <= FEW_TICKS:
+            axes.set_xticks(ticks)
         if figure.log_y:
             axes.set_yscale("log")
+    if columns == 1 and max(map(len, handles)) > WIDE_LABEL:
+        canvas.set_size_inches(5.8, 3.8 * n_rows)
     canvas.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(2 * columns, 6), fontsize=9)
     return canvas
 
@@ -220,7 +228,8 @@ def draw_grids(figure: Any, results: Results) -> None:
     for (name, grid), axes in _panels(figure, grids.items(), columns=4, width=3.4, height=3):
         axes.imshow(grid, origin="lower", vmin=low, vmax=high, cmap="viridis", aspect="auto")
         for i, j in np.ndindex(grid.shape):
-            axes.text(j, i, f"{grid[i, j]:.1f}", ha="center", va="center", color="white", fontsize=8)
+            colour = "black" if grid[i, j] > (low + high) / 2 else "white"
+            axes.text(j, i, f"{grid[i, j]:.1f}", ha="center", va="center", color=colour, fontsize=8)
         axes.set_xticks(range(len(D)), [str(value) for value in D])
         axes.set_yticks(range(len(d)), [str(value) for value in d])
         axes.set_xlabel("reference users D")

@@ -86,6 +86,20 @@ def draw_bad_link(figure: Any) -> None:
     _null_space(figure, BAD_LINK)
 
 
+def draw_samples(figure: Any) -> None:
+    """DSP's Figure 3: six objects of COIL-20, and six orientations of one."""
+    bunch = loaded("coil20")
+    X, y = np.asarray(bunch["data"], dtype=np.float64), np.asarray(bunch["target"])
+    of_one = np.flatnonzero(y == y[0])
+    objects = [np.flatnonzero(y == label)[0] for label in np.unique(y)[::3][:6]]
+    figure.set_size_inches(7, 2.1)
+    for line, rows in enumerate((objects, of_one[:: len(of_one) // 6][:6])):
+        for place, row in enumerate(rows):
+            axes = figure.add_subplot(2, 6, line * 6 + place + 1)
+            axes.imshow(X[row].reshape(16, 16), cmap="gray")
+            _bare(axes, "")
+
+
 RULES = {
     "(a) basic form": ([("a", "e")], [("a", "c")]),
     "(b) with the enemy's friend": ([("a", "e"), ("c", "d")], [("a", "c")]),
@@ -161,16 +175,17 @@ def draw_angles(figure: Any) -> None:
         A, B = steps[0] + steps[1], steps[0]
         low, high = max(angles) - 90, min(angles) + 90
         axes.add_patch(Wedge((0.0, 0.0), 2.2, low, high, color="0.85"))
-        for name, end, start in (("A - B", A, B), ("B - C", B, C), ("A - C", A, C)):
+        for name, end, start, side in (("A - B", A, B, 0.12), ("B - C", B, C, 0.12), ("A - C", A, C, -0.12)):
             axes.annotate("", xy=end, xytext=start, arrowprops={"arrowstyle": "->", "color": "C0"})
-            axes.text(*((end + start) / 2 + (0.06, 0)), name, fontsize=7)
-        for name, point in zip("ABC", (A, B, C)):
+            aside = {"ha": "left" if side > 0 else "right", "va": "center", "fontsize": 7}
+            axes.text(*((end + start) / 2 + (side, 0)), name, **aside)
+        for name, point, aside in (("A", A, (0, 0.08)), ("B", B, (0.08, 0)), ("C", C, (0, -0.3))):
             axes.plot(*point, "ko", markersize=3)
-            axes.text(point[0] + 0.05, point[1] + 0.08, name, fontsize=9)
+            axes.text(*(point + aside), name, fontsize=9)
         axes.set_xlim(-2.3, 2.3)
         axes.set_ylim(-0.5, 2.4)
         axes.set_aspect("equal")
-        _bare(axes, f"{title}: w may turn by {high - low:.0f} degrees")
+        _bare(axes, f"{title}: {high - low:.0f} degrees for w")
 
 
 def _directions(figure: Any, name: str, shape: tuple[int, int], *, turned: bool, at_most: int = 2000) -> None:

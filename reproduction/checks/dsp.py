@@ -71,6 +71,20 @@ def never_far_below(results: Results, *, within: float) -> Verdict:
     ), f"not more than {within} below on {near} of {len(gaps)} sets; {listed(gaps, 'F less the better of the two')}"
 
 
+def improves_on_unsupervised(results: Results, *, pairs: int) -> Verdict:
+    """F of DSP is above that of PCA and of LPP by two standard errors over the sets."""
+    words, cases = [], []
+    for other in ("PCA", "LPP"):
+        gaps = [
+            results.mean("DSP", "F", set=name, at={"pairs": pairs}) - results.mean(other, "F", set=name)
+            for name in _sets(results)
+        ]
+        mean, error = float(np.mean(gaps)), float(np.std(gaps, ddof=1) / np.sqrt(len(gaps)))
+        cases.append(mean > 2 * error)
+        words.append(f"{other} {mean:+.3f} ± {error:.3f}")
+    return all_or_some(cases), f"{pairs} pairs: F of DSP less that of {', '.join(words)} (mean and error over the sets)"
+
+
 def others_overfit(results: Results, *, within: float) -> Verdict:
     """With 5 pairs SLPP and LPPSI are below the better of PCA and LPP by more than a little, DSP is not."""
     below = {}

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from pairlens.methods.sodrpac import LAM_GRID, THETA_GRID
 from reproduction.catalogue import experiments, papers
+from reproduction.checks import bwdr, dsp, sodrpac
 from reproduction.command import PAGE, pages
 from reproduction.experiment import Result
 from reproduction.prose import MARK, all_claims, generated
@@ -108,3 +111,89 @@ def test_best_on_most_counts_sets_and_clear_losses():
     assert words.startswith(
         "best on 0 of 16 sets, behind by more than two standard errors on 16 (15 in print); behind on"
     )
+
+
+def rows(values: dict[str, float], measure: str = "accuracy", **at) -> list[Row]:
+    """Results on two sets that differ a little, by method."""
+    return [
+        Row(name, 0, 0, Result(method, value + shift, measure, at))
+        for name, shift in (("a", 0.0), ("b", 0.001))
+        for method, value in values.items()
+    ]
+
+
+def test_both_methods_must_be_superior():
+    def judged(wbdr: float) -> object:
+        values = {"PCA": 0.5, "cFLD": 0.7, "SSDR": 0.5, "BWDR": 0.8, "WBDR": wbdr}
+        scores = rows(values, "accuracy", dim=1) + rows(values, "balanced rand", dim=1)
+        return bwdr.superior(Results(scores))[0]
+
+    assert judged(0.75) is True
+    assert judged(0.6) == "in part"
+
+
+def test_accuracy_that_falls_does_not_grow():
+    def judged(step: float) -> object:
+        methods = ("BWDR", "WBDR", "PCA", "cFLD", "SSDR")
+        return bwdr.saturates(
+            Results(row for d in (1, 5, 9) for row in rows(dict.fromkeys(methods, 0.5 + step / d), dim=d))
+        )[0]
+
+    assert judged(-0.2) is True
+    assert judged(0.2) is False
+
+
+def test_purity_is_low_below_three_others():
+    def judged(ours: float) -> object:
+        values = {"PCA": 0.2, "cFLD": 0.7, "SSDR": 0.8, "BWDR": ours, "WBDR": 0.9}
+        return bwdr.low_but_not_worst(Results(rows(values, "purity", k=10)), sets=["a", "b"], method="BWDR")[0]
+
+    assert judged(0.6) is True
+    assert judged(0.75) == "in part"
+
+
+def test_stable_means_a_smaller_range():
+    found = rows({"BWDR": 0.8, "WBDR": 0.7}, dim=9)
+    found += [
+        Row(name, 0, 0, Result("SSDR", value, "accuracy", {"dim": 9})) for name, value in (("a", 0.9), ("b", 0.3))
+    ]
+    assert bwdr.steadier(Results(found), sets=["a", "b"], than="SSDR")[0] is True
+    assert bwdr.steadier(Results(found), sets=["a", "b"], than="WBDR")[0] is False
+
+
+def test_regions_must_beat_chance():
+    def judged(best: tuple[int, int]) -> tuple[object, str]:
+        found = [
+            Row("a", 0, 0, Result("SODRPaC", float((i, j) == best), "accuracy", at))
+            for i, lam in enumerate(np.log2(LAM_GRID))
+            for j, theta in enumerate(np.log2(THETA_GRID))
+            for at in [{"l": 2, "log2 lambda": float(lam), "log2 theta": float(theta)}]
+        ]
+        return sodrpac.best_regions(Results(found))
+
+    assert judged((0, 0))[0] is True
+    holds, words = judged((len(LAM_GRID) - 1, 0))
+    assert holds is False
+    assert words.startswith("0 of 1 inside, while the two regions are 65 % of the grid")
+
+
+def test_constraints_of_one_kind():
+    def judged(must: float) -> object:
+        found = [row for share, value in ((0.0, 0.8), (1.0, must)) for row in rows({"SODfix": value}, share=share, l=2)]
+        return sodrpac.cannot_links_matter_more(Results(found))[0]
+
+    assert judged(0.7) is True
+    assert judged(0.79) is False
+
+
+def test_few_pairs_must_improve_on_none():
+    def judged(ours: float) -> object:
+        found = rows({"PCA": 0.5, "LPP": 0.6}, "F") + [
+            Row(name, 0, 0, Result("DSP", value, "F", {"pairs": 5}))
+            for name, value in (("a", ours), ("b", ours + 0.02))
+        ]
+        return dsp.improves_on_unsupervised(Results(found), pairs=5)[0]
+
+    assert judged(0.8) is True
+    assert judged(0.55) == "in part"
+    assert judged(0.4) is False

@@ -172,6 +172,7 @@ def test_page_holds_what_is_stored(tmp_path):
     assert "not the same from run to run" in text
     assert "Not run: right." in text
     assert "Only 6 of 12 parts of all runs are stored" in text
+    assert "in part only, and what is said of them rests on that: tiny (6 of 12), slow (6 of 12)." in text
     assert "| left |" in text
     assert "| right |" not in text
     assert "## Not run\n\n- never: A tiny experiment" in text

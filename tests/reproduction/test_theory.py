@@ -25,6 +25,7 @@ BY_NAME = [
     "figure_1",
     "figure_2",
     "concentration",
+    "theorem_2",
 ]
 
 
@@ -119,7 +120,20 @@ def test_theorem_1_is_not_right_above_90_degrees():
     assert difference > bound
     corrected = Robustness(0.1, 0.5, np.pi).bound(1.0)
     assert difference <= corrected + 1e-12
-    assert theory.robustness_bound(Results([]))[0] == "in part"
+    holds, words = theory.robustness_bound(Results([]))
+    assert holds == "in part"
+    assert f"{difference:.2f}" in words
+
+
+def test_theorem_2_needs_its_first_term(monkeypatch):
+    monkeypatch.setattr(theory.Robustness, "bound", lambda self, norm: -10.0)
+    assert not theory.theorem_2(Results([]))[0]
+
+
+def test_not_every_preference_comes_closer():
+    holds, words = theory.view_is_more_robust(Results([]))
+    assert holds == "in part"
+    assert "10 of 10" in words
 
 
 def test_robustness_of_a_fitted_view():
