@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.metrics import adjusted_rand_score, rand_score
 
-from pairlens.kernels import delta_to_gamma, gamma_to_delta
+from pairlens.kernels import delta_to_gamma
 from pairlens.methods.locality import LPP
 from pairlens.metrics import pairwise_f_score
 from pairlens.spectral.rowspace import Matrix, Pencil, attract_whitened
@@ -43,7 +43,7 @@ def clustered(unit: Unit) -> Iterator[Result]:
                 model = _fit(_model(unit, method), X, known)
                 labels = model.labels_ if isinstance(model, ClusterMixin) else _kmeans(unit, model.transform(X))
                 if model.get_params().get("gamma") == "search":
-                    yield Result(method.name, gamma_to_delta(model.gamma_), "delta", at)
+                    yield Result(method.name, (0.5 / model.gamma_) ** 0.5, "delta", at)
                 yield from _scores(method.name, y, labels, at)
     yield from _scores("one cluster", y, np.zeros_like(y), {})
 
@@ -58,7 +58,7 @@ def generalised(unit: Unit) -> Iterator[Result]:
         for name, changes in {"": {}, **unit.data.params["variants"]}.items():
             model = _model(unit, method, **changes)
             Z = model.fit(X[train], constraints=known).transform(X[test])
-            yield Result(method.name + name, gamma_to_delta(model.gamma_), "delta")
+            yield Result(method.name + name, (0.5 / model.gamma_) ** 0.5, "delta")
             yield from _scores(method.name + name, y[test], _kmeans(unit, Z), {})
 
 

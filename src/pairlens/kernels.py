@@ -113,11 +113,6 @@ def delta_to_gamma(delta: float) -> float:
     return 0.5 / delta**2
 
 
-def gamma_to_delta(gamma: float) -> float:
-    """Invert :func:`delta_to_gamma`."""
-    return float((0.5 / gamma) ** 0.5)
-
-
 def resolved_gamma(X: Rows, gamma: float | str) -> float:
     """Return the gamma to use: the one given, or that of the median distance for "auto"."""
     return delta_to_gamma(median_distance(X)) if isinstance(gamma, str) else float(gamma)

@@ -20,11 +20,11 @@ from pairlens.selection.comparison import measured
 from pairlens.selection.fitting import (
     build,
     cli_name,
-    finds_dimension,
     fit_model,
     learns_from,
     method_class,
     method_names,
+    takes_dimension,
 )
 
 RNG = np.random.default_rng(0)
@@ -179,5 +179,5 @@ def test_names_are_distinct_and_lead_back():
 
 
 def test_who_finds_the_number_of_directions():
-    assert finds_dimension(method_class("pairlens"))
-    assert not finds_dimension(method_class("wbdr"))
+    assert takes_dimension(method_class("pairlens"), "auto")
+    assert not takes_dimension(method_class("wbdr"), "auto")

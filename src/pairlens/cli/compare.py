@@ -121,12 +121,12 @@ def _contests(
 
 
 def _models(names: list[str], n_components: int | str, seed: int, prepared: Preparation) -> dict[str, Any]:
-    from pairlens.selection.fitting import build, finds_dimension, method_class
+    from pairlens.selection.fitting import build, method_class, takes_dimension
 
     models = {}
     for name in names:
         # Those that do not find the number of directions themselves show what two can do.
-        is_fixed = name in CONTROLS or not finds_dimension(method_class(name))
+        is_fixed = name in CONTROLS or not takes_dimension(method_class(name), "auto")
         directions = 2 if n_components == "auto" and is_fixed else n_components
         models[name] = prepared.view(prepared.pipeline(build(name, directions, seed)))
     return models

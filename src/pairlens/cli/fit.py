@@ -136,7 +136,6 @@ def _method(name: str | None, known: Answers, n_components: int | str, seed: int
     from pairlens.selection.fitting import (
         build,
         cli_name,
-        finds_dimension,
         learns_from,
         makes_view,
         method_class,
@@ -152,7 +151,7 @@ def _method(name: str | None, known: Answers, n_components: int | str, seed: int
         raise ValueError(f"{name} makes no view of its own; choose a method that does, such as pairlens")
     else:
         estimator = build(name, n_components, seed)
-    if n_components == "auto" and not finds_dimension(type(estimator)):
+    if n_components == "auto" and not takes_dimension(type(estimator), "auto"):
         raise ValueError(f"{name} does not find the number of directions: give it by --dims")
     if isinstance(n_components, int) and not takes_dimension(type(estimator), n_components):
         raise ValueError(f"{name} makes no view of --dims {n_components}; pairlens takes any number of directions")

@@ -356,7 +356,7 @@ def find_groups(learned: Learned, n_clusters: int | None, rng: np.random.Generat
     seed = int(rng.integers(SEEDS))
     chosen = _rows_to_choose_by(learned.rows, known.rows, seed)
     Z, local = learned.rows[chosen], known[chosen]
-    n_distinct = _count_distinct(Z)
+    n_distinct = len(np.unique(np.round(Z / max(float(np.abs(Z).max(initial=0.0)), 1e-300), 9), axis=0))
     numbers = candidates(n_distinct, named_groups(local)) if n_clusters is None else [min(n_clusters, n_distinct)]
     same = None if learned.same is None else learned.same.among(learned.as_new[chosen])
     distance = pairwise_distances(Z if same is not None else learned.plain[chosen])
@@ -457,10 +457,6 @@ def _rows_to_choose_by(Z: Float64, linked: IntArray, seed: int) -> IntArray:
     others = rng.permutation(order[~is_linked])[: CHOICE_ROWS - len(kept)]
     drawn = np.isin(order, np.concatenate([kept, others]))
     return np.asarray(order[drawn])
-
-
-def _count_distinct(Z: Float64) -> int:
-    return len(np.unique(np.round(Z / max(float(np.abs(Z).max(initial=0.0)), 1e-300), 9), axis=0))
 
 
 def score(labels: IntArray, known: Constraints, same: Float64 | None, distance: Float64) -> float:

@@ -76,14 +76,8 @@ def makes_view(cls: type[Any]) -> bool:
     return hasattr(cls, "transform") and "n_components" in _taken(cls)
 
 
-def finds_dimension(cls: type[Any]) -> bool:
-    """Return whether a method takes "auto" as its number of directions."""
-    allowed = getattr(cls, "_parameter_constraints", {}).get("n_components", [])
-    return any(hasattr(one, "is_satisfied_by") and one.is_satisfied_by("auto") for one in allowed)
-
-
-def takes_dimension(cls: type[Any], n_components: int) -> bool:
-    """Return whether a method makes a view of `n_components` directions: a map has one or two.
+def takes_dimension(cls: type[Any], n_components: int | str) -> bool:
+    """Return whether a method makes a view of `n_components` directions, or finds their number if it is "auto".
 
     Examples
     --------
