@@ -346,3 +346,4 @@ def test_marimo_draws_it(tmp_path, browser):
         shown.counts(1)
         seen.page.context.close()
         assert seen.troubles == []
+        assert seen.foreign == []
