@@ -271,6 +271,24 @@ def test_placed_rows_are_asked_about_again_only_as_counted_audits(screen, wrong)
     assert asker.asked_again_ == len(again) // 2 <= 7
 
 
+def test_a_row_is_not_asked_about_again_once_a_person_has_chosen_its_group():
+    """Not even with the first view, that of a studio which was just started again and awaits the others."""
+    digits, y = load_digits(return_X_y=True)
+    asker = Asker(digits[:300], screen="placement", random_state=0, fits="elsewhere")
+    chosen: dict[int, int] = {}
+    for _ in range(64):
+        question = asker.ask()
+        said = true_answer(question, y)
+        if question.kind == "place":
+            assert question.rows[0] not in chosen
+            if said != "none":
+                chosen[question.rows[0]] = question.rows[int(said)]
+        asker.tell(question, said)
+    where = {row: number for number, rows in asker.groups_.items() for row in rows}
+    assert len(chosen) > 30
+    assert all(where[row] == where[other] for row, other in chosen.items())
+
+
 def test_a_screen_has_the_likeliest_groups_by_typical_rows():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(12), 20)

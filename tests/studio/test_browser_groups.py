@@ -252,6 +252,11 @@ def test_the_ranking_has_a_screen_of_its_own(studio, table, enter, options):
     assert items.first.get_attribute("data-rank") == "1"
     best = items.evaluate_all("all => all.slice(0, 20).map((each) => each.dataset.ranked % 3)")
     assert sum(best) > 30
+    # Cells that do not fit end in an ellipsis.
+    cells = items.first.locator(".mini").evaluate(
+        "one => (({ display, textOverflow }) => [display, textOverflow])(getComputedStyle(one))"
+    )
+    assert cells == ["block", "ellipsis"]
     low, high = (int(part) for part in re.findall(r"\d+", items.first.locator("small").inner_text()))
     assert 1 == low <= high < 90
     page.locator(".ranking .map-words", has_text="% is sure").wait_for()

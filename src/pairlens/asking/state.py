@@ -213,11 +213,29 @@ class State:
             groups.place_again(row, answers)
         elif row not in self.skipped:
             self.open.setdefault(row, self.n_entries)
-            enough = self.questions_of[row] >= MOST_ANSWERS or not self.has_unasked(row)
             p = groups.posterior(row, answers)
+            if self._place_named(question, row, p):
+                return
+            enough = self.questions_of[row] >= MOST_ANSWERS or not self.has_unasked(row)
             sure = SURE_ON_SCREENS if question.kind == "place" else SURE
             if enough or groups.settled(row, p, answers, sure, UNLIKELY):
                 self._close(row, p)
+
+    def _place_named(self, question: Question, row: int, p: Float64) -> bool:
+        """Place a row in the group that a person has chosen on a screen, however unlikely; return whether one was.
+
+        The row is not asked about again. After the next fit it is placed by its posterior, as all rows are.
+        """
+        if question.kind != "place" or is_machine(question.annotator):
+            return False
+        groups = self.groups
+        named = [groups.where[j] for j, same, *_ in self.answers.about(row) if same and j in groups.where]
+        if named:
+            self.open.pop(row, None)
+            at = groups.numbers.index(named[-1])
+            groups.put(row, at, float(p[at]))
+            self.since_new += 1
+        return bool(named)
 
     def _place_chosen(self, i: int, j: int) -> None:
         """Place two rows that a person has chosen, as the answer about them says.

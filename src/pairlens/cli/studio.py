@@ -26,10 +26,7 @@ Columns = list[str] | None
 
 
 def studio(
-    data: Annotated[
-        Path,
-        typer.Argument(help="The table: CSV, TSV, Parquet, NPY, NPZ or h5ad; or a folder of pictures.", metavar="DATA"),
-    ],
+    data: options.Data,
     id_column: options.IdColumn = None,
     store: Annotated[
         Path | None,
