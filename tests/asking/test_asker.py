@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from pairlens import LinearPairLens
+from pairlens import LinearPairLens, PairClusters
 from pairlens.asking import Asker, Lens, Question
 from pairlens.asking.progress import Audit, audit_curve, hint, share_curve
 from tests.asking.people import answer_all, blobs, true_answer, uneven
@@ -483,12 +483,16 @@ def test_every_row_has_a_group():
     assert set(asker.groups_) <= set(columns.tolist())
     for rows in (None, X[100:]):
         q = asker.predict_proba(rows)
-        np.testing.assert_allclose(q.sum(axis=1), 1.0)
+        assert (q.sum(axis=1) <= 1 + 1e-12).all()
         np.testing.assert_array_equal(columns[q.argmax(axis=1)], asker.predict(rows))
     assigned = asker.assigned_rows()
     assert [assigned.names[group] for group in assigned.group] == [f"group {number + 1}" for number in numbers]
     placed = {row for rows in asker.groups_.values() for row in rows}
     assert {row for row, how in enumerate(assigned.known) if how == "placed"} == placed
+    # Other rows are as sure of their group as PairClusters is.
+    model = PairClusters(random_state=asker.seed_).fit(X[:100], constraints=asker.constraints())
+    others = np.setdiff1d(np.arange(100), list(placed))
+    np.testing.assert_allclose(assigned.probability[others], model.probabilities_[others])
     # One answer more is known at once.
     before = asker.predict_proba()
     question = asker.ask()

@@ -229,7 +229,10 @@ class Asker(Session[State, FitJob, View]):
         return self._grouping().groups(X)
 
     def predict_proba(self, X: ArrayLike | None = None) -> Float64:
-        """Return the probability of each of ``predicted_groups_``, a column each, for every row; see `predict`."""
+        """Return the probability of each of ``predicted_groups_``, a column each, for every row; see `predict`.
+
+        The sum of a row is at most 1, as in :meth:`PairClusters.predict_proba <pairlens.PairClusters.predict_proba>`.
+        """
         return self._grouping().probabilities(X)
 
     def assigned_rows(self) -> AssignedRows:

@@ -170,7 +170,6 @@ class Grouping:
             return self._in_columns(self.model.predict_proba(X))
         found = self._in_columns(np.eye(self.model.n_clusters_)[self.model.labels_])
         found *= self.model.probabilities_[:, None]
-        found += (1 - found.sum(axis=1, keepdims=True)) / len(self.numbers)
         placed = np.flatnonzero(self.where >= 0)
         others = (1 - self.confidence[placed, None]) / max(len(self.numbers) - 1, 1)
         found[placed] = others

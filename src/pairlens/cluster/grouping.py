@@ -202,8 +202,9 @@ SETTLED = 1e-3
 ROUNDS = 20
 """Times that answers are passed on in groups that are known."""
 CAUTIONS = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
-EXCEPTION_SHARES = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3)
 """Values that are tried."""
+RIDGE = 1.0
+"""Pairs of rows in one group that are added to those by which the purity is estimated."""
 
 
 @dataclass(frozen=True)
@@ -228,15 +229,15 @@ class Mixture:
     """Groups in a view: their centres, the logarithms of their shares, and the variance of each column inside them.
 
     The logarithmic odds are divided by the `caution` to become probabilities: a view that was learned to separate the
-    groups makes them look surer than they are. The share `exceptions` of the rows may be in any group, wherever they
-    are.
+    groups makes them look surer than they are. The share `purity` of the rows is in one of the groups; the others
+    are in groups that were not found.
     """
 
     centers: Float64
     log_share: Float64
     variance: float
     caution: float = 1.0
-    exceptions: float = 0.0
+    purity: float = 1.0
 
     def __len__(self) -> int:
         return len(self.centers)
@@ -257,9 +258,8 @@ class Mixture:
         return np.asarray(self.log_share - squared_distances(Z, self.centers) / (2 * self.variance))
 
     def probabilities(self, Z: Float64) -> Float64:
-        """Return the probability of each group for rows, by their places."""
-        by_place = softmax(self.log_odds(Z) / self.caution, axis=1)
-        return np.asarray((1 - self.exceptions) * by_place + self.exceptions * softmax(self.log_share))
+        """Return the probability of each group for rows, by their places; the sum of a row is the purity."""
+        return np.asarray(self.purity * softmax(self.log_odds(Z) / self.caution, axis=1))
 
     def kept(self, groups: IntArray) -> Mixture:
         """Return some of the groups, in this order."""
@@ -295,19 +295,22 @@ def fit_mixture(Z: Float64, labels: IntArray, k: int, evidence: Evidence) -> tup
 
 
 def matched(mixture: Mixture, Z: Float64, same: Float64) -> Mixture:
-    r"""Return the mixture with the caution and the exceptions at which its groups agree best with P(same).
+    r"""Return the mixture with the caution and the purity at which its groups agree best with P(same).
 
     Two rows are in one group with the probability :math:`\sum_c q_{ic} q_{jc}`. The mean squared difference between
-    P(same) of all pairs and that is smallest.
+    P(same) of all pairs and that is smallest. The square of the purity is their regression coefficient, at most 1.
     """
     upper = np.triu_indices(len(Z), 1)
+    wanted = same[upper]
 
-    def difference(tried: Mixture) -> float:
-        q = tried.probabilities(Z)
-        return float(np.mean(((q @ q.T)[upper] - same[upper]) ** 2))
+    def fitted(caution: float) -> tuple[float, Mixture]:
+        q = replace(mixture, caution=caution, purity=1.0).probabilities(Z)
+        together = (q @ q.T)[upper]
+        squared = min(float((together @ wanted + RIDGE) / (together @ together + RIDGE)), 1.0)
+        difference = float(np.mean((squared * together - wanted) ** 2))
+        return difference, replace(mixture, caution=caution, purity=squared**0.5)
 
-    tried = (replace(mixture, caution=c, exceptions=x) for c in CAUTIONS for x in EXCEPTION_SHARES)
-    return min(tried, key=difference)
+    return min((fitted(caution) for caution in CAUTIONS), key=lambda each: each[0])[1]
 
 
 def likeliest(Z: Float64, mixture: Mixture, evidence: Evidence) -> tuple[IntArray, Float64]:
@@ -319,7 +322,9 @@ def likeliest(Z: Float64, mixture: Mixture, evidence: Evidence) -> tuple[IntArra
     if len(evidence.rows):
         linked = Evidence(np.arange(len(evidence.rows)), evidence.weight)
         q = mixture.probabilities(Z[evidence.rows])
-        q = weighed(np.log(np.maximum(q, np.finfo(float).tiny)), q, linked, ROUNDS)
+        # Answers can move a row that is an exception to any group.
+        q += (1 - mixture.purity) * softmax(mixture.log_share)
+        q = mixture.purity * weighed(np.log(np.maximum(q, np.finfo(float).tiny)), q, linked, ROUNDS)
         labels[evidence.rows], chance[evidence.rows] = np.argmax(q, axis=1), q.max(axis=1)
     return labels, chance
 
@@ -329,7 +334,7 @@ CHOICE_ROWS = 1000
 MOST_PAIRS = 20_000
 """Pairs that take part; of more, as many are drawn."""
 STARTS = 4
-CAUTION, EXCEPTIONS = 8.0, 0.1
+CAUTION, PURITY = 8.0, 0.9
 """What turns logarithmic odds into probabilities where there is no P(same) to compare with."""
 MATCHED_ROWS = 400
 """Rows that are compared with P(same)."""
@@ -365,7 +370,7 @@ def find_groups(learned: Learned, n_clusters: int | None, rng: np.random.Generat
         start = np.argmax(found.log_odds(learned.rows), axis=1)
         found = fit_mixture(learned.rows, start, len(found), Evidence.of(known, learned.mistakes))[0]
     if same is None:
-        return replace(found, caution=CAUTION, exceptions=EXCEPTIONS)
+        return replace(found, caution=CAUTION, purity=PURITY)
     some = slice(None, None, 1 + len(Z) // MATCHED_ROWS)
     return matched(found, Z[some], same[some, some])
 

@@ -234,6 +234,8 @@ class PairClusters(ClusterMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> Float64:
         """Return the probability of each group for rows, by their places.
 
+        The sum of a row is at most 1. The rest is the probability that it is in a group that was not found.
+
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
