@@ -91,7 +91,7 @@ def draw_samples(figure: Any) -> None:
     bunch = loaded("coil20")
     X, y = np.asarray(bunch["data"], dtype=np.float64), np.asarray(bunch["target"])
     of_one = np.flatnonzero(y == y[0])
-    objects = [np.flatnonzero(y == label)[0] for label in np.unique(y)[::3][:6]]
+    objects = np.array([np.flatnonzero(y == label)[0] for label in np.unique(y)[::3][:6]])
     figure.set_size_inches(7, 2.1)
     for line, rows in enumerate((objects, of_one[:: len(of_one) // 6][:6])):
         for place, row in enumerate(rows):
@@ -177,11 +177,11 @@ def draw_angles(figure: Any) -> None:
         axes.add_patch(Wedge((0.0, 0.0), 2.2, low, high, color="0.85"))
         for name, end, start, side in (("A - B", A, B, 0.12), ("B - C", B, C, 0.12), ("A - C", A, C, -0.12)):
             axes.annotate("", xy=end, xytext=start, arrowprops={"arrowstyle": "->", "color": "C0"})
-            aside = {"ha": "left" if side > 0 else "right", "va": "center", "fontsize": 7}
-            axes.text(*((end + start) / 2 + (side, 0)), name, **aside)
-        for name, point, aside in (("A", A, (0, 0.08)), ("B", B, (0.08, 0)), ("C", C, (0, -0.3))):
+            look: dict[str, Any] = {"ha": "left" if side > 0 else "right", "va": "center", "fontsize": 7}
+            axes.text(*((end + start) / 2 + (side, 0)), name, **look)
+        for name, point, across, up in (("A", A, 0.0, 0.08), ("B", B, 0.08, 0.0), ("C", C, 0.0, -0.3)):
             axes.plot(*point, "ko", markersize=3)
-            axes.text(*(point + aside), name, fontsize=9)
+            axes.text(point[0] + across, point[1] + up, name, fontsize=9)
         axes.set_xlim(-2.3, 2.3)
         axes.set_ylim(-0.5, 2.4)
         axes.set_aspect("equal")
