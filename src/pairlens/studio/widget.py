@@ -193,7 +193,8 @@ class Widget(anywidget.AnyWidget):
         if not content.get("ask"):
             self.tell({"reply": "", "open": sorted(self._asked)})
             return
-        ask, *request = (content.get(name) for name in ("ask", "path", "method", "body"))
+        parts: list[Any] = [content.get(name) for name in ("ask", "path", "method", "body")]
+        ask, *request = parts
         if not all(isinstance(part, str) for part in request):
             self.tell(
                 {"reply": ask, "status": 400, "type": "application/json"}, [b'{"error": "this is not a request"}']
