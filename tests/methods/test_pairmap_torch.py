@@ -197,6 +197,19 @@ def test_few_rows_without_pairs(device):
     assert model.pair_proba(tensor[:2], tensor[2:4]).tolist() == [0.5, 0.5]
 
 
+def test_fewer_rows_than_features(device):
+    y = np.arange(40) % 2
+    X = np.random.default_rng(0).standard_normal((40, 60)) + 2 * y[:, None] * (np.arange(60) < 5)
+    pairs = Constraints.from_labels(y, n_pairs=60, random_state=0)
+    tensor = torch.from_numpy(X).to(device)
+    models = [PairMap(**FAST).fit(rows, constraints=pairs) for rows in (X, tensor)]
+    assert models[1].auc_ == pytest.approx(models[0].auc_, abs=0.01)
+    assert torch.isfinite(models[1].embedding_).all()
+    assert models[1].transform(tensor[:3]).device.type == device
+    expected, found = models[0].pair_proba(X[:20], X[20:]), models[1].pair_proba(tensor[:20], tensor[20:])
+    np.testing.assert_allclose(found.cpu(), expected, rtol=0, atol=0.01)
+
+
 def test_scale_is_the_median_in_memory(device):
     places = 50 * np.random.default_rng(0).random((1500, 2))
     found = module().local_scale(torch.from_numpy(places).to(device))

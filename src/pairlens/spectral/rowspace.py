@@ -29,6 +29,7 @@ from scipy import linalg, sparse
 
 from pairlens._warnings import warn_user
 from pairlens.engines import (
+    EngineRows,
     FloatArray,
     IntArray,
     Rows,
@@ -404,4 +405,7 @@ def whitened_rows(
     kept = np.flatnonzero(values > LEAST_VARIANCE * values.max(initial=0.0))[:at_most]
     values, basis = values[kept], vectors[:, kept] / np.sqrt(values[kept])
     rows = along(space.rows, basis, origin=space.offset)
+    if not isinstance(rows, EngineRows):
+        # Where there are fewer rows than features, they are computed in memory.
+        rows = getattr(X, "like", np.asarray)(rows)
     return RowSpace(rows, np.zeros(len(kept)), _basis=_WhitenedBasis(space, scale, basis)), values

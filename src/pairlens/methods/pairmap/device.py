@@ -249,10 +249,12 @@ class Told:
         """Return s of pairs of rows, given by their numbers; the right ones are those of `far` where it is given."""
         if self.level == 0:
             return torch.zeros(len(left), device=left.device)
-        near, away = self.reach[left], (far or self).reach[right]
+        # Pairs are listed by their left rows, which occur about twenty times: one product serves all of them.
+        rows, place = torch.unique_consecutive(left, return_inverse=True)
+        near, away = self.reach[rows], (far or self).reach[right]
         with product_precision(left.device):
-            for_it = ((near @ self.must) * away).sum(dim=1)
-            against = ((near @ self.cannot) * away).sum(dim=1)
+            for_it = ((near @ self.must)[place] * away).sum(dim=1)
+            against = ((near @ self.cannot)[place] * away).sum(dim=1)
         return (for_it - against) / (for_it + against + self.level)
 
 
