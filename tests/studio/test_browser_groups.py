@@ -194,6 +194,22 @@ def test_eight_groups_of_texts_fit_on_the_screen(studio, texts, enter):
     assert page.evaluate(FITS) == [True, True]
 
 
+def test_few_pictures_of_groups_are_drawn_large(studio, tmp_path, enter):
+    rows = np.random.default_rng(0).integers(0, 16, size=(40, 64))
+    names = ["name", *(f"pixel{k}" for k in range(64))]
+    lines = [",".join(names), *(",".join([f"row-{k}", *map(str, row)]) for k, row in enumerate(rows.tolist()))]
+    (tmp_path / "pictures.csv").write_text("\n".join(lines) + "\n")
+    running = studio(tmp_path / "pictures.csv", question="place")
+    person = Person.enter(link(running))
+    while len(person.question()["rows"]) < 3:
+        person.answer(lambda q: "different" if q["kind"] == "same" else "none")
+    seen = enter(link(running))
+    assert seen.page.locator(".card").count() == 2
+    box = seen.page.locator(".card .pixels").first.bounding_box()
+    assert box["height"] < 2 * box["width"]
+    assert seen.page.evaluate(FITS) == [True, True]
+
+
 def test_the_second_look_and_all_answers(studio, table, enter):
     running = studio(table)
     person = Person.enter(link(running))
