@@ -232,7 +232,7 @@ def test_names_of_columns_that_no_file_has(shown, rows, names):
     pd.testing.assert_frame_equal(widget.selection(), frame.iloc[[4]])
 
 
-def test_rows_of_frames_are_called_as_they_are(shown, rows):
+def test_rows_of_frames_are_called_as_they_are(shown, rows, tmp_path):
     frame = pd.DataFrame(rows, columns=["id", "b", "c"])
     named = frame.set_index(pd.Index([f"r{k}" for k in range(30)]))
     widget = shown(named.assign(says="half \ud83d"))
@@ -241,7 +241,7 @@ def test_rows_of_frames_are_called_as_they_are(shown, rows):
     assert set(widget._desk.session.rows.cells) >= {"id", "b", "c", "says"}
     widget.close()
     polars = pytest.importorskip("polars", reason="needs polars: pip install polars")
-    lazy = shown(polars.from_pandas(frame).lazy(), store="lazy.db")
+    lazy = shown(polars.from_pandas(frame).lazy(), store=tmp_path / "lazy.db")
     lazy.set_state({"selected": [2, 5]})
     assert lazy.selection().to_pandas().equals(frame.iloc[[2, 5]].reset_index(drop=True))
 
