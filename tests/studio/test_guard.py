@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -73,6 +74,43 @@ def test_another_file_in_the_place_of_the_store(tmp_path):
             store.append(answered(2))
     assert ids(path) == ["e7"]
     assert ids(tmp_path / "moved.db") == ["e1"]
+
+
+@pytest.mark.parametrize("content", ["other", "older", "text", "nothing"])
+def test_a_store_that_is_overwritten_acknowledges_nothing_and_is_saved(tmp_path, content):
+    """By `cp`, which keeps the file and writes another content into it."""
+    path, other, older = (tmp_path / name for name in ("log.db", "other.db", "older.db"))
+    with Store(other) as store:
+        for number in range(100, 140):
+            store.append(answered(number))
+    with Store(path) as store:
+        store.set_meta({"seed": 5})
+        for number in range(20):
+            store.append(answered(number))
+        store._settle()
+        shutil.copyfile(path, older)
+        for number in range(20, 60):
+            store.append(answered(number))
+        store._settle()
+        if content in ("other", "older"):
+            shutil.copyfile(tmp_path / f"{content}.db", path)
+        else:
+            path.write_text("no database " * 400 if content == "text" else "")
+        for number in (60, 61):
+            with pytest.raises(StoreMovedError, match=r"was overwritten while .* saved as .*log\.rescued\.db"):
+                store.append(answered(number))
+    with Store(tmp_path / "log.rescued.db") as store:
+        assert store.meta() == {"seed": 5}
+        assert [(event.id, event.damage) for event in store.events()] == [(f"e{n}", "") for n in range(60)]
+
+
+def test_a_store_that_is_touched_goes_on(tmp_path):
+    path = tmp_path / "log.db"
+    with Store(path) as store:
+        store.append(answered(1))
+        for time in (0, 10**9, 2 * 10**18):
+            os.utime(path, ns=(time, time))
+            assert store.append(answered(time))[1]
 
 
 def test_the_log_of_sqlite_is_removed(tmp_path):

@@ -68,7 +68,7 @@ def now() -> str:
 
 def write_event(connection: sqlite3.Connection, store: str, seq: int, event: Event) -> Event:
     """Insert an event at this position of the log; returns it as it was stored."""
-    at = now()
+    at = event.at or now()
     values = (seq, store, event.id, event.kind, event.annotator, at, _json(event.body))
     write_row(connection, (*values, _digest(values)))
     return Event(event.id, event.kind, event.annotator, event.body, at, seq)

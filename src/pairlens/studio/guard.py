@@ -8,6 +8,7 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable
 from contextlib import closing
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,13 +30,15 @@ class StoreFullError(StoreError):
 
 
 class StoreMovedError(StoreError):
-    """Report a file of the store that was moved or removed while it was open; what was sent is not acknowledged."""
+    """Report a file of the store that was moved, removed or overwritten while it was open.
 
-    def __init__(self, path: Path, removed: bool) -> None:
-        words = "removed" if removed else "moved"
+    What was sent is not acknowledged.
+    """
+
+    def __init__(self, path: Path, words: str) -> None:
         super().__init__(f"{path} was {words} while the studio had it open", path)
         self.path = path
-        self.removed = removed
+        self.lost = words != "moved"
 
 
 class Guard:
@@ -51,6 +54,7 @@ class Guard:
 
     def __init__(self) -> None:
         self._files: dict[Path, int] = {}
+        self._left: dict[Path, tuple[tuple[int, int], bytes]] = {}
 
     def hold(self, path: Path) -> int:
         """Lock a file, which is made if it is not there; returns its descriptor."""
@@ -89,7 +93,29 @@ class Guard:
             except OSError:
                 found = None
             if found != _identity(held):
-                raise StoreMovedError(path, held.st_nlink == 0)
+                raise StoreMovedError(path, "moved" if held.st_nlink else "removed")
+            if self.overwritten(path):
+                raise StoreMovedError(path, "overwritten")
+
+    def leave(self, path: Path) -> None:
+        """Remember what a file holds, which nobody else may change from now on."""
+        number = self._files[path]
+        written, digest = _written(number), blake2b()
+        os.lseek(number, 0, os.SEEK_SET)
+        while part := os.read(number, 1 << 20):
+            digest.update(part)
+        self._left[path] = written, digest.digest()
+
+    def overwritten(self, path: Path) -> bool:
+        """Return whether somebody else has changed what a file holds since :meth:`leave`."""
+        before = self._left.get(path)
+        if before is None or before[0] == _written(self._files[path]):
+            return False
+        self.leave(path)
+        if self._left[path][1] == before[1]:
+            return False
+        self._left[path] = before
+        return True
 
     def release(self) -> None:
         """Let all files go."""
@@ -98,12 +124,18 @@ class Guard:
 
     def _let_go(self, path: Path) -> None:
         number = self._files.pop(path)
+        self._left.pop(path, None)
         self._held.discard(_identity(os.fstat(number)))
         os.close(number)
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
+
+
+def _written(number: int) -> tuple[int, int]:
+    status = os.fstat(number)
+    return status.st_size, status.st_mtime_ns
 
 
 def beside(path: Path) -> list[Path]:

@@ -148,11 +148,14 @@ class Store:
             with self._transaction():
                 create(self._connection)
         execute("PRAGMA journal_mode = WAL")
+        # Only `_settle` writes into the file itself, so that it is noticed when somebody else does.
+        execute("PRAGMA wal_autocheckpoint = 0")
         execute("PRAGMA synchronous = FULL")
         # A write each time: a read-only file or folder is found now, not at the first answer.
         with self._transaction():
             write_meta(self._connection, {"opened": now()})
         self._settle()
+        self._meta = read_meta(self._connection)
         store, self._events = read_events(self._connection)
         self._name = store or secrets.token_hex(8)
         self._known = {event.id: event for event in self._events if not event.damage}
@@ -201,7 +204,7 @@ class Store:
         said = f"{error}: this answer is not stored"
         if error.path != self._place:
             words = f"{said}. Stop the studio, which writes all earlier ones into {self.path}, and start it again"
-        elif not error.removed:
+        elif not error.lost:
             words = (
                 f"{said}, all earlier ones are in the file that was moved. Move it back, and it is sent again by "
                 "itself; or stop the studio, and start it on the file where it is now"
@@ -217,11 +220,16 @@ class Store:
         return error
 
     def _rescue(self) -> Path | None:
-        """Write a file that was removed anew, as long as it is open, under a name that is free."""
+        """Write a file that was removed or overwritten anew, under a name that is free, from what is known of it."""
         if self._rescued is None:
             target = free_name(self._place.with_stem(f"{self._place.stem}.rescued"))
             with suppress(OSError, sqlite3.Error):
-                copy_database(self._connection, target)
+                with atomic_path(target) as partial, closing(sqlite3.connect(partial)) as copy, copy:
+                    create(copy)
+                    write_meta(copy, self._meta)
+                    for event in self._events:
+                        if not event.damage:
+                            write_event(copy, self._name, event.seq, event)
                 self._rescued = target
         return self._rescued
 
@@ -281,9 +289,12 @@ class Store:
 
     def _settle(self) -> None:
         # If it does not succeed, the answers are in the log, and the next one tries again. Nobody waits for a reader.
+        if self._guard.overwritten(self._place):
+            return
         with suppress(sqlite3.Error):
             self._connection.execute("PRAGMA busy_timeout = 0")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        self._guard.leave(self._place)
         self._connection.execute(f"PRAGMA busy_timeout = {round(1000 * BUSY_SECONDS)}")
 
     def events(self) -> Iterator[Event]:
@@ -298,8 +309,10 @@ class Store:
 
     def set_meta(self, values: Mapping[str, Any]) -> None:
         """Write entries about the table and the settings."""
-        with self._lock, self._transaction():
-            write_meta(self._connection, values)
+        with self._lock:
+            with self._transaction():
+                write_meta(self._connection, values)
+            self._meta.update(values)
 
     def close(self) -> None:
         """Close the file."""
