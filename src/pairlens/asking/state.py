@@ -229,7 +229,8 @@ class State:
         if question.kind != "place" or is_machine(question.annotator):
             return False
         groups = self.groups
-        named = [groups.where[j] for j, same, *_ in self.answers.about(row) if same and j in groups.where]
+        told = self.answers.about(row)
+        named = [groups.where[j] for j, same, *_ in told if same and j in question.rows and j in groups.where]
         if named:
             self.open.pop(row, None)
             at = groups.numbers.index(named[-1])
