@@ -28,6 +28,15 @@ def whole_characters(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def is_number(text: str) -> bool:
+    """Return whether a cell is a number, which a name in a header is not."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def not_utf8(name: str, line: int, byte: int) -> str:
     """Return the message for a file that is not UTF-8."""
     return f"{name} is not UTF-8 text: line {line} has the byte {byte:#04x}; save the file as UTF-8"

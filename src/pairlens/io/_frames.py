@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
-from pairlens._text import DELIMITERS, not_utf8, whole_characters
+from pairlens._text import DELIMITERS, is_number, not_utf8, whole_characters
 from pairlens.exceptions import InputError
 from pairlens.io._arrays import FileError, reading
 from pairlens.tables.cells import MISSING_WORDS, distinct_names
@@ -161,14 +161,6 @@ def _lines(text: str, delimiter: str) -> list[list[str]]:
         # What follows is not such a table; the reader of the whole file says why.
         pass
     return found or [[text.partition("\n")[0]]]
-
-
-def is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _csv_frames(

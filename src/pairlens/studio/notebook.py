@@ -108,7 +108,7 @@ def _from_frame(
     frame: Any, ids: str | Sequence[Any] | None, drop: Sequence[str], images: Sequence[str] | None, files: Path
 ) -> Rows:
     """Read a data frame the way that files go."""
-    from pairlens.io._frames import is_number
+    from pairlens._text import is_number
     from pairlens.studio.rows import rows_from_file
     from pairlens.tables.cells import distinct_names
 
