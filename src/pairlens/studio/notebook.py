@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pairlens._optional import require
+from pairlens._text import is_number
 from pairlens.exceptions import InputError
 
 if TYPE_CHECKING:
@@ -108,7 +109,6 @@ def _from_frame(
     frame: Any, ids: str | Sequence[Any] | None, drop: Sequence[str], images: Sequence[str] | None, files: Path
 ) -> Rows:
     """Read a data frame the way that files go."""
-    from pairlens._text import is_number
     from pairlens.studio.rows import rows_from_file
     from pairlens.tables.cells import distinct_names
 
