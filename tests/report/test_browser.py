@@ -218,6 +218,14 @@ def test_light_dark_and_paper(visit, digits):
     assert seen.page.evaluate(ink) == dark_ink
 
 
+def test_wide_tables_scroll_on_a_phone(visit, digits):
+    seen = visit().open(digits[0])
+    seen.page.set_viewport_size({"width": 390, "height": 844})
+    table = "() => document.querySelector('#violated table').getBoundingClientRect().right"
+    assert seen.page.evaluate(table) > 390
+    seen.page.wait_for_function("() => document.documentElement.scrollWidth === 390")  # after the plots
+
+
 def test_axes_can_be_chosen(visit):
     model = WBDR(4).fit(DIGITS, constraints=PAIRS)
     seen = visit().open(build_report(model, DIGITS, n_splits=0))
