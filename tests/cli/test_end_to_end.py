@@ -152,10 +152,9 @@ def test_export_onnx(fitted, shell):
 
 def test_demo(tmp_path, cli, monkeypatch):
     """The whole tour, with 30 scans of each digit: what it tells does not depend on how many there are."""
-    digits = load_digits()
-    some = np.sort(np.concatenate([np.flatnonzero(digits.target == digit)[:30] for digit in range(10)]))
-    few = Bunch(data=digits.data[some], target=digits.target[some])
-    monkeypatch.setattr("sklearn.datasets.load_digits", lambda: few)
+    digits = load_digits(as_frame=True).frame
+    few = Bunch(frame=digits.groupby("target").head(30))
+    monkeypatch.setattr("sklearn.datasets.load_digits", lambda **_: few)
     drawn = []
     monkeypatch.setattr(placement, "_KEPT", {})
 
