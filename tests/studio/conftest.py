@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 import httpx
@@ -28,6 +28,16 @@ pytest.importorskip("uvicorn", reason="the studio needs uvicorn: pip install 'pa
 
 CHANGE = {"content-type": "application/json", "x-pairlens": "1"}
 PATIENCE = 60
+T = TypeVar("T")
+
+
+def until(look: Callable[[], T], holds: Callable[[T], object] = bool) -> T:
+    """Return the first of what is seen for which it holds, which may take a while on a busy machine."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds(seen := look()):
+        assert time.monotonic() < deadline, f"did not come: {seen!r} is the last that was seen"
+        time.sleep(0.01)
+    return seen
 
 
 def write_table(path: Path, n_rows: int = 90, seed: int = 0, extra: dict[str, list[str]] | None = None) -> list[int]:
@@ -73,13 +83,7 @@ class Person:
 
     def question(self) -> dict[str, Any]:
         """The question on the screen, as soon as there is one."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            found = self.post("next").json()["questions"]
-            if found:
-                return dict(found[0])
-            time.sleep(0.05)
-        raise AssertionError("no question came")
+        return dict(until(lambda: self.post("next").json()["questions"])[0])
 
     def answer(self, answer: str | Callable[[dict[str, Any]], str], event: str | None = None) -> httpx.Response:
         question = self.question()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 import pytest
 
 from pairlens.studio.groups import chosen_pairs
 from pairlens.studio.overview import contradictions, weakest_answers
 from pairlens.studio.replay import Answer
-from tests.studio.conftest import Person, link, truth
+from pairlens.studio.session import GROUP_EVERY
+from tests.studio.conftest import Person, link, truth, until
 from tests.studio.test_session import settled
 
 
@@ -251,9 +251,10 @@ def test_every_row_has_a_group_and_it_is_said_how_many_are_sure(running):
     assert person.client.get("/api/certain").content == b""
     for _ in range(30):
         person.answer(truth)
-    deadline = time.monotonic() + 60
-    while (certainty := person.get("state")["status"]["certainty"]) is None and time.monotonic() < deadline:
-        time.sleep(0.1)
+    # Rows are grouped in the background, every few answers: the last time that is due is awaited.
+    certainty = until(
+        lambda: person.get("state")["status"]["certainty"], lambda seen: seen and seen["answers"] > 30 - GROUP_EVERY
+    )
     assert 60 < certainty["sure"] <= certainty["rows"] == 90
     content = person.client.get("/api/certain").content
     numbers = [int.from_bytes(content[2 * row : 2 * row + 2], "little") for row in range(90)]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pairlens.studio.groups import GroupNumbers
-from tests.studio.conftest import PATIENCE, Person, link, truth
+from tests.studio.conftest import Person, link, truth, until
 
 
 def test_numbers_have_no_gaps_when_groups_are_first_seen():
@@ -72,9 +70,6 @@ def test_numbers_are_those_of_the_files_and_outlive_the_studio(studio, table):
     running.call(lambda session: session.store.set_meta({"groups": swapped}))
     running.stop()
     again = Person.enter(link(studio(table)))
-    deadline = time.monotonic() + PATIENCE
     # There are none while the answers are taken in, though questions come before.
-    while not (groups := again.get("groups")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    found = {group["shown"]: group["rows"] for group in groups}
+    found = {group["shown"]: group["rows"] for group in until(lambda: again.get("groups"))}
     assert found == {1: named[2], 2: named[1], 3: named[3]}

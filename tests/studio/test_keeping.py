@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 from pathlib import Path
 
 import pytest
 
 from pairlens.studio.store import Event, StoreError
-from tests.studio.conftest import PATIENCE, Person, link, truth
+from tests.studio.conftest import Person, link, truth, until
 
 
 def test_an_answer_to_a_store_that_was_moved_is_sent_again(studio, table):
@@ -54,9 +53,8 @@ def test_a_copy_of_the_file_alone_has_all_answers(studio, table, tmp_path):
     person = Person.enter(link(studio(table)))
     for _ in range(12):
         assert person.answer(truth).status_code == 200
-    path, deadline = table.with_name("things.answers.db"), time.monotonic() + PATIENCE
-    while Path(f"{path}-wal").stat().st_size and time.monotonic() < deadline:
-        time.sleep(0.05)
+    path = table.with_name("things.answers.db")
+    until(lambda: not Path(f"{path}-wal").stat().st_size)
     (tmp_path / "copy.db").write_bytes(path.read_bytes())
     assert Person.enter(link(studio(table, store=tmp_path / "copy.db"))).count == 12
 

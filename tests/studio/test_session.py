@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import time
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from pairlens.studio.files import table_csv
 from pairlens.studio.replay import History
 from pairlens.studio.store import Event
 from pairlens.supervision import read_answers
-from tests.studio.conftest import Person, link, truth
+from tests.studio.conftest import Person, link, truth, until
 
 
 @pytest.fixture
@@ -26,13 +25,8 @@ def person(studio, table):
 
 def settled(running):
     """The state when all fits that are due are done."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        done = running.call(lambda s: s.ready and s.asker.fit_job() is None and not s._maps.fitting)
-        if done:
-            return running.call(lambda session: (session.asker.state(), session.history))
-        time.sleep(0.05)
-    raise AssertionError("fits did not end")
+    until(lambda: running.call(lambda s: s.ready and s.asker.fit_job() is None and not s._maps.fitting))
+    return running.call(lambda session: (session.asker.state(), session.history))
 
 
 def test_a_stream_begins_with_the_status(studio, table):
@@ -238,10 +232,7 @@ def test_two_rows_have_a_map_a_model_and_a_report(studio, tmp_path, question):
     (tmp_path / "two.csv").write_text("name,a\nx,1\ny,2\n")
     person = Person.enter(link(studio(tmp_path / "two.csv", question=question)))
     person.answer("same" if question == "same" else "left")
-    deadline = time.monotonic() + 60
-    while person.get("state")["status"]["map"]["answers"] < 1 and time.monotonic() < deadline:
-        time.sleep(0.1)
-    shown = person.get("state")["status"]["map"]
+    shown = until(lambda: person.get("state")["status"]["map"], lambda seen: seen["answers"] >= 1)
     assert (shown["name"], shown["points"], shown["error"]) == ("Principal components", 2, "")
     for name in ("map.csv", "groups.csv", "model.pairlens", "report.html"):
         assert person.client.get(f"/api/export/{name}").status_code == 200, name
@@ -261,9 +252,7 @@ def test_exports_are_what_the_command_line_reads(studio, table, tmp_path):
         (tmp_path / name).write_text(reply.text)
         found = read_answers(tmp_path / name, ids=np.array(ids, dtype=object), n_samples=90).constraints
         assert found == expected
-    deadline = time.monotonic() + 60
-    while person.get("state")["status"]["map"]["answers"] < 14 and time.monotonic() < deadline:
-        time.sleep(0.1)
+    until(lambda: person.get("state")["status"]["map"]["answers"] >= 14)
     lines = list(csv.DictReader(io.StringIO(person.client.get("/api/export/map.csv").text)))
     assert [line["id"] for line in lines] == ids
     (tmp_path / "model.pairlens").write_bytes(person.client.get("/api/export/model.pairlens").content)
@@ -318,14 +307,11 @@ def test_exports_are_harmless():
 def test_a_failed_fit_keeps_the_old_map(studio, table, monkeypatch):
     running = studio(table)
     person = Person.enter(link(running))
-    deadline = time.monotonic() + 60
-    while person.get("state")["status"]["map"]["points"] == 0 and time.monotonic() < deadline:
-        time.sleep(0.1)
+    until(lambda: person.get("state")["status"]["map"]["points"])
     broken = lambda session: setattr(session._maps._worker, "submit", _failing)  # noqa: E731
     running.call(broken)
     person.answer("same")
-    while not (status := person.get("state")["status"])["map"]["error"]:
-        time.sleep(0.05)
+    status = until(lambda: person.get("state")["status"], lambda seen: seen["map"]["error"])
     assert "no memory for this" in status["map"]["error"]
     assert status["answers"] == 1
     assert status["map"]["points"] == 90

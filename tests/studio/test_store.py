@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from pairlens.studio.replay import History
 from pairlens.studio.rows import rows_from_file
 from pairlens.studio.run import open_store
 from pairlens.studio.store import Event, Store, StoreError, StoreFullError
-from tests.studio.conftest import PATIENCE, write_table
+from tests.studio.conftest import until, write_table
 from tests.studio.writer import answered
 
 
@@ -171,9 +170,7 @@ def test_answers_are_soon_in_the_file_itself(tmp_path):
     with Store(path) as store:
         for number in range(60):
             store.append(answered(number))
-        deadline = time.monotonic() + PATIENCE
-        while (tmp_path / "log.db-wal").stat().st_size and time.monotonic() < deadline:
-            time.sleep(0.02)
+        until(lambda: not (tmp_path / "log.db-wal").stat().st_size)
         shutil.copyfile(path, copy)
         with Store(copy) as copied:
             assert [event.id for event in copied.events()] == [f"e{number}" for number in range(60)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import time
 from concurrent.futures import Future
 
 import numpy as np
@@ -18,7 +17,7 @@ from pairlens.exceptions import InputError
 from pairlens.studio.rows import rows_from_array
 from pairlens.studio.run import open_store
 from pairlens.studio.store import Event
-from tests.studio.conftest import PATIENCE
+from tests.studio.conftest import PATIENCE, until
 
 pytest.importorskip("anywidget", reason="the widget needs anywidget: pip install 'pairlens[notebook]'")
 module = pytest.importorskip("pairlens.studio.widget")
@@ -62,11 +61,7 @@ class Page:
         method = "GET" if body is None else "POST"
         text = "" if body is None else json.dumps(body)
         self.widget._handle_custom_msg({"ask": ask, "path": path, "method": method, "body": text}, [])
-        deadline = time.monotonic() + PATIENCE
-        while ask not in self.replies:
-            assert time.monotonic() < deadline, "no reply"
-            time.sleep(0.005)
-        return self.replies[ask]
+        return until(lambda: self.replies.get(ask))
 
     def json(self, path, body=None):
         status, kind, content = self.ask(path, body)
@@ -147,10 +142,7 @@ def test_whatever_is_asked_is_replied_to(shown, request_, status):
     widget = shown()
     page = Page(widget)
     widget._handle_custom_msg({"ask": "odd", **request_}, [])
-    deadline = time.monotonic() + PATIENCE
-    while "odd" not in page.replies and time.monotonic() < deadline:
-        time.sleep(0.005)
-    assert page.replies["odd"][0] == status
+    assert until(lambda: page.replies.get("odd"))[0] == status
     assert page.json("/api/state")["status"]["answers"] == 0
     assert not widget._asked
 
