@@ -276,13 +276,14 @@ def test_sparse_entries_in_parts_in_questions_and_generated_constraints():
     assert made == expected
 
 
-@pytest.mark.parametrize("cls", [LinearPairLens, PairClusters, PairLens, PairMap])
+@pytest.mark.parametrize("cls", [LinearPairLens, MLKR, PairClusters, PairLens, PairMap])
 def test_numbers_that_vanish_are_zero_also_where_numpy_is_told_to_raise(cls):
     """Rows so far apart that one is no neighbour, or no member of a group, of the other."""
     pytest.importorskip("openTSNE")
     X = np.repeat(np.arange(3.0), 20)[:, None] * 30 + np.random.default_rng(0).standard_normal((60, 4))
-    known = Constraints.from_labels(np.repeat(np.arange(3), 20), n_pairs=40, random_state=0)
+    y = np.repeat(np.arange(3), 20)
+    known = {"y": y} if cls is MLKR else {"constraints": Constraints.from_labels(y, n_pairs=40, random_state=0)}
     with np.errstate(under="raise"):
-        model = cls(random_state=0).fit(X, constraints=known)
+        model = cls(random_state=0).fit(X, **known)
         found = model.predict_proba(X + 0.1) if cls is PairClusters else model.transform(X + 0.1)
     assert np.isfinite(found).all()

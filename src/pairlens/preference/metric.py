@@ -434,6 +434,7 @@ class KernelRegression:
 
     y: Float64
 
+    @np.errstate(under="ignore")
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
         """Return value, and gradient of the shape of Z."""
         n = len(Z)
