@@ -79,6 +79,22 @@ def test_values_whose_squares_are_no_numbers(cls, unit):
                 fitted(cls, ROWS * unit)
 
 
+@pytest.mark.parametrize("cls", [LinearPairLens, PairClusters, PairLens, PairMap, pairlens.WBDR])
+@pytest.mark.parametrize("X", [ROWS * 2e307, ROWS * 1e306 + 1e308, [[10**400], [0], [1]] * 8])
+def test_values_whose_sums_are_no_numbers(cls, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(ValueError, match=r"leaves the range of floating-point numbers. Rescale X"):
+            fitted(cls, X)
+
+
+@pytest.mark.parametrize("cls", [LinearPairLens, PairClusters, PairLens, PairMap])
+def test_tensors_whose_sums_are_no_numbers(cls):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=r"leaves the range of floating-point numbers. Rescale X"):
+        fitted(cls, torch.tensor(ROWS * 2e307))
+
+
 @pytest.mark.parametrize("cls", ESTIMATORS)
 @pytest.mark.parametrize("unit", [1e149, 1e-140])
 def test_values_whose_squares_are_numbers_give_a_result_without_a_warning(cls, unit):
@@ -118,10 +134,18 @@ def numeric_parameters():
 
 
 @pytest.mark.parametrize(("cls", "name"), numeric_parameters())
-def test_true_is_not_a_number(cls, name):
-    """Python counts it as the integer 1, but whoever writes it means something else."""
-    with pytest.raises(ValueError, match=rf"The '{name}' parameter of {cls.__name__} must be .* Got True instead"):
-        cls(**{name: True}).fit(ROWS, CLASSES.astype(float))
+@pytest.mark.parametrize("value", [True, 2**63])
+def test_true_and_integers_without_a_type_are_no_numbers(cls, name, value):
+    """Python counts True as the integer 1, but whoever writes it means something else."""
+    with pytest.raises(ValueError, match=rf"The '{name}' parameter of {cls.__name__} must be .* Got {value} instead"):
+        cls(**{name: value}).fit(ROWS, CLASSES.astype(float))
+
+
+@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if "kernel" in inspect.signature(cls).parameters])
+@pytest.mark.parametrize("kernel", ["else", "precomputed"])
+def test_a_kernel_that_is_none_is_refused(cls, kernel):
+    with pytest.raises(ValueError, match=f"The 'kernel' parameter of {cls.__name__} must be"):
+        cls(kernel=kernel).fit(ROWS, CLASSES)
 
 
 @pytest.mark.parametrize("cls", [pairlens.LinearPairLens, pairlens.LPP, pairlens.LSML])

@@ -45,11 +45,15 @@ fit_context = _fit_context
 
 
 class Interval(_Interval):
-    """Hold an interval of numbers, of which True and False are not members although Python counts them as integers."""
+    """Hold an interval of numbers, of which True and False are not members although Python counts them as integers.
+
+    Nor are integers that compiled code has no room for.
+    """
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Return whether a value is a number in the interval."""
-        return not isinstance(val, (bool, np.bool_)) and bool(super().is_satisfied_by(val))
+        too_large = isinstance(val, int) and abs(val) > np.iinfo(np.int64).max
+        return not isinstance(val, (bool, np.bool_)) and not too_large and bool(super().is_satisfied_by(val))
 
 
 COUNT = Interval(Integral, 1, None, closed="left")

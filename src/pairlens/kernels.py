@@ -33,7 +33,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import helmert
 
-from pairlens._sklearn import AUTO, POSITIVE, BaseEstimator, complete_docstring, estimator, fit_context, parameter
+from pairlens._sklearn import (
+    AUTO,
+    POSITIVE,
+    BaseEstimator,
+    StrOptions,
+    complete_docstring,
+    estimator,
+    fit_context,
+    parameter,
+)
 from pairlens._warnings import warn_user
 from pairlens.engines import (
     IntArray,
@@ -59,6 +68,8 @@ KERNEL_TOLERANCE = 1e-12
 MAX_LINKED = 2000
 """Rows in must-links up to which the null space is exact; of more, this many are used, spread over the chunklets."""
 
+KERNELS = {"additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid"}
+"""Those of scikit-learn, named here because asking for its list costs an import."""
 TOLERANCE = 1e-10
 """Eigenvalues of W up to this share of the largest are dropped."""
 
@@ -256,7 +267,7 @@ class MustLinkKernel(BaseEstimator, ABC):
     """
 
     gamma: float | str = parameter(POSITIVE, AUTO, default="auto")
-    kernel: Kernel = parameter(str, callable, default="rbf")
+    kernel: Kernel = parameter(StrOptions(KERNELS), callable, default="rbf")
 
     __metadata_request__fit: ClassVar = {"constraints": True}
 

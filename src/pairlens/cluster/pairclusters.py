@@ -172,7 +172,7 @@ class PairClusters(ClusterMixin, BaseEstimator):
         -------
         self : object
         """
-        rows = checked_rows(self, X, fitting=True, in_memory=False, power=0 if self.standardize else 2)
+        rows = checked_rows(self, X, fitting=True, in_memory=False, power=1 if self.standardize else 2)
         n_rows = rows.shape[0]
         if not isinstance(self.n_clusters, str) and self.n_clusters > n_rows:
             raise ValueError(f"n_clusters={self.n_clusters} must be at most the number of rows, {n_rows}.")

@@ -138,7 +138,7 @@ def checked_rows(
 
     When fitting, X needs the `least` rows, and the number and names of its features are kept; otherwise they are
     compared. Sparse rows become CSR. `in_memory` collects dask arrays, up to the setting `gather_bytes`, and turns
-    tensors into arrays. `power` is the highest power of the values that fitting sums, 0 if it rescales them first:
+    tensors into arrays. `power` is the highest power of the values that fitting sums, 1 if it rescales them first:
     values too large or too small for that are refused.
     """
     if getattr(X, "is_meta", False) is True:
@@ -156,7 +156,7 @@ def checked_rows(
                 ensure_min_samples=least,
             )
         rows = canonical(given)
-        if fitting and power:
+        if fitting:
             _check_range(rows, power)
         return rows
     if fitting and rows.shape[0] < least:
@@ -186,6 +186,8 @@ def words_named() -> Iterator[None]:
     """Say what to do with columns of words and dates, which scikit-learn leaves to the reader."""
     try:
         yield
+    except OverflowError as error:  # a whole number of Python's that no other has room for
+        raise out_of_range() from error
     except (ValueError, TypeError) as error:
         if not (isinstance(error, DTypePromotionError) or str(error).startswith("could not convert string to float")):
             raise

@@ -274,7 +274,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             least=self._fewest_rows,
             in_memory=self._rows_may_be is Placement.COLLECTED,
             # The highest power of the values that fit sums, unless it rescales them first.
-            power=0 if fitting and getattr(self, "standardize", False) else 2,
+            power=1 if fitting and getattr(self, "standardize", False) else 2,
         )
         if fitting:
             self._check_n_components(rows)

@@ -26,7 +26,7 @@ from pairlens._sklearn import (
 )
 from pairlens.engines import IntArray, Rows, checked_rows, column_means
 from pairlens.exceptions import InputError
-from pairlens.kernels import TOLERANCE, MustLinkKernel, kernel_features, must_link_null_space, projected_kernel
+from pairlens.kernels import KERNELS, TOLERANCE, MustLinkKernel, kernel_features, must_link_null_space, projected_kernel
 from pairlens.methods.base import (
     PairTransformer,
     finite,
@@ -46,9 +46,6 @@ from pairlens.methods.bwdr import (
 from pairlens.methods.locality import side_information_scatters
 from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, fix_signs, generalized, row_space
 from pairlens.supervision import Constraints
-
-KERNELS = {"additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid"}
-"""Those of scikit-learn, named here because asking for its list costs an import."""
 
 
 @estimator

@@ -363,6 +363,8 @@ def column_scale(X: Rows, mean: NDArray[np.float64], standardize: bool) -> NDArr
     constant columns is infinite, so that they become zero.
     """
     deviation = column_deviations(X, mean)
+    if not np.isfinite(deviation).all():
+        raise out_of_range()
     varies = deviation > 1e-10 * np.maximum(np.abs(mean), 1e-300)
     scale = np.where(varies, 1.0, np.inf)
     if standardize:
