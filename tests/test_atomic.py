@@ -58,6 +58,16 @@ def test_a_failure_behind_a_link_leaves_both(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "target.txt"]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name here")
+def test_pipes_and_devices_are_not_replaced_by_files(tmp_path):
+    pipe = tmp_path / "pipe.txt"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a plain file"), atomic_path(pipe):
+        pass
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
 def test_files_are_whole_or_not_there(tmp_path):
     path = tmp_path / "result.txt"
 

@@ -30,6 +30,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "is a folder; give the name of a file", str(target))
+    if target.exists() and not target.is_file():
+        raise FileExistsError(errno.EEXIST, "is not a plain file, and is not replaced by one", str(target))
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder to write to", str(target.parent))
     # The ending stays, because writers choose the format by it.

@@ -106,7 +106,7 @@ def representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_mat
         return rows.tocsr() if sparse.issparse(rows) else np.asarray(rows)
     if rep not in adata.obsm:
         hint = "; scanpy.pp.pca(adata) makes it" if rep == "X_pca" else ""
-        remedy = f"Choose one of {_quoted(adata.obsm)}, or 'X' for X itself"
+        remedy = f"Choose one of {_quoted(['X', *adata.obsm])}"
         raise InputError(f"obsm has no {rep!r}{hint}", argument="rep", value=rep, remedy=remedy)
     rows = adata.obsm[rep]
     if sparse.issparse(rows):

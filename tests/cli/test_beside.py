@@ -231,7 +231,9 @@ def test_cells_as_in_python(folder, cells, cli):
 
 
 def test_what_cells_lack(folder, cells, cli):
-    assert "obsm has no 'X_umap'" in cli("fit", "cells.h5ad", "--rep", "X_umap", *LABELS).error
+    said = cli("fit", "cells.h5ad", "--rep", "X_umap", *LABELS).error
+    assert "obsm has no 'X_umap'" in said
+    assert "Choose one of 'X', 'X_pca'" in said
     assert "did you mean 'cell_type'?" in cli("fit", "cells.h5ad", "--labels", "cell_typ", "--out", "r").error
     assert "is for the columns of a table" in cli("fit", "cells.h5ad", "--drop", "a", *LABELS).error
     (folder / "broken.h5ad").write_bytes(b"no file of cells")

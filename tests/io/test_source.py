@@ -164,6 +164,21 @@ def test_tables_that_are_none(content, message, tmp_path):
         Source(write(tmp_path, content)).read()
 
 
+@pytest.mark.parametrize("lines", ["1,2,3,4,5\n1,2,3,4,5\n", "1,2,3,4\n1,2,3,4,5\n"])
+def test_lines_that_are_too_long_are_refused_for_a_model_too(lines, tmp_path):
+    rows = pandas.DataFrame(X, columns=list("abcd"))[["a", "b"]]
+    model = WBDR(2).fit(rows, constraints=Constraints([(0, 1)], [(0, 20)], n_samples=40))
+    with pytest.raises(ValueError, match=r"data\.csv is not a table"):
+        Source(write(tmp_path, f"a,b,c,d\n{lines}")).read(model)
+
+
+def test_an_array_of_another_shape_is_told_as_it_is(tmp_path):
+    path = tmp_path / "data.npy"
+    np.save(path, X[None])
+    with pytest.raises(ValueError, match=r"has the shape \(1, 40, 4\)"):
+        next(Source(path).tables(chunk_cells=8))
+
+
 @pytest.mark.parametrize(
     "name", ["data.npy", "data.npz", "data.parquet", "data.h5ad", "data.xlsx", "data.jsonl", "data.csv.gz", "data.xls"]
 )

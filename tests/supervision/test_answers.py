@@ -133,6 +133,13 @@ def test_errors_carry_fields(content, problem, fields, tmp_path):
     assert vars(again) == vars(error)
 
 
+@pytest.mark.parametrize("line", ["[" * 100_000, "9" * 5000, '{"a":'], ids=["nested", "digits", "cut"])
+def test_a_line_that_is_not_json_is_named(line, tmp_path):
+    path = write(tmp_path, f'{{"a": 0, "b": 1, "kind": "same"}}\n{line}\n', "answers.jsonl")
+    with pytest.raises(AnswerError, match=r"line 2 of answers\.jsonl is not JSON"):
+        Constraints.from_file(path, n_samples=5)
+
+
 def test_errors_in_frames_and_of_ids():
     with pytest.raises(AnswerError) as caught:
         Constraints.from_frame({"a": ["x", "q"], "b": ["y", "z"], "kind": [1, 1]}, ids=IDS)

@@ -129,8 +129,8 @@ def stored_rows(path: Path) -> Iterator[tuple[int, int, Callable[[int, int], NDA
     """
     with path.open("rb") as file:
         header = read_header(file, path.name, path.stat().st_size)
-        # An empty array of the same kind stands for the one in the file.
-        numeric_matrix(np.empty((0,) * len(header.shape), dtype=header.dtype), path.name)
+        # An array without memory stands for the one in the file.
+        numeric_matrix(np.broadcast_to(np.empty((), dtype=header.dtype), header.shape), path.name)
         n_rows, width = header.shape
         dtype, start = header.dtype, file.tell()
 

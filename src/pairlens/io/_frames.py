@@ -177,7 +177,6 @@ def _csv_frames(
                 decimal=dialect.decimal,
                 header=0,
                 names=list(dialect.names),
-                usecols=None if columns is None else list(columns),
                 dtype={name: str for name in text if name in dialect.names},
                 index_col=False,
                 keep_default_na=False,
@@ -195,7 +194,8 @@ def _csv_frames(
                     frame = reader.read() if size is None else next(reader, None)
                 if frame is None:
                     return
-                yield frame
+                # All columns are read: among some, pandas takes a line that has more cells than the header.
+                yield frame if columns is None else frame[list(columns)]
                 progress(stored.tell() / total)
                 if size is None:
                     return

@@ -258,7 +258,7 @@ def _json_tables(file: TextIO, path: Path, size: int | None) -> Iterator[AnswerC
 def _json_object(text: str, line: int, file: str) -> dict[str, Any]:
     try:
         entry = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise AnswerError(f"line {line} of {file} is not JSON", str(error), file=file, line=line) from error
     if not isinstance(entry, dict):
         statement = f"line {line} of {file} must be a JSON object, got {text.strip()[:40]!r}"
