@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -59,6 +60,34 @@ def test_of_a_damaged_store_the_rest_is_saved(tmp_path):
         assert store.meta() == {"seed": 5}
         assert store.append(answered(300))[0].seq == 301
     assert path.read_bytes() == bytes(content)
+
+
+def test_of_a_store_that_was_cut_short_the_beginning_is_saved(tmp_path):
+    path, target = tmp_path / "log.db", tmp_path / "copy.db"
+    with Store(path) as store:
+        for number in range(300):
+            store.append(answered(number))
+    content = path.read_bytes()
+    path.write_bytes(content[: 2 * len(content) // 3])
+    with pytest.raises(StoreError, match=r"pairlens studio backup .* saves what can be read"):
+        Store(path)
+    copied = backup(path, target)
+    assert not copied.whole
+    assert copied.n_events > 100
+    assert ids(target)[:50] == [f"e{number}" for number in range(50)]
+
+
+@pytest.mark.parametrize("table", ["events", "meta"])
+def test_of_a_store_without_one_of_its_tables_the_other_is_saved(tmp_path, table):
+    path, target = tmp_path / "log.db", tmp_path / "copy.db"
+    with Store(path) as store:
+        store.append(answered(1))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"DROP TABLE {table}")
+    with pytest.raises(StoreError, match=rf"no such table: {table}.*pairlens studio backup"):
+        Store(path)
+    assert backup(path, target) == (int(table == "meta"), {}, False)
+    Store(target).close()
 
 
 def test_what_it_refuses(tmp_path):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from pairlens.studio.entries import read_rows
+from pairlens.studio.entries import MOST_GAP, _digest, read_rows, write_row
 from pairlens.studio.replay import History
 from pairlens.studio.store import Event, Store, StoreError, backup
 from tests.studio.writer import answered
@@ -161,3 +162,40 @@ def test_an_event_that_cannot_be_applied_is_stepped_over(kind, body):
     assert history.answers["e1"].answer == "same"
     assert len(history.left_out) == 1
     assert history.left_out[0].startswith(f"entry 2 of then ({kind} by ann): ")
+
+
+def written(store: Path, seq: int, body: str) -> None:
+    """An entry with a digest that is right, which no studio has written."""
+    with closing(sqlite3.connect(store)) as connection, connection:
+        name = read_rows(connection).fetchone()[1]
+        row = (seq, name, "forged", "undo", "me", "2026-01-01", body)
+        write_row(connection, (*row, _digest(row)))
+
+
+@pytest.mark.parametrize("body", ["", "{", "[" * 100_000, "9" * 5000], ids=["empty", "cut", "nested", "digits"])
+def test_an_entry_that_is_not_json_is_stepped_over(body, store):
+    written(store, 61, body)
+    with Store(store) as kept:
+        history = History.of(kept.events())
+        assert kept.append(answered(60))[0].seq == 62
+    assert len(history.answers) == 60
+    assert "entry 61 of 2026-01-01 (undo by me): its content is not JSON" in history.told()
+
+
+def test_an_entry_far_away_does_not_fill_the_memory(store):
+    written(store, 10**12, "{}")
+    with Store(store) as kept:
+        events = list(kept.events())
+        assert kept.append(answered(60))[1]
+    assert sum(event.damage == "it is missing" for event in events) == MOST_GAP
+    assert len(History.of(events).answers) == 60
+
+
+def test_damage_of_which_the_words_are_not_text(store):
+    """A bit of the name of a table, which SQLite repeats in its error."""
+    content = bytearray(store.read_bytes())
+    content[content.index(b"meta")] |= 0x80
+    store.write_bytes(content)
+    with pytest.raises(StoreError, match=r"log\.db is damaged"):
+        Store(store)
+    assert backup(store, store.with_name("saved.db")) == (60, {}, False)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import islice
 from typing import Any
 
 VERSION = 2
@@ -21,6 +22,10 @@ TABLES = (
     "annotator TEXT NOT NULL, at TEXT NOT NULL, body TEXT NOT NULL, digest TEXT NOT NULL)",
 )
 
+MOST_GAP = 10_000
+"""Entries that are looked for one by one where some are missing or cannot be read."""
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged file raises; also the words of SQLite about it may not be text."""
 
 _DIGESTED = json.JSONEncoder(default=repr)
 
@@ -118,9 +123,9 @@ def read_events(connection: sqlite3.Connection) -> tuple[str, list[Event]]:
     sound = {row[0]: row[1] for row in rows if is_sound(row)}
     ((store, _),) = Counter(sound.values()).most_common(1) or [("", 0)]
     events = {row[0]: _event(row, _damage(row, sound, store)) for row in rows}
-    for seq in range(1, max(sound, default=0)):
-        if seq not in events:
-            events[seq] = Event("", "", "", {}, seq=seq, damage="it is missing")
+    missing = (seq for seq in range(1, max(sound, default=0)) if seq not in events)
+    for seq in list(islice(missing, MOST_GAP)):
+        events[seq] = Event("", "", "", {}, seq=seq, damage="it is missing")
     return store, [events[seq] for seq in sorted(events)]
 
 
@@ -132,6 +137,8 @@ def _damage(row: Sequence[Any], sound: Mapping[int, str], store: str) -> str:
 
 def _event(row: Sequence[Any], damage: str) -> Event:
     seq, _, name, kind, annotator, at, body, _ = row
-    if damage:
-        return Event(str(name), str(kind), str(annotator), {}, str(at), seq, damage)
-    return Event(name, kind, annotator, json.loads(body), at, seq)
+    try:
+        content = {} if damage else json.loads(body)
+    except (ValueError, RecursionError):
+        content, damage = {}, "its content is not JSON"
+    return Event(str(name), str(kind), str(annotator), content, str(at), seq, damage)

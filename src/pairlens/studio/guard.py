@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pairlens.exceptions import InputError
-from pairlens.studio.entries import read_events
+from pairlens.studio.entries import UNREADABLE, read_events
 
 ANOTHER = "give another file by store="
 
@@ -196,7 +196,7 @@ def _counts(path: Path) -> tuple[int, int] | None:
             if not ask("SELECT count(*) FROM sqlite_master WHERE name = 'events'"):
                 return 0, 0
             _, events = read_events(connection)
-    except sqlite3.DatabaseError:
+    except UNREADABLE:
         return None
     damaged = sum(bool(event.damage) for event in events)
     return len(events) - damaged, damaged

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from pairlens._atomic import atomic_path
 from pairlens.studio.entries import (
     APPLICATION_ID,
+    MOST_GAP,
+    UNREADABLE,
     VERSION,
     Event,
     create,
@@ -33,8 +35,6 @@ from pairlens.studio.guard import ANOTHER, Guard, StoreError, StoreFullError, St
 BUSY_SECONDS = 10.0
 SETTLE_SECONDS = 1.0
 """Time after which an answer is in the file itself, and not only in the log of SQLite beside it."""
-MOST_GAP = 10_000
-"""Entries that are looked for one by one where some cannot be read."""
 
 
 class Store:
@@ -67,7 +67,7 @@ class Store:
             self._open()
         except BaseException as error:
             self._guard.release()
-            if isinstance(error, sqlite3.DatabaseError):
+            if isinstance(error, UNREADABLE):
                 raise self._explained(error) from error
             if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
                 raise self._unwritable() from error
@@ -180,7 +180,7 @@ class Store:
             remedy="Give another place by store=",
         )
 
-    def _explained(self, error: sqlite3.Error) -> StoreError:
+    def _explained(self, error: Exception) -> StoreError:
         """Return what an error of SQLite means for the person."""
         name = getattr(error, "sqlite_errorname", "")
         kept = "this answer is not stored yet, all earlier ones are safe"
@@ -389,19 +389,22 @@ def _claim(guard: Guard, place: Path) -> str:
 
 def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> bool:
     """Copy what can be read; whether that is all."""
+    whole = _is_whole(connection)
     try:
+        if not whole:
+            # Without this, SQLite reads nothing of a file that was cut short.
+            connection.execute("PRAGMA writable_schema = ON")
         known = connection.execute("PRAGMA application_id").fetchone()[0]
-        sound = connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-    except sqlite3.DatabaseError as error:
+    except UNREADABLE as error:
         raise StoreError(f"{source} cannot be read as a database ({error}); nothing was written") from None
     if known != APPLICATION_ID:
         raise StoreError(f"{source} is not a store of a studio; nothing was written")
-    if sound:
+    if whole:
         copy_database(connection, target)
         return True
     with atomic_path(target) as partial, closing(sqlite3.connect(partial, isolation_level=None)) as copy:
         create(copy)
-        with suppress(sqlite3.Error):
+        with suppress(*UNREADABLE):
             write_meta(copy, read_meta(connection))
         for row in _readable(connection):
             with suppress(sqlite3.Error):
@@ -409,16 +412,26 @@ def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> bool:
     return False
 
 
+def _is_whole(connection: sqlite3.Connection) -> bool:
+    """Return whether all of a store can be read."""
+    try:
+        read_meta(connection)
+        read_events(connection)
+        return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+    except UNREADABLE:
+        return False
+
+
 def _readable(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
     """Return the rows of a damaged log: from both ends up to what cannot be read, and one by one in between."""
     found: dict[int, tuple[Any, ...]] = {}
     for order in ("seq", "seq DESC"):
-        with suppress(sqlite3.Error):
+        with suppress(*UNREADABLE):
             for row in read_rows(connection, order=order):
                 if row[0] not in found or is_sound(row):
                     found[row[0]] = row
     for seq in range(1, len(found) + MOST_GAP):
         if seq not in found:
-            with suppress(sqlite3.Error):
+            with suppress(*UNREADABLE):
                 found.update((seq, row) for row in read_rows(connection, where=f"seq = {seq}"))
     return list(found.values())
