@@ -64,6 +64,7 @@ def test_a_column_of_numbers_has_a_bar(view, known):
     np.testing.assert_array_equal(points.get_array(), X["b"])
     assert points.colorbar.ax.get_ylabel() == "b"
     assert ax.get_legend() is None
+    assert pairlens.plot(view, X, color=[None] * len(X)).get_legend() is None
 
 
 def test_names_of_groups_are_no_formulas(view, known):

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import traceback
+from contextlib import suppress
 from email.utils import formatdate
 
 import pytest
@@ -80,6 +81,7 @@ def test_a_failure_that_may_pass_is_tried_again(server, fault):
         (refused(404), "rejected", 404, 1),
         (Fault(302, b"", (("Location", "http://127.0.0.1:1/"),)), "redirect", 302, 1),
         (Fault(307, b"", (("Location", "/v1/other"),)), "redirect", 307, 1),
+        (Fault(308, b"", (("Location", "http://[::no"),)), "redirect", 308, 1),
         (Fault(content=b'{"a": 1}', cut=3), "cut-off", None, 3),
         (Fault(content=b"<html>"), "not-json", None, 3),
         (Fault(content=b"[" * 100_000), "not-json", None, 3),
@@ -111,6 +113,37 @@ def test_a_slow_server_is_given_up_at_the_deadline(server, fault):
     start = time.monotonic()
     assert failure(client(server, timeout=0.3, retries=1)).problem == "timeout"
     assert 0.6 <= time.monotonic() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("start", "part"),
+    [(b"HTTP/1.1 200 OK\r\nX: ", b"y"), (b"", b"HTTP/1.1 100 Continue\r\n\r\n")],
+    ids=["header", "continue"],
+)
+def test_a_server_whose_headers_have_no_end_is_given_up_at_the_deadline(start, part):
+    """No single byte is late, so the timeout of the socket alone would wait as long as the server likes."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(10)
+
+        def talk():
+            connection, _ = listening.accept()
+            with connection, suppress(OSError):
+                connection.recv(1 << 16)
+                connection.sendall(start)
+                for _ in range(100):  # ten seconds
+                    connection.sendall(part)
+                    if over.wait(0.1):
+                        break
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        try:
+            endpoint = Endpoint(f"http://127.0.0.1:{listening.getsockname()[1]}", timeout=0.5, retries=0)
+            assert failure(endpoint).problem == "timeout"
+        finally:
+            over.set()
+            thread.join()
 
 
 def test_nobody_listens():
@@ -197,6 +230,7 @@ def test_half_of_an_emoji_is_sent_as_a_question_mark(server):
         "ftp://a.b",
         "http://",
         "http://a:b:c",
+        "http://[::1",
         "https://a.b/c d",
         "http://a\n",
     ],

@@ -7,10 +7,12 @@ import json
 import math
 import os
 import re
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from concurrent.futures import Future
 from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from typing import IO, Any
@@ -25,6 +27,8 @@ KEY_VARIABLE = "PAIRLENS_API_KEY"
 _TRANSIENT = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _LONGEST_WAIT = 60.0
 _CHUNK = 1 << 16
+_GRACE = 0.5
+"""Seconds after the timeout of an attempt in which what the server said until then is reported."""
 
 
 class Endpoint:
@@ -60,7 +64,15 @@ class Endpoint:
         self.timeout, self.retries, self.backoff, self.limit = timeout, retries, backoff, limit
         # A proxy of the environment could not reach this machine, and need not know what is sent here.
         proxies = urllib.request.ProxyHandler({} if is_loopback(urlsplit(self.url).hostname or "") else None)
-        self._opener = urllib.request.build_opener(proxies, _NoRedirects)
+        self._opener = urllib.request.OpenerDirector()  # without a handler that follows redirects
+        for handler in (
+            proxies,
+            urllib.request.HTTPHandler(),
+            urllib.request.HTTPSHandler(),
+            urllib.request.HTTPErrorProcessor(),
+            urllib.request.HTTPDefaultErrorHandler(),
+        ):
+            self._opener.add_handler(handler)
 
     def __repr__(self) -> str:
         return f"Endpoint({self.url!r})"
@@ -77,7 +89,7 @@ class Endpoint:
         data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode(errors="replace")
         for attempt in range(1, self.retries + 2):
             try:
-                return self._attempt(path, data)
+                return self._within_time(path, data)
             except _Failure as failure:
                 pause = self.backoff * 2 ** (attempt - 1) if failure.wait is None else failure.wait
                 if not failure.transient or attempt > self.retries or pause > _LONGEST_WAIT:
@@ -92,6 +104,22 @@ class Endpoint:
                     ) from None
             time.sleep(pause)
         raise AssertionError("retries must not be negative")
+
+    def _within_time(self, path: str, data: bytes) -> dict[str, Any]:
+        """Return the reply of one attempt, which a server that sends its headers drop by drop cannot draw out."""
+        done: Future[dict[str, Any]] = Future()
+
+        def work() -> None:
+            try:
+                done.set_result(self._attempt(path, data))
+            except Exception as error:
+                done.set_exception(error)
+
+        threading.Thread(target=work, name="pairlens-endpoint", daemon=True).start()
+        try:
+            return done.result(self.timeout + _GRACE)
+        except TimeoutError:
+            raise self._timed_out() from None
 
     def _attempt(self, path: str, data: bytes) -> dict[str, Any]:
         key = self._key()
@@ -150,11 +178,11 @@ class Endpoint:
 
 def checked_url(url: str) -> str:
     """Return an address without its last slash; raise ArgumentError if it is not a plain one of HTTP or HTTPS."""
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        host = None
+        parts, host = urlsplit(""), None
     if parts.scheme not in ("http", "https") or not host or not re.fullmatch(r"[!-~]+", url):
         remedy = 'Give an address such as "http://127.0.0.1:8000/v1"'
         raise ArgumentError("url", url, "must begin with http:// or https:// and name a host", remedy)
@@ -181,12 +209,6 @@ class _Failure(Exception):
         super().__init__(reason)
         self.problem, self.reason, self.remedy = problem, reason, remedy
         self.transient, self.status, self.wait = transient, status, wait
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """Return nothing: the redirect then counts as an error."""
-        return
 
 
 def _read(reply: IO[bytes], limit: int, deadline: float) -> bytes:

@@ -90,9 +90,9 @@ def _places(model: Any, last: Any, X: Any) -> Any:
     """Return two coordinates for each row."""
     if X is not None and not hasattr(model, "transform"):
         raise InputError(
-            f"{type(last).__name__} finds groups, and no places for rows",
+            f"{type(last).__name__} gives no places for rows",
             argument="model",
-            remedy="Give a view, and the groups by color=",
+            remedy="Give a view, and groups or scores by color=",
         )
     if X is None and not hasattr(last, "embedding_"):
         raise InputError(
@@ -142,7 +142,7 @@ def _draw_rows(ax: Axes, places: Any, values: Any, name: str, scatter: dict[str,
     for k, group in enumerate(groups):
         chosen = ~missing & (words == group)
         ax.scatter(*places[chosen].T, label=_verbatim(group), **{"color": colours(k % colours.N), **given})
-    if len(groups) <= MOST_GROUPS:
+    if 0 < len(groups) <= MOST_GROUPS:
         ax.legend(title=_verbatim(name) or None, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 
 

@@ -110,6 +110,10 @@ def test_names():
     assert FunctionAnnotator(true_answer).name == "machine:true_answer"
     assert annotator_at("python3 -u judge.py").name == "machine:judge.py"
     assert annotator_at("./judge --fast").name == "machine:judge"
+    # Arguments may be secret, and names are stored with every answer.
+    assert annotator_at(f"python3 judge.py --key {KEY}").name == "machine:judge.py"
+    assert annotator_at(f"bash -c 'judge --key {KEY}'").name == "machine:bash"
+    assert annotator_at("python -m judge").name == "machine:judge"
     assert annotator_at("http://127.0.0.1:8000/v1", model="small").name == "machine:small"
     with pytest.raises(ArgumentError) as caught:
         annotator_at("http://127.0.0.1:8000/v1")
@@ -117,6 +121,18 @@ def test_names():
     with pytest.raises(ArgumentError) as caught:
         FunctionAnnotator(true_answer, " ")
     assert caught.value.argument == "name"
+    with pytest.raises(ArgumentError) as caught:
+        annotator_at("")
+    assert caught.value.argument == "by"
+
+
+def test_of_a_long_name_the_end_is_kept(server):
+    """A server calls a model by the folder that it lies in."""
+    long = f"/models/{'x' * 80}/small-{{}}"
+    names = [annotator_at(server.url, model=long.format(k)).name for k in "ab"]
+    assert [len(name) for name in names] == [78, 78]
+    assert names[0].endswith("x/small-a")
+    assert names[0] != names[1]
 
 
 # Commands
@@ -170,7 +186,8 @@ def test_a_command_that_crashes_or_hangs_ends_in_words(script, words):
 def test_nonsense_of_a_command_is_no_answer():
     script = """
 import sys
-for reply in ('{"answer": null}', '{"answer": "yes"}', '{"answer": ["same"]}', '{"answer": "same"}'):
+twice = '{"answer": "same", "answer": "different"}'
+for reply in ('{"answer": null}', '{"answer": "yes"}', '{"answer": ["same"]}', twice + '\\n{"answer": "same"}'):
     sys.stdin.readline()
     print(reply)
 """
@@ -249,9 +266,10 @@ def test_a_model_answers_a_pair_and_a_screen_with_one_prompt_each(server):
         Fault(content=json.dumps(completion({"verdict": "same"})).encode()),
         Fault(content=json.dumps(completion('["same"]')).encode()),
         Fault(content=json.dumps(completion('{"answer": "same"} {"answer": "different"}')).encode()),
+        Fault(content=json.dumps(completion('{"answer": "same", "answer": "different"}')).encode()),
         Fault(content=b'{"choices": [{"message": {"content": null}}]}'),
     ],
-    ids=["429", "500", "cut", "nonsense", "empty", "prose", "word", "key", "list", "two", "null"],
+    ids=["429", "500", "cut", "nonsense", "empty", "prose", "word", "key", "list", "two", "twice", "null"],
 )
 def test_a_faulty_reply_is_asked_for_again(server, fault):
     server.faults.append(fault)

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
@@ -137,6 +138,11 @@ def test_what_is_not_linear_is_refused(model, tmp_path):
     with pytest.raises(TypeError, match=r"PairLens is not linear.*LinearPairLens"):
         export(fitted(model, X), tmp_path / "model.onnx", to="onnx")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_model_without_a_fit_is_refused(tmp_path):
+    with pytest.raises(NotFittedError, match="LinearPairLens"):
+        export(LinearPairLens(), tmp_path / "model", to="safetensors")
 
 
 def test_words_are_refused(tmp_path):

@@ -250,6 +250,13 @@ def test_arguments_that_do_not_fit_are_named(shown, rows, given, argument, tmp_p
     assert not (tmp_path / "answers.db").exists()
 
 
+@pytest.mark.parametrize("given", [{"ids": "name"}, {"drop": ["name"]}, {"ids": "twice"}])
+def test_errors_do_not_name_a_file_that_nobody_gave(shown, rows, given):
+    with pytest.raises(InputError, match="the frame") as caught:
+        shown(pd.DataFrame(rows, columns=["a", "b", "c"]).assign(twice="x"), **given)
+    assert ".csv" not in str(caught.value)
+
+
 def test_the_share_of_audits_is_that_of_the_store(shown, rows, tmp_path):
     with open_store(tmp_path / "answers.db", rows_from_array(rows)) as store:
         store.set_meta({"overlap": 0.5})

@@ -213,6 +213,9 @@ def test_an_address_gives_what_a_callable_gives(server, monkeypatch):
         {"data": [{"index": k, "embedding": [1e999]} for k in range(64)]},
         {"data": [{"index": 0, "embedding": [1.0]} for k in range(64)]},
         {"data": [{"embedding": [1.0]} for k in range(64)]},
+        {"data": [{"index": float("inf"), "embedding": [1.0]} for k in range(64)]},
+        {"data": [{"index": k, "embedding": [10**400]} for k in range(64)]},
+        {"data": [{"index": max(k, 0), "embedding": [1.0]} for k in range(-1, 64)]},
     ],
 )
 def test_replies_that_are_not_vectors(server, reply):
@@ -574,6 +577,7 @@ def test_files_that_are_no_model_of_pictures(pictures, tmp_path):
     folder, names, _ = pictures
     (tmp_path / "broken.onnx").write_text("no model")
     flat = onnx_model(tmp_path / "flat.onnx", ["n", 3])
-    for path, words in ((tmp_path / "broken.onnx", "can load"), (flat, "2 dimensions")):
+    nothing = onnx_model(tmp_path / "nothing.onnx", ["n", 3, 0, 8])
+    for path, words in ((tmp_path / "broken.onnx", "can load"), (flat, "not pictures"), (nothing, "not pictures")):
         with pytest.raises(InputError, match=words), embedding_context(files=folder):
             TableEncoder(embed={"file": str(path)}).fit(pandas.DataFrame({"file": names}))

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import PurePath
 from typing import IO, Any
 
@@ -87,7 +88,7 @@ class Annotator(ABC):
     Parameters
     ----------
     name : str
-        Who is named in the log as having answered; "machine:" is put before it.
+        Who is named in the log as having answered; "machine:" is put before it. Of a long one the end is kept.
 
     Attributes
     ----------
@@ -97,9 +98,10 @@ class Annotator(ABC):
 
     def __init__(self, name: str) -> None:
         short = " ".join(name.removeprefix(MACHINE).split())
-        if not short or len(short) > MOST_NAME:
-            raise ArgumentError("name", name, f"must have 1 to {MOST_NAME} characters")
-        self.name = MACHINE + short
+        if not short:
+            raise ArgumentError("name", name, "must not be empty")
+        # The end of a long path tells models apart.
+        self.name = MACHINE + (short if len(short) <= MOST_NAME else f"…{short[1 - MOST_NAME :]}")
 
     @abstractmethod
     def answer(self, question: Question, rows: Sequence[Any]) -> Reply:
@@ -159,15 +161,15 @@ class CommandAnnotator(Annotator):
     timeout : float, default=60.0
         Seconds after which an answer is given up.
     name : str, optional
-        By default that of the program.
+        By default that of the program, or of the script that an interpreter runs; no arguments, which may be secret.
     """
 
     def __init__(
         self, command: Sequence[str], *, instruction: str = "", timeout: float = 60.0, name: str | None = None
     ) -> None:
         if not command or not command[0]:
-            raise ArgumentError("command", command, "must name a program")
-        super().__init__(name or PurePath(command[-1] if _is_interpreter(command) else command[0]).name)
+            raise ArgumentError("by", command, "must name a program, or an address that begins with http://")
+        super().__init__(name or _program(command))
         self._command, self._instruction, self._timeout = list(command), instruction, timeout
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.Queue[str] = queue.Queue()
@@ -208,7 +210,7 @@ class CommandAnnotator(Annotator):
                 f"{self._shown} ended with status {process.returncode}{self._last_words()}", argument="by"
             )
         try:
-            return json.loads(line)
+            return json.loads(line, object_pairs_hook=_without_duplicates)
         except (ValueError, RecursionError):
             self._said.append(line)
             return None
@@ -230,7 +232,9 @@ class CommandAnnotator(Annotator):
                 )
             except OSError as error:
                 raise AnnotatorError(
-                    f"{self._shown} could not be started: {error.strerror}", argument="by", remedy="Check its name"
+                    f"{self._shown} could not be started: {error.strerror}",
+                    argument="by",
+                    remedy="Check its name; an address begins with http:// or https://",
                 ) from None
             self._lines, self._said = queue.Queue(MOST_WAITING), deque(maxlen=LATELY)
             heard = ((self._process.stdout, self._lines.put), (self._process.stderr, self._said.append))
@@ -491,9 +495,17 @@ def _answer_of(text: str, question: Question) -> str | None:
     """Return the answer in the reply of a model; a code block around the JSON is allowed."""
     fenced = re.fullmatch(r"\s*```(?:json)?\s*(.*?)\s*```\s*", text, re.DOTALL)
     try:
-        return _answer_in(json.loads(fenced[1] if fenced else text), question)
+        return _answer_in(json.loads(fenced[1] if fenced else text, object_pairs_hook=_without_duplicates), question)
     except (ValueError, RecursionError):
         return None
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; raise ValueError if it has a key twice, and so perhaps two answers."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key comes twice")
+    return found
 
 
 def _answer_in(found: Any, question: Question) -> str | None:
@@ -541,5 +553,11 @@ def _write(stream: IO[str], text: str) -> None:
         stream.flush()
 
 
-def _is_interpreter(command: Sequence[str]) -> bool:
-    return len(command) > 1 and re.match(r"python|node|ruby|perl|bash|sh$", PurePath(command[0]).name) is not None
+def _program(command: Sequence[str]) -> str:
+    """Return the name of a program, or of the script that an interpreter runs."""
+    program, script = PurePath(command[0]).name, ""
+    if re.match(r"python|node|ruby|perl|bash|sh$", program):
+        # A program in the command line itself has no name.
+        before = takewhile(lambda part: part not in ("-c", "-e"), command[1:])
+        script = next((PurePath(part).name for part in before if not part.startswith("-")), "")
+    return script or program

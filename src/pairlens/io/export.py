@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from pairlens._atomic import atomic_path, write_atomically
 from pairlens._optional import require
@@ -83,6 +84,8 @@ def export(model: Any, path: str | os.PathLike[str], *, to: str, dtype: str = "f
         )
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     steps = [step for step in steps if step is not None and not isinstance(step, str)]
+    for step in steps:
+        check_is_fitted(step)
     operations = [operation for step in steps for operation in _operations(step)]
     n_features = int(steps[0].n_features_in_)
     names = getattr(steps[0], "feature_names_in_", None)

@@ -130,6 +130,11 @@ def _from_frame(
             path, index=False, errors="replace"
         )
         image = "picture" if images is not None else None
-        rows = rows_from_file(path, ids=column, drop=list(map(str, drop)), image=image, files=files)
+        try:
+            rows = rows_from_file(path, ids=column, drop=list(map(str, drop)), image=image, files=files)
+        except InputError as error:
+            # Nobody knows of this file.
+            error.reason = error.reason.replace(path.name, "the frame")
+            raise
     rows.source = "the rows"
     return rows

@@ -209,8 +209,9 @@ def _checked(embedder: Embedder, batch: list[Any]) -> Vectors:
     """Return the vectors of a batch, if they are what they should be."""
     given = embedder.vectors(batch)
     try:
-        vectors = np.asarray(given, dtype=np.float32)
-    except (TypeError, ValueError):
+        with np.errstate(over="ignore"):  # infinity is refused below
+            vectors = np.asarray(given, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
         raise _wrong(embedder, "gave something other than numbers") from None
     if vectors.ndim != 2 or len(vectors) != len(batch) or vectors.shape[1] == 0:
         raise _wrong(embedder, f"gave an array of the shape {vectors.shape} for {len(batch)} cells")
@@ -330,11 +331,11 @@ class _AtEndpoint:
         body = {"model": self.model, "input": list(cells), "encoding_format": "float"}
         reply = self.endpoint.post("embeddings", body)
         try:
-            placed = {int(entry["index"]): entry["embedding"] for entry in reply["data"]}
+            placed = {entry["index"]: entry["embedding"] for entry in reply["data"]}
             vectors = np.array([placed[k] for k in range(len(cells))], dtype=np.float64)
-            if vectors.ndim != 2 or len(placed) != len(cells) or not np.isfinite(vectors).all():
+            if vectors.ndim != 2 or len(reply["data"]) != len(cells) or not np.isfinite(vectors).all():
                 raise ValueError
-        except (LookupError, TypeError, ValueError):
+        except (LookupError, TypeError, ValueError, OverflowError):
             raise EndpointError(
                 f"{self.endpoint.url} sent JSON without one vector of numbers for each of {len(cells)} texts",
                 url=self.endpoint.url,
@@ -497,9 +498,9 @@ class _OnnxPictures:
 
     def size(self) -> tuple[int, int]:
         """Return the height and the width of the pictures that the model takes."""
-        shape = self._session.get_inputs()[0].shape
-        if len(shape) != 4:
-            raise _wrong(self, f"takes an input of {len(shape)} dimensions, not pictures")
+        shape: list[Any] = next((taken.shape for taken in self._session.get_inputs()), [])
+        if len(shape) != 4 or 0 in shape:
+            raise _wrong(self, f"takes an input of the shape {shape}, not pictures")
         height, width = shape[2:] if self._channels_first else shape[1:3]
         return tuple(side if isinstance(side, int) else PICTURE_SIDE for side in (height, width))  # type: ignore[return-value]
 
