@@ -271,6 +271,19 @@ def test_placed_rows_are_asked_about_again_only_as_counted_audits(screen, wrong)
     assert asker.asked_again_ == len(again) // 2 <= 7
 
 
+@pytest.mark.parametrize("screen", ["placement", "pair"])
+def test_questions_come_back_as_rarely_as_declared_and_each_row_once(screen):
+    digits, y = load_digits(return_X_y=True)
+    asker = Asker(digits[:600], screen=screen, random_state=0, repeat=0.15)
+    answer_all(asker, y[:600], 100)
+    questions = [entry.question for entry in asker.log]
+    assert 8 <= sum(question.purpose == "repeat" for question in questions) <= 16
+    declared = [question for question in questions if question.purpose in ("repeat", "merge")]
+    again = [row for question in declared for row in question.rows[: 1 if question.kind == "place" else 2]]
+    assert len(set(again)) == len(again)
+    assert asker.asked_again_ == len(declared)
+
+
 def test_a_row_is_not_asked_about_again_once_a_person_has_chosen_its_group():
     """Not even with the first view, that of a studio which was just started again and awaits the others."""
     digits, y = load_digits(return_X_y=True)

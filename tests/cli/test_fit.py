@@ -197,7 +197,7 @@ def test_one_file_with_all_kinds(table, cli):
         (("--dims", "two"), "--dims must be a whole number"),
         (("--method", "wbdr", "--dims", "99"), "--dims 99 must be at most the number of features, 4"),
         (("--method", "wbdr", "--dims", "auto"), "wbdr does not find the number of directions: give it by --dims"),
-        (("--scale", "log"), "'log' is not one of"),
+        (("--scale", "log"), "Invalid value for '--scale': 'log' is not one of"),
         (("--seed", "-1"), "Invalid value for '--seed'"),
         (("--id", "idd"), "no column 'idd'; did you mean 'id'?"),
         (("--labels", "klass"), "no column 'klass'; did you mean 'class'?"),
@@ -208,6 +208,12 @@ def test_one_file_with_all_kinds(table, cli):
 def test_options_that_do_not_fit(arguments, message, table, cli):
     assert message in cli(*FIT, "--out", "result", *arguments).error
     assert not (table / "result").exists()
+
+
+def test_one_column_and_one_direction_are_said_to_be_one(table, cli):
+    out = cli(*FIT, "--out", "result", "--method", "wbdr", "--dims", "1", "--drop", "x,y,z,class").out
+    assert "60 rows with 1 column, " in out
+    assert "; 1 direction in " in out
 
 
 def test_nothing_to_learn_from(table, cli):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.studio.browser import PLACE, Visit
+from tests.studio.browser import PHONE, PLACE, Visit
 from tests.studio.conftest import Person, link, truth
 from tests.studio.test_choosing import groups, wrong_answers
 
@@ -23,7 +23,8 @@ FITS = """() => {
 
 READ = """() => {
     const text = document.querySelector(".subject .text"), panel = document.querySelector(".subject");
-    return text.scrollHeight <= text.clientHeight + 1 && panel.scrollHeight <= panel.clientHeight + 1;
+    const free = panel.getBoundingClientRect().bottom - text.getBoundingClientRect().bottom;
+    return text.scrollHeight <= text.clientHeight + 1 && panel.scrollHeight <= panel.clientHeight + 1 && free < 8;
 }"""
 
 
@@ -183,7 +184,7 @@ def test_eight_groups_of_texts_fit_on_the_screen(studio, texts, enter):
         assert card.locator(".excerpt").inner_text().startswith("…")
         button, frame = card.locator(".answer").bounding_box(), card.bounding_box()
         assert button["y"] + button["height"] <= frame["y"] + frame["height"]
-    # The row in question can be read to its end, and words on the map tell the islands apart.
+    # The row in question takes the room it needs and no more. Words on the map tell the islands apart.
     assert page.evaluate(READ)
     seen.wait_map(60)
     page.locator(".islands span").nth(7).wait_for()
@@ -192,6 +193,24 @@ def test_eight_groups_of_texts_fit_on_the_screen(studio, texts, enter):
     assert all(any(words.startswith(stem) for stem in STEMS) for words in named)
     page.set_viewport_size({"width": 1280, "height": 1000})
     assert page.evaluate(FITS) == [True, True]
+
+
+@pytest.mark.parametrize("options", [{}, PHONE])
+def test_cells_of_groups_are_seen_beside_long_names(studio, tmp_path, enter, options):
+    names = [f"a_name_of_a_column_that_is_long_{k}" for k in range(4)]
+    rows = [[f"row-{k}", *np.eye(4)[k % 4] * 90 + 10] for k in range(40)]
+    (tmp_path / "things.csv").write_text("\n".join(",".join(map(str, line)) for line in [["name", *names], *rows]))
+    running = studio(tmp_path / "things.csv", question="place")
+    person = Person.enter(link(running))
+    while len(person.question()["rows"]) < 3:
+        person.answer(lambda q: "different" if q["kind"] == "same" else "none")
+    page = enter(link(running), **options).page
+    hidden = """cells => cells.filter((cell) => {
+        const frame = cell.closest(".card, .table-frame").getBoundingClientRect(), own = cell.getBoundingClientRect();
+        return own.right > frame.right || cell.scrollWidth > cell.clientWidth;
+    }).length"""
+    assert page.locator(".card .mini dd, .subject td").count() >= 12
+    assert page.locator(".card .mini dd, .subject td").evaluate_all(hidden) == 0
 
 
 def test_few_pictures_of_groups_are_drawn_large(studio, tmp_path, enter):

@@ -292,16 +292,24 @@ def _is_plain(entry: Entry) -> bool:
 
 
 def repeated(
-    log: Sequence[Entry], annotator: str | None, taken: set[tuple[int, int]], rng: np.random.Generator
+    log: Sequence[Entry], annotator: str | None, taken: set[tuple[int, int]], rng: np.random.Generator, share: float
 ) -> Draft | None:
-    """Return a question that this person answered some time ago, with sides swapped; none comes back twice."""
-    again = {entry.question.pairs for entry in log if entry.question.purpose == "repeat"}
+    """Return a question that this person answered some time ago, with sides swapped.
+
+    None comes back twice, nor does a row that a person was asked about again; no more than this share of all
+    questions come back.
+    """
+    repeats = [entry.question.pairs for entry in log if entry.question.purpose == "repeat"]
+    if len(repeats) > share * len(log):
+        return None
+    again = set() if is_machine(annotator) else {row for entry in log for row in entry.question.asked_again}
     found = [
         entry.question
         for entry in log[:-REPEAT_AFTER]
         if _is_plain(entry)
         and entry.question.annotator == annotator
-        and entry.question.pairs not in again
+        and entry.question.pairs not in repeats
+        and again.isdisjoint(entry.question.rows[: 1 if entry.question.kind == "place" else 2])
         and taken.isdisjoint(entry.question.pairs)
     ]
     if not found:

@@ -106,8 +106,11 @@ class Question:
 
     @property
     def asked_again(self) -> tuple[int, ...]:
-        """Rows that were placed and are asked about again: those of two groups that may be one, or one to check."""
-        return self.rows if self.purpose == "merge" else self.rows[:1] if self.purpose == "check" else ()
+        """Rows that were placed and are asked about again: of two groups that may be one, to check, or as before."""
+        if self.kind == "prefer" or self.purpose not in ("merge", "check", "repeat"):
+            return ()
+        # The others of a screen stand for their groups.
+        return self.rows[:1] if self.kind == "place" or self.purpose == "check" else self.rows
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:

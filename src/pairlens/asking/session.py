@@ -199,7 +199,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         chance = rng.random()
         for share, draft in (
             (0.0 if is_machine(annotator) else self._audit, lambda: self._audit_draft(rng)),
-            (self._repeat, lambda: repeated(self._log, annotator, self._leases.pairs(), rng)),
+            (self._repeat, lambda: repeated(self._log, annotator, self._leases.pairs(), rng, self._repeat)),
             (self._overlap, lambda: overlapping(self._log, annotator, self._leases.pairs(), rng)),
         ):
             if 0 <= chance < share:

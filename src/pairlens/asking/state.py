@@ -165,12 +165,12 @@ class State:
             return
         self.record.take(entry)
         self.groups.trust = self.record.trust()
-        if question.purpose == "repeat":
-            return
-        self.n_questions += 1
         if question.asked_again:
             self.n_again += 1
             self.again.update(question.asked_again)
+        if question.purpose == "repeat":
+            return
+        self.n_questions += 1
         self.asked.update(question.pairs)
         for row in question.rows[1:] if question.kind == "place" else ():
             self.shown[row] = self.shown.get(row, 0) + 1

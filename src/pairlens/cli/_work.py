@@ -303,8 +303,12 @@ def score_name(method: Any, judgement: ViewJudgement) -> str:
 def describe_pairs(counts: dict[str, int]) -> str:
     """Return counts of pairs in words."""
     words = {"must_link": "must-link", "cannot_link": "cannot-link", "prefer": "preference"}
-    parts = [f"{count:,} {words[kind]}{'s' if count != 1 else ''}" for kind, count in counts.items() if count]
-    return " and ".join(parts) or "no pairs"
+    return " and ".join(counted(count, words[kind]) for kind, count in counts.items() if count) or "no pairs"
+
+
+def counted(count: int, word: str) -> str:
+    """Return how many there are of something, in words."""
+    return f"{count:,} {word}{'s' if count != 1 else ''}"
 
 
 def check_new(path: Path, overwrite: bool) -> None:

@@ -138,7 +138,8 @@ def _explained(error: Exception) -> int:
         # What the parser of the command line raises; its own text would be several lines and a box.
         context = getattr(error, "ctx", None)
         command = "pairlens" if context is None else context.command_path
-        _say(f"error: {_line(error.format_message()).rstrip('.')}. See: {command} --help")
+        said = _line(error.format_message()).replace("Value error, ", "").rstrip(".")
+        _say(f"error: {said}. See: {command} --help")
         return BAD_INPUT
     if isinstance(error, OSError) and error.filename is not None:
         _say(f"error: {error.filename}: {error.strerror}")

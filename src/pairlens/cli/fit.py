@@ -355,14 +355,14 @@ def _write_groups(path: Path, view: Any, work: Work, labels: str | None, unknown
 
 
 def _tell(run: dict[str, Any], work: Work, written: list[Path]) -> None:
-    from pairlens.cli._work import describe_pairs, what_embedding_would_change
+    from pairlens.cli._work import counted, describe_pairs, what_embedding_would_change
     from pairlens.learning.stack import what_answers_decide
     from pairlens.selection.judgement import NEAREST
 
     result = run["result"]
     tell(
-        f"{run['method']['name']}: {work.table.n_rows:,} rows with {len(run['data']['columns'])} columns, "
-        f"{describe_pairs(run['pairs'])}; {result['directions']} directions in {run['seconds']['fit']:.1f} s"
+        f"{run['method']['name']}: {work.table.n_rows:,} rows with {counted(len(run['data']['columns']), 'column')}, "
+        f"{describe_pairs(run['pairs'])}; {counted(result['directions'], 'direction')} in {run['seconds']['fit']:.1f} s"
     )
     if run["data"]["encoding"] is not None:
         _tell_columns(run["data"]["encoding"])

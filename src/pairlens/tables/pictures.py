@@ -131,7 +131,8 @@ class PictureFolder:
         if not readable.any():
             raise InputError(f"no picture of {self.folder.name} can be read: {why}", argument="path", value=self.folder)
         if wrong:
-            warn_user(f"{len(wrong):,} pictures cannot be read and count as average ones; {name}: {why}", UserWarning)
+            share = f"{len(wrong):,} of {len(small):,} pictures"
+            warn_user(f"{share} cannot be read and count as average ones; {name}: {why}", UserWarning)
         return np.where(readable[:, None], small, small[readable].mean(axis=0))
 
     def sizes(self) -> list[tuple[int, int] | None]:
