@@ -51,6 +51,12 @@ def test_forms_of_a_word_count_once_and_nothing_is_said_without_words():
     assert TextIndex.of(["1 2", "<b>", ""]).islands(np.zeros((3, 2))) == []
 
 
+def test_common_words_are_not_shown():
+    index = TextIndex.of(["bow with the violin", "cello with strings", "goal for home", "referee for them"])
+    assert not {"with", "for", "the", "them"} & set(index.words)
+    assert {"violin", "goal"} <= set(index.words)
+
+
 def test_of_many_texts_some_are_counted():
     texts, topic = texts_of(9_000)
     index = TextIndex.of(texts)

@@ -50,12 +50,14 @@ class TextIndex:
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Self:
-        """Count the words of one text for each row."""
+        """Count the words of one text for each row, leaving out common English ones such as "with"."""
         from sklearn.feature_extraction.text import CountVectorizer
 
         rows = np.unique(np.linspace(0, len(texts) - 1, min(len(texts), MOST_TEXTS)).round().astype(np.int64))
         least = 1 if len(rows) < FEW_TEXTS else max(2, len(rows) // RARE)
-        counter = CountVectorizer(binary=True, token_pattern=WORD, min_df=least, max_features=MOST_WORDS)
+        counter = CountVectorizer(
+            binary=True, token_pattern=WORD, min_df=least, max_features=MOST_WORDS, stop_words="english"
+        )
         try:
             has = counter.fit_transform([texts[row] for row in rows])
         except ValueError:  # no text has a word that others have
