@@ -39,6 +39,16 @@ def test_two_maps_of_one_seed_are_equal(fitted, wine):
     assert again.auc_ == fitted.auc_
 
 
+@pytest.mark.parametrize("n_landmarks", [10_000, 550])
+def test_threads_do_not_change_the_map(n_landmarks):
+    # More than 500 rows repel each other on a grid, whose transforms have threads too.
+    X, y = load_digits(return_X_y=True)
+    X, pairs = X[:600], Constraints.from_labels(y[:600], n_pairs=60, random_state=0)
+    maps = [PairMap(n_jobs=jobs, n_landmarks=n_landmarks, **FAST).fit(X, constraints=pairs) for jobs in (1, 2, 4)]
+    for other in maps[1:]:
+        np.testing.assert_array_equal(other.embedding_, maps[0].embedding_)
+
+
 def test_order_of_pairs_does_not_matter(wine):
     X, _, pairs = wine
     turned = Constraints(pairs.must_link[::-1, ::-1], pairs.cannot_link[::-1], n_samples=len(X))
