@@ -179,7 +179,7 @@ class CommandAnnotator(Annotator):
         """Answer a question."""
         process = self._started()
         deadline = time.monotonic() + self._timeout
-        # What it wrote without being asked is no answer to this question.
+        # What it wrote before the question does not answer it.
         for _ in range(self._lines.qsize()):
             self._take(self._lines.get(), process)
         text = json.dumps(_payload(question, rows, self._instruction), ensure_ascii=False) + "\n"
@@ -396,7 +396,7 @@ def annotate(
     questions : int or None
         Most questions to ask; None asks until nothing is left.
     budget : float or None
-        Most that may be spent. It is not exceeded as long as no question costs more than the dearest before it.
+        Most that may be spent. It is not exceeded as long as no question costs more than any before it.
     price_in, price_out : float, default=0
         Price of 1,000 tokens that are read, and that are written, in the unit of `budget`.
     keep : callable, optional
@@ -429,7 +429,7 @@ def annotate(
         if value is not None and not (0 <= value < math.inf):
             raise ArgumentError(name, value, "must be a number of at least 0")
     own = annotator if isinstance(annotator, Annotator) else FunctionAnnotator(annotator)
-    cost = dearest = 0.0
+    cost = most_costly = 0.0
     n_answers = unusable = in_a_row = 0
     estimated = False
 
@@ -437,7 +437,7 @@ def annotate(
         return Annotated(n_answers, unusable, cost, estimated, ended)
 
     while questions is None or n_answers < questions:
-        if budget is not None and (cost >= budget or cost + dearest > budget):
+        if budget is not None and (cost >= budget or cost + most_costly > budget):
             return outcome("budget")
         question = asker.ask(own.name)
         if question is None:
@@ -448,7 +448,7 @@ def annotate(
             asker.release(question)
             raise
         price = (reply.tokens_in * price_in + reply.tokens_out * price_out) / 1000
-        cost, dearest, estimated = cost + price, max(dearest, price), estimated or reply.estimated
+        cost, most_costly, estimated = cost + price, max(most_costly, price), estimated or reply.estimated
         in_a_row = in_a_row + 1 if reply.answer is None else 0
         if in_a_row >= MOST_UNUSABLE:
             asker.release(question)

@@ -76,10 +76,6 @@ class Situation:
         pair = (min(i, j), max(i, j))
         return i != j and pair not in self.state.asked and pair not in self.taken
 
-    def free_members(self, row: int, number: int) -> list[int]:
-        """Return the rows of a group with which this one can be compared."""
-        return [member for member in self.state.groups.members[number] if self.free(row, member)]
-
 
 def next_place(now: Situation, *, screens: bool) -> Draft | None:
     """Return a question of the strategy "place"; None if nothing is left to ask."""
@@ -98,7 +94,8 @@ def _compare(now: Situation, row: int, purpose: Purpose, screens: bool) -> Draft
     p = groups.posterior(row, now.state.answers)[:-1]
     likeliest = [groups.numbers[at] for at in np.argsort(-np.round(p, 12), kind="stable")]
     # One group after the other: for a pair the members of the others are not looked at.
-    free = ((number, members) for number in likeliest if (members := now.free_members(row, number)))
+    comparable = ((number, [other for other in groups.members[number] if now.free(row, other)]) for number in likeliest)
+    free = ((number, members) for number, members in comparable if members)
     if not screens:
         _, members = next(free, (None, []))
         return Draft("same", (row, members[int(now.rng.integers(len(members)))]), purpose) if members else None

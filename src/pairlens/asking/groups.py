@@ -238,18 +238,14 @@ class Groups:
         return np.asarray(table[by, same.astype(np.int64)])
 
     def log_odds(self, answers: Answers) -> tuple[Float64, Ints]:
-        """Log odds that two groups are one, and the number of "same" between them, for all of them."""
-        first, second, same, sure, by = self._between(answers)
-        evidence, n_same = answer_log_odds(len(self), first, second, same, sure, self.errors(answers, by, same))
-        return merge_log_odds(self.sums, self.var, evidence), n_same
-
-    def _between(self, answers: Answers) -> tuple[Ints, Ints, NDArray[np.bool_], Float64, Ints]:
-        """Return groups, verdict, confidence and annotator of the comparisons of rows of different groups."""
+        """Return the log odds that two groups are one, and the number of "same" between them, for all of them."""
         i, j, same = answers.columns()
         group, sure = self._by_row()
         apart = (group[i] >= 0) & (group[j] >= 0) & (group[i] != group[j])
-        i, j = i[apart], j[apart]
-        return group[i], group[j], same[apart], sure[i] * sure[j], answers.by()[apart]
+        i, j, same = i[apart], j[apart], same[apart]
+        error = self.errors(answers, answers.by()[apart], same)
+        evidence, n_same = answer_log_odds(len(self), group[i], group[j], same, sure[i] * sure[j], error)
+        return merge_log_odds(self.sums, self.var, evidence), n_same
 
     def _by_row(self, rows: Ints | slice = slice(None)) -> tuple[Ints, Float64]:
         """Return the position of the group of each row, -1 where there is none, and how sure it is."""
@@ -278,7 +274,7 @@ class Groups:
             self._forget(joined)
 
     def look_again(self, Z: Float64, answers: Answers) -> None:
-        """Return go over to a new view: place every row again, twice, join groups, and estimate the error rate."""
+        """Change to a new view: place every row again, twice, join groups, and estimate the error rate."""
         self._look(Z)
         for _ in range(REPAIRS):
             self.place_all_again(answers)
@@ -329,7 +325,7 @@ class Groups:
         return best, chance
 
     def _error_rate(self, answers: Answers) -> float:
-        """Share of wrong answers of people: those that others of them contradict, of these and the believed ones.
+        """Return the share of wrong answers of people: those that others contradict, of these and the believed ones.
 
         An answer that only the places of the rows speak against counts neither way. If it counted as wrong, a view
         that misleads would raise the error rate, and a higher error rate lets the view overrule more answers.
@@ -388,7 +384,7 @@ class Groups:
         return all(self.numbers[at] in apart for at in np.flatnonzero(likely))
 
     def likeliest_of(self, rows: Sequence[int], answers: Answers) -> list[int]:
-        """Number of the likeliest group of each row, -1 where there is no group."""
+        """Return the number of the likeliest group of each row, -1 where there are no groups."""
         found = [self.where.get(row, -1) for row in rows]
         free = [row for row, number in zip(rows, found) if number < 0]
         if not self.numbers or not free:
@@ -397,7 +393,7 @@ class Groups:
         return [number if number >= 0 else self.numbers[next(likeliest)] for number in found]
 
     def share_sure(self, rows: Sequence[int], answers: Answers, sure: float) -> float:
-        """Share of the rows that are placed, or would be, in a group or as a new one, with this confidence."""
+        """Return the share of the rows that are placed with this confidence, in a group or a new one, or would be."""
         placed = [self.confidence[row] for row in rows if row in self.where]
         free = [row for row in rows if row not in self.where]
         chances = self._chances(free, answers).max(axis=1) if free else np.empty(0)

@@ -116,12 +116,12 @@ class GroupSums:
 
 
 def _log_normal(difference: Float64, variance: Float64) -> Float64:
-    """Log density of independent normal columns, summed over the last axis."""
+    """Return the log density of independent normal columns, summed over the last axis."""
     return np.asarray(-0.5 * (np.log(2 * np.pi * variance) + difference**2 / variance).sum(axis=-1))
 
 
 def _log_student(difference: Float64, variance: Float64, freedom: Float64) -> Float64:
-    """Log density of Student's t in as many dimensions as the last axis has, with diagonal scale."""
+    """Return the log density of Student's t in as many dimensions as the last axis has, with diagonal scale."""
     dim = difference.shape[-1]
     distance = (difference**2 / variance).sum(axis=-1)
     constant = gammaln((freedom + dim) / 2) - gammaln(freedom / 2) - dim / 2 * np.log(freedom * np.pi)
@@ -196,7 +196,7 @@ def answer_log_odds(
 
 
 def merge_log_odds(sums: GroupSums, var: Float64, evidence: Float64) -> Float64:
-    """Log odds that two groups are one, for all of them: the answers between them and where they lie."""
+    """Return the log odds that two groups are one, for all of them: the answers between them and where they lie."""
     v = sums.within(var)
     width, _ = sums.width(v)
     both = v * (width[:, None, None] + width[:, None])
@@ -210,7 +210,7 @@ def merge_log_odds(sums: GroupSums, var: Float64, evidence: Float64) -> Float64:
 
 
 def joined_by(n: int, first: Ints, second: Ints) -> Ints:
-    """Number of the part of each of n rows, where chains of these pairs join rows to parts."""
+    """Return the part of each of n rows, where chains of these pairs join rows to parts."""
     graph = sparse.coo_matrix((np.ones(len(first)), (first, second)), shape=(n, n))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 

@@ -53,7 +53,7 @@ class Look:
         return cls(view.key, Z, crowding / len(Z), np.sort(reference_distances(Z, seed)))
 
     def closeness(self, i: int, j: int) -> float:
-        """Share of random pairs that lie closer together than these two rows."""
+        """Return the share of random pairs that lie closer together than these two rows."""
         return closeness(self.Z, self.reference, i, j)
 
 
@@ -66,7 +66,7 @@ def reference_distances(Z: Float64, seed: int) -> Float64:
 
 
 def closeness(Z: Float64, reference: Float64, i: int, j: int) -> float:
-    """Share of the reference distances that are smaller; ties count half."""
+    """Return the share of the reference distances that are smaller; ties count half."""
     squared = float(((Z[i] - Z[j]) ** 2).sum())
     left, right = np.searchsorted(reference, squared, "left"), np.searchsorted(reference, squared, "right")
     return float((left + right) / 2 / max(len(reference), 1))
@@ -108,19 +108,6 @@ class State:
     kept: list[float] = field(default_factory=list)
     probed: list[int] = field(default_factory=list)
     known: Constraints | None = None
-
-    def without_view(self) -> State:
-        """Return a copy that keeps no row in memory; :meth:`with_view` gives them back."""
-        other = copied(self)
-        other.look = None
-        other.groups.Z = np.zeros((0, 0))
-        return other
-
-    def with_view(self, look: Look) -> State:
-        """Return a copy of a state without a view, with it."""
-        other = copied(self)
-        other.look, other.groups.Z = look, look.Z
-        return other
 
     def plain(self) -> dict[str, Any]:
         """Return the state as plain values that can be compared."""
@@ -299,7 +286,7 @@ class State:
     # A new view
 
     def refit(self, look: Look) -> None:
-        """Return go over to a new view."""
+        """Change to a new view."""
         self.look, self.view_key, self.refit_at, self.known = look, look.key, self.n_entries, None
         if not self.placing:
             self.groups.Z = look.Z

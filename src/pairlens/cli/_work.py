@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FEWEST_ROWS = 3
 """Rows that a view is learned from at least."""
 FEWEST_TO_REVEAL, MOST_TO_REVEAL = 10, 10_000
-"""Answers from which on a column that explains all of them is no coincidence, and how many of them are looked at."""
+"""Fewest answers by which a column that explains all of them is reported, and most that are looked at."""
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "xgboost", "plotly")
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from pairlens.asking import is_machine
+from pairlens.asking import Question, is_machine
 from pairlens.cluster.assigned import COLUMNS
 from pairlens.exceptions import ConflictWarning
 from pairlens.studio.files import answers_csv, answers_jsonl, map_csv, ranking_csv, table_csv
@@ -225,7 +225,7 @@ def _doubt(session: Session, name: str, kind: str, conflicts: Sequence[Conflict]
     ]
     return {
         "kind": kind,
-        "question": session.shown_again(answer),
+        "question": session.shown(Question.from_dict(answer.question)),
         "answer": session.told_alone(answer),
         "annotator": answer.annotator,
         "links": links,
@@ -280,16 +280,11 @@ def export(session: Session, name: str) -> Any:
         return map_csv(session.map.points, session.groups(), ids)
     if name == "groups.csv" and not session.groups():
         return table_csv(COLUMNS, ())
-    return _fitted(session, name)
-
-
-def _fitted(session: Session, name: str) -> Any:
     known = session.snapshot()
     pairs = known.constraints if known.constraints is not None else known.preferences
     if pairs is None or pairs.n_pairs == 0:
         raise BadRequestError("there is no answer yet to learn from", 409)
-    worker = Worker(("pairlens.studio.files:nothing",))
-    target = TARGETS[name]
-    future = worker.submit(f"pairlens.studio.files:{target}", known)
+    worker = Worker()
+    future = worker.submit(f"pairlens.studio.files:{TARGETS[name]}", known)
     future.add_done_callback(lambda done: worker.close())
     return future

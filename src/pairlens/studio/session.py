@@ -185,7 +185,7 @@ class Session:
 
     def questions(self, annotator: str) -> list[dict[str, Any]]:
         """Return the questions that a person has in hand, the one to be shown first."""
-        return [self._shown(question) for question in self._open(annotator)]
+        return [self.shown(question) for question in self._open(annotator)]
 
     def _open(self, annotator: str) -> list[Question]:
         pending = list(self.asker.pending(annotator))
@@ -197,7 +197,8 @@ class Session:
         first = self._first.get(annotator, [])
         return sorted(pending, key=lambda open: first.index(open.id) if open.id in first else len(first))
 
-    def _shown(self, question: Question) -> dict[str, Any]:
+    def shown(self, question: Question) -> dict[str, Any]:
+        """Return a question as the page shows it, also one that was answered before."""
         groups = self._groups() if question.groups else []
         where = {row: group for group in groups for row in group["rows"]}
         # By the rows: of an old question the groups may have gone on under other numbers.
@@ -614,7 +615,12 @@ class Session:
     def told(self, answer: Answer) -> dict[str, Any]:
         """Return an answer as the page lists it."""
         batch = self.history.batches.get(answer.batch)
-        return self.told_alone(answer) if batch is None else self._told_at_once(batch)
+        if batch is None:
+            return self.told_alone(answer)
+        where = {name: row for row, name in enumerate(self.rows.ids)}
+        rows = [where[name] for name in batch.ids if name in where]
+        told = {"id": batch.id, "kind": "chosen", "rows": rows, "ids": list(batch.ids), "answer": batch.action}
+        return {**told, "answers": [], "changed": False, "flagged": False}
 
     def told_alone(self, answer: Answer) -> dict[str, Any]:
         """Return an answer as the page lists it, also one that was given together with others."""
@@ -629,16 +635,6 @@ class Session:
             "changed": answer.changed,
             "flagged": answer.flagged,
         }
-
-    def _told_at_once(self, batch: Batch) -> dict[str, Any]:
-        where = {name: row for row, name in enumerate(self.rows.ids)}
-        rows = [where[name] for name in batch.ids if name in where]
-        told = {"id": batch.id, "kind": "chosen", "rows": rows, "ids": list(batch.ids), "answer": batch.action}
-        return {**told, "answers": [], "changed": False, "flagged": False}
-
-    def shown_again(self, answer: Answer) -> dict[str, Any]:
-        """Return the question of an old answer, as it was put."""
-        return self._shown(Question.from_dict(answer.question))
 
     def snapshot(self) -> Snapshot:
         """Return the rows and what is known of them now."""

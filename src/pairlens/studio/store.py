@@ -222,7 +222,8 @@ class Store:
     def _rescue(self) -> Path | None:
         """Write a file that was removed or overwritten anew, under a name that is free, from what is known of it."""
         if self._rescued is None:
-            target = free_name(self._place.with_stem(f"{self._place.stem}.rescued"))
+            stems = (f"{self._place.stem}.rescued{f'-{number}' if number else ''}" for number in count())
+            target = next(name for stem in stems if not (name := self._place.with_stem(stem)).exists())
             with suppress(OSError, sqlite3.Error):
                 with atomic_path(target) as partial, closing(sqlite3.connect(partial)) as copy, copy:
                     create(copy)
@@ -259,7 +260,11 @@ class Store:
             stored = write_event(self._connection, self._name, seq, event)
         self._events.append(stored)
         self._known[event.id], self._last = stored, seq
-        self._settle_soon()
+        # Into the file itself, but not while somebody waits for an answer.
+        if self._settling is None:
+            self._settling = threading.Timer(SETTLE_SECONDS, self._settle_now)
+            self._settling.daemon = True
+            self._settling.start()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -273,13 +278,6 @@ class Store:
             if isinstance(error, sqlite3.Error):
                 raise self._explained(error) from error
             raise
-
-    def _settle_soon(self) -> None:
-        """Write what the log holds into the file itself, but not while somebody waits for an answer."""
-        if self._settling is None:
-            self._settling = threading.Timer(SETTLE_SECONDS, self._settle_now)
-            self._settling.daemon = True
-            self._settling.start()
 
     def _settle_now(self) -> None:
         with self._lock:
@@ -336,18 +334,6 @@ class Copied(NamedTuple):
     whole: bool
 
 
-def free_name(path: Path) -> Path:
-    """Return the path, or one beside it with a number if a file has its name."""
-    names = (path if not number else path.with_stem(f"{path.stem}-{number}") for number in count())
-    return next(name for name in names if not name.exists())
-
-
-def copy_database(source: sqlite3.Connection, target: Path) -> None:
-    """Copy a database that is open, as it is at this moment; the target is there whole or not at all."""
-    with atomic_path(target) as partial, closing(sqlite3.connect(partial)) as copy:
-        source.backup(copy)
-
-
 def backup(source: Path, target: Path) -> Copied:
     """Copy a store to a new file, also one that a studio has open; of a damaged one, all that can be read."""
     if not source.is_file():
@@ -397,7 +383,8 @@ def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> bool:
     if known != APPLICATION_ID:
         raise StoreError(f"{source} is not a store of a studio; nothing was written")
     if sound:
-        copy_database(connection, target)
+        with atomic_path(target) as partial, closing(sqlite3.connect(partial)) as copy:
+            connection.backup(copy)
         return True
     with atomic_path(target) as partial, closing(sqlite3.connect(partial, isolation_level=None)) as copy:
         create(copy)

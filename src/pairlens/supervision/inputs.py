@@ -41,12 +41,6 @@ def _irregular_entry(values: Sequence[Any]) -> Any:
     return next((value for value, size in zip(values, sizes) if size != sizes[0]), values)
 
 
-def refuse_set(values: Any, name: str, beside: str) -> None:
-    """Raise ArgumentError if values that are aligned with others have no order."""
-    if isinstance(values, (set, frozenset)):
-        raise ArgumentError(name, values, f"must have an order, because {beside} follows it", "Pass a list")
-
-
 def row_numbers(rows: Any, name: str) -> IntArray:
     """Return whole numbers as int64, of whatever shape; empty input has no type of its own and passes."""
     array = as_array(listed(rows), name)
@@ -71,8 +65,8 @@ def answers_of_rows(
 ) -> tuple[IntArray, FloatArray | None]:
     """Check answers about `width` rows each, and return them as an array with their weights, if they have any."""
     values = None if weight is None else _numbers(weight, weight_name)
-    if values is not None and values.ndim:
-        refuse_set(given, name, weight_name)
+    if values is not None and values.ndim and isinstance(given, (set, frozenset)):
+        raise ArgumentError(name, given, f"must have an order, because {weight_name} follows it", "Pass a list")
     members = row_numbers(() if given is None else given, name)
     if members.size == 0 and members.ndim <= 2:
         members = members.reshape(0, width)
