@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from pairlens._endpoint import KEY_VARIABLE, Endpoint
 from pairlens.asking.questions import MACHINE, Question
-from pairlens.asking.session import Session
+from pairlens.asking.session import BaseAsker
 from pairlens.exceptions import ArgumentError, InputError
 
 ASKED = {
@@ -371,7 +371,7 @@ class Annotated:
 
 
 def annotate(
-    asker: Session[Any, Any, Any],
+    asker: BaseAsker[Any, Any, Any],
     annotator: Annotator | Callable[[Question, Sequence[Any]], str],
     rows: Sequence[Any],
     *,

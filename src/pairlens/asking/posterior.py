@@ -233,7 +233,7 @@ def cross_examined(
 
 
 @dataclass(frozen=True)
-class Pairs:
+class WeightedPairs:
     """Weighted must-links and cannot-links."""
 
     must: Ints
@@ -250,7 +250,7 @@ def pair_weights(
     *,
     worth: float = 1.0,
     most: int = MOST_PAIRS,
-) -> Pairs:
+) -> WeightedPairs:
     r"""Return all pairs that follow from the groups, weighed between what was answered and what follows from it.
 
     Must-links weigh :math:`c_i c_j / |h|` inside a group, cannot-links :math:`c_i c_j P(\text{different})` between
@@ -268,7 +268,7 @@ def pair_weights(
     must, must_weight, n_must = _pairs_of(inside, members, confidence, most)
     cannot, cannot_weight, n_cannot = _pairs_of(between, members, confidence, most)
     freedom = worth * sum(max(len(rows) - 1, 0) for rows in members)
-    return Pairs(
+    return WeightedPairs(
         must,
         _to_sum(must_weight, np.sqrt(freedom * n_must)),
         cannot,

@@ -38,8 +38,6 @@ class _State(Protocol):
     n_entries: int
     refit_at: int
 
-    def plain(self) -> dict[str, Any]: ...
-
 
 class _Keyed(Protocol):
     @property
@@ -51,7 +49,7 @@ JobT = TypeVar("JobT", bound=_Keyed)
 ViewT = TypeVar("ViewT", bound=_Keyed)
 
 
-class Session(ABC, Generic[StateT, JobT, ViewT]):
+class BaseAsker(ABC, Generic[StateT, JobT, ViewT]):
     """The log of answers and all that follows from it.
 
     The state is a function of the rows, the seed and the answers in order. A fit is due at fixed places of the log;
@@ -395,10 +393,6 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
     def answers_behind_(self) -> int:
         """Number of answers that the current view does not know."""
         return len(self._log) - self._state.refit_at
-
-    def state(self) -> dict[str, Any]:
-        """Return what follows from the answers as plain values: equal logs have equal states."""
-        return self._state.plain()
 
     # How well people agree
 

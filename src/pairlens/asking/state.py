@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from pairlens.asking.groups import FIRST_ERROR, Answers, Groups
+from pairlens.asking.groups import FIRST_ERROR, Comparisons, Groups
 from pairlens.asking.posterior import joined_by
 from pairlens.asking.progress import Audit
 from pairlens.asking.questions import Entry, Question, is_machine
@@ -87,7 +87,7 @@ class State:
     view_key: str
     groups: Groups
     probe: tuple[int, ...]
-    answers: Answers = field(default_factory=Answers)
+    answers: Comparisons = field(default_factory=Comparisons)
     votes: dict[tuple[int, int], int] = field(default_factory=dict)
     machine_votes: dict[tuple[int, int], tuple[tuple[str, int], ...]] = field(default_factory=dict)
     record: Record = field(default_factory=Record)
@@ -108,31 +108,6 @@ class State:
     kept: list[float] = field(default_factory=list)
     probed: list[int] = field(default_factory=list)
     known: Constraints | None = None
-
-    def plain(self) -> dict[str, Any]:
-        """Return the state as plain values that can be compared."""
-        groups = self.groups
-        return {
-            "groups": {number: list(groups.members[number]) for number in groups.numbers},
-            "confidence": dict(sorted(groups.confidence.items())),
-            "error": groups.error,
-            "slots": dict(groups.slots),
-            "n_founded": groups.n_founded,
-            "answers": list(self.answers.pairs),
-            "votes": dict(sorted(self.evidence().items())),
-            "trust": dict(self.groups.trust),
-            "open": dict(self.open),
-            "skipped": sorted(self.skipped),
-            "asked": sorted(self.asked),
-            "unsure": dict(sorted(self.unsure.items())),
-            "questions_of": dict(sorted(self.questions_of.items())),
-            "shown": dict(sorted(self.shown.items())),
-            "again": sorted(self.again),
-            "counts": (self.n_entries, self.n_questions, self.n_again, self.since_new, self.refit_at),
-            "audits": list(self.audits),
-            "kept": list(self.kept),
-            "view": self.view_key,
-        }
 
     # One more answer
 

@@ -183,7 +183,7 @@ def ask(
     )
     table = given.table()
     names = np.arange(table.n_rows) if table.ids is None else distinct_ids(table.ids, str(table.id_column))
-    rows = _Rows(data, table, names, options.as_list(show), given.drop)
+    rows = _ShownRows(data, table, names, options.as_list(show), given.drop)
     with progress("looking at the rows") as update, embedding_beside(data, update):
         if path is None:
             if columns is not None:
@@ -293,7 +293,7 @@ def _let_answer(
     machine: Annotator,
     asker: Any,
     answers: _Log,
-    rows: _Rows,
+    rows: _ShownRows,
     *,
     questions: int | None,
     budget: float | None,
@@ -355,7 +355,7 @@ def _asker(
     return Asker(X, standardize=standardize, strategy=chosen or "place", screen=screen, **more)
 
 
-def _converse(asker: Any, answers: _Log, rows: _Rows, limit: int | None, keep: Callable[[], object]) -> None:
+def _converse(asker: Any, answers: _Log, rows: _ShownRows, limit: int | None, keep: Callable[[], object]) -> None:
     """Ask and take answers until somebody quits, the input ends or nothing is left."""
     told = 0
     while limit is None or told < limit:
@@ -404,7 +404,7 @@ def _read_answer(question: Question) -> str:
             tell(f"{word!r} is not an answer. {ASKED[question.kind]}; {MORE}")
 
 
-class _Rows(Sequence[Any]):
+class _ShownRows(Sequence[Any]):
     """The rows of a table as people see them, side by side, differing cells marked; and as machines do."""
 
     def __init__(self, data: Path, table: Table, names: NDArray[Any], show: list[str], drop: Sequence[str]) -> None:

@@ -262,7 +262,7 @@ def verdicts(answers: Iterable[Answer]) -> list[tuple[Answer, int, int, int]]:
 
 
 @dataclass(frozen=True)
-class Settings:
+class StudioSettings:
     """Choices that a studio was started with: the kind of questions, and parameters of the asker.
 
     The question "auto" asks about two rows until there are three groups, and then for the group of a row.

@@ -20,7 +20,7 @@ from pairlens.exceptions import ConflictWarning
 from pairlens.studio.files import Snapshot
 from pairlens.studio.groups import GroupNumbers, chosen_pairs
 from pairlens.studio.maps import MapJob, MapKeeper, MapState, by_lens
-from pairlens.studio.replay import Answer, Batch, History, Settings, verdicts
+from pairlens.studio.replay import Answer, Batch, History, StudioSettings, verdicts
 from pairlens.studio.rows import Rows
 from pairlens.studio.store import Event, Store, StoreError
 from pairlens.studio.worker import Worker
@@ -74,7 +74,7 @@ class Session:
     there is an asker, and carries the error if there will be none.
     """
 
-    def __init__(self, rows: Rows, store: Store, settings: Settings, listener: Listener | None = None) -> None:
+    def __init__(self, rows: Rows, store: Store, settings: StudioSettings, listener: Listener | None = None) -> None:
         self.rows = rows
         self.store = store
         self.settings = settings

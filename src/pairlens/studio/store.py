@@ -28,7 +28,7 @@ from pairlens.studio.entries import (
     write_meta,
     write_row,
 )
-from pairlens.studio.guard import ANOTHER, Guard, StoreError, StoreFullError, StoreMovedError, beside, check_beside
+from pairlens.studio.guard import ANOTHER, FileGuard, StoreError, StoreFullError, StoreMovedError, beside, check_beside
 
 BUSY_SECONDS = 10.0
 SETTLE_SECONDS = 1.0
@@ -60,7 +60,7 @@ class Store:
         # SQLite keeps its files beside the one that a symbolic link leads to.
         self._place = self.path.resolve()
         self._lock = threading.Lock()
-        self._guard = Guard()
+        self._guard = FileGuard()
         self._settling: threading.Timer | None = None
         self._rescued: Path | None = None
         try:
@@ -348,7 +348,7 @@ def backup(source: Path, target: Path) -> Copied:
             f"{target} is there already", argument="target", value=target, remedy="Give the name of a new file"
         )
     place = source.resolve()
-    guard = Guard()
+    guard = FileGuard()
     try:
         options = _claim(guard, place)
         with closing(sqlite3.connect(f"{place.as_uri()}?{options}", uri=True, isolation_level=None)) as connection:
@@ -361,7 +361,7 @@ def backup(source: Path, target: Path) -> Copied:
     return Copied(len(events) - len(damages), damages, whole)
 
 
-def _claim(guard: Guard, place: Path) -> str:
+def _claim(guard: FileGuard, place: Path) -> str:
     """Keep studios away, unless one has the store open already; how SQLite is to open it."""
     try:
         guard.hold(place)

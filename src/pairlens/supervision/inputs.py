@@ -184,10 +184,12 @@ def encode_labels(y: ArrayLike) -> IntArray:
     """Return labels as codes in order of first appearance; -1, NaN, None, pandas.NA, NaT and masked mean unlabelled."""
     codes, values = factorise(y, name="y")
     kind = values.dtype.kind
-    if kind in "fO":
-        _check_discrete(values)
+    numbers = (int, float, np.integer, np.floating)
+    for value in values.tolist() if kind in "fO" else ():
+        if isinstance(value, (float, np.floating)) and not float(value).is_integer():
+            raise ArgumentError("y", float(value), "must hold classes, not measurements", "Bin y first")
     if kind in "ifO":
-        unlabelled = np.flatnonzero([_is_minus_one(value) for value in values.tolist()])
+        unlabelled = [k for k, value in enumerate(values.tolist()) if isinstance(value, numbers) and value == -1]
         codes = np.where(np.isin(codes, unlabelled), -1, codes)
     return freeze(renumber(codes))
 
@@ -289,13 +291,3 @@ def _is_missing(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):
         return False
-
-
-def _is_minus_one(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and value == -1
-
-
-def _check_discrete(values: NDArray[Any]) -> None:
-    for value in values.tolist():
-        if isinstance(value, (float, np.floating)) and not float(value).is_integer():
-            raise ArgumentError("y", float(value), "must hold classes, not measurements", "Bin y first")
