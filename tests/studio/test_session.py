@@ -309,7 +309,7 @@ def test_a_failed_fit_keeps_the_old_map(studio, table, monkeypatch):
     running = studio(table)
     person = Person.enter(link(running))
     until(lambda: person.get("state")["status"]["map"]["points"])
-    broken = lambda session: setattr(session._maps._worker, "submit", _failing)  # noqa: E731
+    broken = lambda session: setattr(session._maps.worker, "submit", _failing)  # noqa: E731
     running.call(broken)
     person.answer("same")
     status = until(lambda: person.get("state")["status"], lambda seen: seen["map"]["error"])

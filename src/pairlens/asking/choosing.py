@@ -301,12 +301,7 @@ def repeated(
         and entry.question.pairs not in again
         and taken.isdisjoint(entry.question.pairs)
     ]
-    if not found:
-        return None
-    question = _any_of(found, rng)
-    # On a screen the groups keep their slots.
-    rows = question.rows if question.kind == "place" else question.rows[::-1]
-    return Draft(question.kind, rows, "repeat", question.groups)
+    return _once_more(found, "repeat", rng)
 
 
 def overlapping(
@@ -326,10 +321,7 @@ def overlapping(
         and entry.question.pairs not in own
         and taken.isdisjoint(entry.question.pairs)
     ]
-    if not found:
-        return None
-    question = _any_of(found, rng)
-    return Draft(question.kind, question.rows, "overlap", question.groups)
+    return _once_more(found, "overlap", rng)
 
 
 def due_audits(log: Sequence[Entry], share: float, seed: int) -> list[Question]:
@@ -351,5 +343,10 @@ def due_audits(log: Sequence[Entry], share: float, seed: int) -> list[Question]:
     return [question for _, question in sorted(drawn.values(), key=lambda found: (found[0], found[1].id))]
 
 
-def _any_of(questions: Sequence[Question], rng: np.random.Generator) -> Question:
-    return questions[int(rng.integers(len(questions)))]
+def _once_more(questions: Sequence[Question], purpose: Purpose, rng: np.random.Generator) -> Draft | None:
+    if not questions:
+        return None
+    question = questions[int(rng.integers(len(questions)))]
+    # The same person sees the sides swapped; on a screen the groups keep their slots.
+    swapped = purpose == "repeat" and question.kind != "place"
+    return Draft(question.kind, question.rows[::-1] if swapped else question.rows, purpose, question.groups)

@@ -217,7 +217,8 @@ def ask(
             _converse(asker, answers, rows, questions, keep)
         else:
             limit = MACHINE_QUESTIONS if questions is None and budget is None else questions
-            _let_answer(machine, asker, answers, rows, questions=limit, budget=budget, prices=(price_in, price_out))
+            limits = {"questions": limit, "budget": budget, "price_in": price_in, "price_out": price_out}
+            _let_answer(machine, asker, rows, keep=answers.tell, **limits)
     finally:
         written = keep()
         answers.close()
@@ -289,34 +290,16 @@ class _Log:
         self._store.close()
 
 
-def _let_answer(
-    machine: Annotator,
-    asker: Any,
-    answers: _Log,
-    rows: _ShownRows,
-    *,
-    questions: int | None,
-    budget: float | None,
-    prices: tuple[float, float],
-) -> None:
-    """Let a machine answer, and say what came of it."""
+def _let_answer(machine: Annotator, asker: Any, rows: _ShownRows, **settings: Any) -> None:
+    """Let a machine answer, with the settings of :func:`~pairlens.asking.annotate`, and say what came of it."""
     from pairlens.asking import annotate
 
     with progress(f"{machine.name} answers"), machine:
-        done = annotate(
-            asker,
-            machine,
-            rows,
-            questions=questions,
-            budget=budget,
-            price_in=prices[0],
-            price_out=prices[1],
-            keep=answers.tell,
-        )
+        done = annotate(asker, machine, rows, **settings)
     words = [f"{machine.name}: {_count(done.answers)}"]
     if done.unusable:
         words.append(f"{done.unusable} of them count as unsure, as the reply was none of the answers")
-    if any(prices):
+    if settings["price_in"] or settings["price_out"]:
         words.append(f"cost {done.cost:.4g}{' (estimated)' if done.estimated else ''}")
     if done.ended != "questions":
         words.append({"budget": "the budget is spent", "nothing left": "nothing is left to ask"}[done.ended])

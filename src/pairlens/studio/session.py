@@ -148,7 +148,7 @@ class Session:
         self._closed = True
         self.prepared.cancel()
         self._lens.close()
-        self._maps.close()
+        self._maps.worker.close()
         self.thread.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
@@ -470,8 +470,8 @@ class Session:
 
     @property
     def n_answers(self) -> int:
-        """Return how many answers count."""
-        return self.history.n_given
+        """Return how many answers count; those that were given at once count as one."""
+        return len({answer.batch or answer.id for answer in self.history.answers.values()})
 
     @property
     def map(self) -> MapState:
@@ -503,7 +503,7 @@ class Session:
             for row in group["rows"]:
                 placed[row] = str(group["number"])
         n_answers = self.n_answers
-        self._grouping = self._maps.submit("pairlens.studio.maps:group_rows", self._constraints(), placed)
+        self._grouping = self._maps.worker.submit("pairlens.studio.maps:group_rows", self._constraints(), placed)
         self._grouping.add_done_callback(lambda future: self._later(self._grouped, future, n_answers))
 
     def _grouped(self, future: Future[Any], n_answers: int) -> None:
