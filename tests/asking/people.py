@@ -49,6 +49,11 @@ def answer_all(asker, y, count, annotator=None, wrong=0.0, seed=0):
     return asked
 
 
+def listed(answers):
+    """Return all comparisons (i, j, same)."""
+    return list(zip(*(column.tolist() for column in answers.columns())))
+
+
 def plain(asker):
     """Return what follows from the answers as plain values: equal logs have equal states."""
     state = asker._state
@@ -69,7 +74,7 @@ def plain(asker):
         "error": groups.error,
         "slots": dict(groups.slots),
         "n_founded": groups.n_founded,
-        "answers": list(zip(*(column.tolist() for column in state.answers.columns()))),
+        "answers": listed(state.answers),
         "votes": dict(sorted(state.evidence().items())),
         "trust": dict(groups.trust),
         "open": dict(state.open),

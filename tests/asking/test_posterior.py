@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pairlens.asking.groups import Comparisons, Groups
 from pairlens.asking.posterior import choice_value, cross_examined, pair_weights
 from pairlens.asking.progress import kappa_of
+from tests.asking.people import listed
 from tests.oracles import asking as oracle
 
 
@@ -35,7 +36,7 @@ def situations(draw):
 
 def plain(groups, answers):
     members = [groups.members[number] for number in groups.numbers]
-    return groups.Z.tolist(), members, groups.confidence, answers.pairs, groups.error
+    return groups.Z.tolist(), members, groups.confidence, listed(answers), groups.error
 
 
 @settings(max_examples=60, deadline=None)
@@ -102,7 +103,7 @@ def test_log_odds_of_merging(situation):
         for b in range(len(groups)):
             if a != b:
                 assert odds[a, b] == pytest.approx(oracle.log_odds(a, b, *plain(groups, answers)), abs=1e-10)
-    between = [(groups.where.get(i), groups.where.get(j), same) for i, j, same in answers.pairs]
+    between = [(groups.where.get(i), groups.where.get(j), same) for i, j, same in listed(answers)]
     assert n_same.sum() == 2 * sum(same for a, b, same in between if a != b and a is not None and b is not None)
 
 
@@ -219,9 +220,9 @@ def test_an_answer_that_only_the_view_speaks_against_does_not_raise_the_error_ra
 @given(situations(), st.integers(0, 2**12))
 def test_answers_that_others_contradict(situation, mask):
     groups, answers = situation
-    believed = np.array([bool(mask >> at & 1) for at in range(len(answers.pairs))], dtype=bool)
+    believed = np.array([bool(mask >> at & 1) for at in range(len(listed(answers)))], dtype=bool)
     found, _ = cross_examined(len(groups.Z), *answers.columns(), believed)
-    assert found.tolist() == oracle.contradicted(answers.pairs, believed.tolist())
+    assert found.tolist() == oracle.contradicted(listed(answers), believed.tolist())
 
 
 def test_answers_that_no_other_tests():
