@@ -14,20 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pairlens._atomic import atomic_path
-from pairlens.studio.entries import (
-    APPLICATION_ID,
-    VERSION,
-    Event,
-    create,
-    is_sound,
-    now,
-    read_events,
-    read_meta,
-    read_rows,
-    write_event,
-    write_meta,
-    write_row,
-)
+from pairlens.studio import entries
+from pairlens.studio.entries import Event
 from pairlens.studio.guard import ANOTHER, FileGuard, StoreError, StoreFullError, StoreMovedError, beside, check_beside
 
 BUSY_SECONDS = 10.0
@@ -123,16 +111,16 @@ class Store:
         if not header.startswith(b"SQLite format 3\0"):
             raise self._damaged("file is not a database")
         version, known = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
-        if known != APPLICATION_ID:
+        if known != entries.APPLICATION_ID:
             raise StoreError(
                 f"{self.path} is a database of another program; it was not touched",
                 self.path,
                 remedy=ANOTHER.capitalize(),
             )
-        if version != VERSION:
-            age = "a later" if version > VERSION else "an earlier"
+        if version != entries.VERSION:
+            age = "a later" if version > entries.VERSION else "an earlier"
             raise StoreError(
-                f"{self.path} was written by {age} version of pairlens (format {version}, this one knows {VERSION})",
+                f"{self.path} was written by {age} version of pairlens (format {version}, this one knows {entries.VERSION})",
                 self.path,
                 remedy=f"Use that version, or {ANOTHER}",
             )
@@ -146,17 +134,17 @@ class Store:
             # Before there is a write-ahead log: the file is marked as a store from its first moment.
             execute("PRAGMA synchronous = EXTRA")
             with self._transaction():
-                create(self._connection)
+                entries.create(self._connection)
         execute("PRAGMA journal_mode = WAL")
         # Only `_settle` writes into the file itself, so that it is noticed when somebody else does.
         execute("PRAGMA wal_autocheckpoint = 0")
         execute("PRAGMA synchronous = FULL")
         # A write each time: a read-only file or folder is found now, not at the first answer.
         with self._transaction():
-            write_meta(self._connection, {"opened": now()})
+            entries.write_meta(self._connection, {"opened": entries.now()})
         self._settle()
-        self._meta = read_meta(self._connection)
-        store, self._events = read_events(self._connection)
+        self._meta = entries.read_meta(self._connection)
+        store, self._events = entries.read_events(self._connection)
         self._name = store or secrets.token_hex(8)
         self._known = {event.id: event for event in self._events if not event.damage}
         self._last = max((event.seq for event in self._known.values()), default=0)
@@ -226,11 +214,11 @@ class Store:
             target = next(name for stem in stems if not (name := self._place.with_stem(stem)).exists())
             with suppress(OSError, sqlite3.Error):
                 with atomic_path(target) as partial, closing(sqlite3.connect(partial)) as copy, copy:
-                    create(copy)
-                    write_meta(copy, self._meta)
+                    entries.create(copy)
+                    entries.write_meta(copy, self._meta)
                     for event in self._events:
                         if not event.damage:
-                            write_event(copy, self._name, event.seq, event)
+                            entries.write_event(copy, self._name, event.seq, event)
                 self._rescued = target
         return self._rescued
 
@@ -257,7 +245,7 @@ class Store:
         while seq in self._spoiled:
             seq += 1
         with self._transaction():
-            stored = write_event(self._connection, self._name, seq, event)
+            stored = entries.write_event(self._connection, self._name, seq, event)
         self._events.append(stored)
         self._known[event.id], self._last = stored, seq
         # Into the file itself, but not while somebody waits for an answer.
@@ -303,13 +291,13 @@ class Store:
     def meta(self) -> dict[str, Any]:
         """Return what is known about the table and the settings."""
         with self._lock:
-            return {key: value for key, value in read_meta(self._connection).items() if key != "opened"}
+            return {key: value for key, value in entries.read_meta(self._connection).items() if key != "opened"}
 
     def set_meta(self, values: Mapping[str, Any]) -> None:
         """Write entries about the table and the settings."""
         with self._lock:
             with self._transaction():
-                write_meta(self._connection, values)
+                entries.write_meta(self._connection, values)
             self._meta.update(values)
 
     def close(self) -> None:
@@ -356,7 +344,7 @@ def backup(source: Path, target: Path) -> Copied:
     finally:
         guard.release()
     with closing(sqlite3.connect(target)) as copy:
-        _, events = read_events(copy)
+        _, events = entries.read_events(copy)
     damages = {event.seq: event.damage for event in events if event.damage}
     return Copied(len(events) - len(damages), damages, whole)
 
@@ -380,19 +368,19 @@ def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> bool:
         sound = connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
     except sqlite3.DatabaseError as error:
         raise StoreError(f"{source} cannot be read as a database ({error}); nothing was written") from None
-    if known != APPLICATION_ID:
+    if known != entries.APPLICATION_ID:
         raise StoreError(f"{source} is not a store of a studio; nothing was written")
     if sound:
         with atomic_path(target) as partial, closing(sqlite3.connect(partial)) as copy:
             connection.backup(copy)
         return True
     with atomic_path(target) as partial, closing(sqlite3.connect(partial, isolation_level=None)) as copy:
-        create(copy)
+        entries.create(copy)
         with suppress(sqlite3.Error):
-            write_meta(copy, read_meta(connection))
+            entries.write_meta(copy, entries.read_meta(connection))
         for row in _readable(connection):
             with suppress(sqlite3.Error):
-                write_row(copy, row)
+                entries.write_row(copy, row)
     return False
 
 
@@ -401,11 +389,11 @@ def _readable(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
     found: dict[int, tuple[Any, ...]] = {}
     for order in ("seq", "seq DESC"):
         with suppress(sqlite3.Error):
-            for row in read_rows(connection, order=order):
-                if row[0] not in found or is_sound(row):
+            for row in entries.read_rows(connection, order=order):
+                if row[0] not in found or entries.is_sound(row):
                     found[row[0]] = row
     for seq in range(1, len(found) + MOST_GAP):
         if seq not in found:
             with suppress(sqlite3.Error):
-                found.update((seq, row) for row in read_rows(connection, where=f"seq = {seq}"))
+                found.update((seq, row) for row in entries.read_rows(connection, where=f"seq = {seq}"))
     return list(found.values())
