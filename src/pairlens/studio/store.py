@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from pairlens._atomic import atomic_path
 from pairlens.studio import entries
-from pairlens.studio.entries import Event
+from pairlens.studio.entries import VERSION, Event
 from pairlens.studio.guard import ANOTHER, FileGuard, StoreError, StoreFullError, StoreMovedError, beside, check_beside
 
 BUSY_SECONDS = 10.0
@@ -117,10 +117,10 @@ class Store:
                 self.path,
                 remedy=ANOTHER.capitalize(),
             )
-        if version != entries.VERSION:
-            age = "a later" if version > entries.VERSION else "an earlier"
+        if version != VERSION:
+            age = "a later" if version > VERSION else "an earlier"
             raise StoreError(
-                f"{self.path} was written by {age} version of pairlens (format {version}, this one knows {entries.VERSION})",
+                f"{self.path} was written by {age} version of pairlens (format {version}, this one knows {VERSION})",
                 self.path,
                 remedy=f"Use that version, or {ANOTHER}",
             )
