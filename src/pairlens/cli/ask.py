@@ -395,19 +395,15 @@ class _ShownRows(Sequence[Any]):
         from pairlens.io.source import column_names, read_columns
 
         self._names = names
-        self._columns: dict[str, Any]
+        columns = column_names(data) if table.is_frame else table.features
+        for name in show:
+            check_column(name, columns, data.name)
+        # The ids stand above the columns.
+        shown = show or [name for name in columns if name not in (*drop, table.id_column)][:MOST_COLUMNS]
         if table.is_frame:
-            columns = column_names(data)
-            for name in show:
-                check_column(name, columns, data.name)
-            # The ids stand above the columns.
-            shown = show or [name for name in columns if name not in (*drop, table.id_column)][:MOST_COLUMNS]
-            self._columns = read_columns(data, shown)
+            self._columns: dict[str, Any] = read_columns(data, shown)
         else:
-            for name in show:
-                check_column(name, table.features, data.name)
-            used = show or table.features[:MOST_COLUMNS]
-            self._columns = {name: table.rows[:, table.features.index(name)] for name in used}
+            self._columns = {name: table.rows[:, table.features.index(name)] for name in shown}
 
     def __len__(self) -> int:
         return len(self._names)
