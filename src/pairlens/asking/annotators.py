@@ -246,7 +246,8 @@ class CommandAnnotator(Annotator):
             return
         assert process.stdin is not None
         if self._writer is not None:
-            self._writer.join(timeout=1)
+            with suppress(RuntimeError):  # an interrupt may come before a thread is started
+                self._writer.join(timeout=1)
             if self._writer.is_alive():
                 process.kill()
         with suppress(OSError):
@@ -257,8 +258,9 @@ class CommandAnnotator(Annotator):
             process.kill()
             process.wait()
         # Its last words may still be on the way.
-        for reader in self._readers:
-            reader.join(timeout=1)
+        with suppress(RuntimeError):
+            for reader in self._readers:
+                reader.join(timeout=1)
 
 
 class EndpointAnnotator(Annotator):
