@@ -65,10 +65,6 @@ def _permissions(target: Path) -> int:
     try:
         return target.stat().st_mode & 0o777
     except FileNotFoundError:
-        return 0o666 & ~_umask()
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

@@ -85,7 +85,7 @@ class Endpoint:
         EndpointError
             If no attempt got a JSON object. The error says what the last one got.
         """
-        # Half of an emoji, which JSON and file names may hold, is no text.
+        # JSON and file names may hold half of an emoji, which cannot be encoded.
         data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode(errors="replace")
         for attempt in range(1, self.retries + 2):
             try:

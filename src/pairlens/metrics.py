@@ -79,7 +79,7 @@ def _pair_confusion(labels_true: ArrayLike, labels_pred: ArrayLike) -> NDArray[n
 
 
 def cumulative_purity(Z: ArrayLike, y: ArrayLike, n_neighbors: int = 10) -> NDArray[np.float64]:
-    """Share of rows of the same label among the k nearest, averaged over the rows, for k = 1 ... n_neighbors.
+    """Return the share of rows of the same label among the k nearest, averaged over rows, for k = 1 ... n_neighbors.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def cumulative_purity(Z: ArrayLike, y: ArrayLike, n_neighbors: int = 10) -> NDAr
 
 
 def pairwise_accuracy(scores: ArrayLike, preferences: Preferences) -> float:
-    """Share of preferences whose better row has the higher score; ties count half, weights count.
+    """Return the share of preferences whose better row has the higher score; ties count half, weights count.
 
     Examples
     --------

@@ -150,7 +150,10 @@ def prepare(
         frame = as_frame(X)
         frame = frame.set_axis(distinct_names(list(frame.columns)), axis=1)
     chosen = bool(roles or weights or embed)
-    mixed = chosen or (not is_all_numbers(frame) if named else _has_gaps(X))
+    if named:
+        mixed = chosen or not is_all_numbers(frame)
+    else:
+        mixed = chosen or (not sparse.issparse(X) and bool(np.isnan(np.asarray(X, dtype=np.float64)).any()))
     encoder = None
     if named or mixed:
         encoder = TableEncoder(roles=roles or None, weights=weights or None, standardize=mixed, embed=embed or None)
@@ -165,8 +168,3 @@ def prepare(
     if looks_principal(X if frame is None else frame.to_numpy(dtype=np.float64)):
         return Preparation(encoder, None, False, "the columns look like principal components, so they keep their scale")
     return Preparation(encoder, StandardScaler(), True, "every column is divided by its deviation")
-
-
-def _has_gaps(X: Any) -> bool:
-    """Return whether numbers of an array are missing."""
-    return not sparse.issparse(X) and bool(np.isnan(np.asarray(X, dtype=np.float64)).any())

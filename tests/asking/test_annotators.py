@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import threading
 import time
 
 import pytest
@@ -225,6 +226,23 @@ def test_a_command_that_writes_without_end_fills_no_memory():
         while not annotator._lines.full() and time.monotonic() < deadline:
             time.sleep(0.005)
         assert annotator._lines.full()
+
+
+@pytest.mark.processes
+def test_an_interrupt_before_the_question_is_written_ends_the_program(monkeypatch):
+    class Interrupted(threading.Thread):
+        def start(self):
+            if self._target.__name__ == "_write":
+                raise KeyboardInterrupt
+            super().start()
+
+    annotator = command("import sys; sys.stdin.read()")
+    monkeypatch.setattr("pairlens.asking.annotators.threading.Thread", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        annotator.answer(PAIR, ROWS)
+    process = annotator._process
+    annotator.close()
+    assert process.poll() is not None
 
 
 def test_a_command_that_is_not_there():

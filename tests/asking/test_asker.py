@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from pairlens import LinearPairLens, PairClusters
 from pairlens.asking import Asker, Lens, Question
 from pairlens.asking.progress import Audit, audit_curve, hint, share_curve
-from tests.asking.people import answer_all, blobs, true_answer, uneven
+from tests.asking.people import answer_all, blobs, plain, true_answer, uneven
 
 X, Y = blobs(120, centers=4, seed=1)
 LENS = Lens(X)
@@ -42,7 +42,7 @@ def test_right_answers_about_wide_groups_are_believed():
     answer_all(asker, y, 100)
     assert purity(asker, y) == (True, True)
     group = {row: number for number, members in asker.groups_.items() for row in members}
-    told = [(i, j, same) for i, j, same in asker.state()["answers"] if i in group and j in group]
+    told = [(i, j, same) for i, j, same in plain(asker)["answers"] if i in group and j in group]
     assert all((group[i] == group[j]) == same for i, j, same in told)
     assert asker.error_rate_ < 0.02
 
@@ -128,13 +128,13 @@ def test_a_screen_is_one_answer_of_several_comparisons():
     while question.kind != "place" or len(question.rows) < 4:
         asker.tell(question, true_answer(question, Y))
         question = asker.ask()
-    before = len(asker.state()["answers"])
+    before = len(plain(asker)["answers"])
     asker.tell(question, "2")
-    new = asker.state()["answers"][before:]
+    new = plain(asker)["answers"][before:]
     row, *shown = question.rows
     assert {(i if j == row else j): same for i, j, same in new} == {other: at == 1 for at, other in enumerate(shown)}
     asker.undo()
-    assert len(asker.state()["answers"]) == before
+    assert len(plain(asker)["answers"]) == before
 
 
 def test_more_than_eight_groups_fit_on_several_screens():
@@ -212,15 +212,15 @@ def test_not_sure_is_no_evidence_and_three_times_sets_a_row_aside():
         question = asker.ask()
     row = question.rows[0]
     asker.tell(question, "different")
-    before = asker.state()["answers"]
+    before = plain(asker)["answers"]
     for count in (1, 2, 3):
-        assert row in asker.state()["open"]
+        assert row in plain(asker)["open"]
         question = asker.ask()
         assert question.rows[0] == row
         asker.tell(question, "unsure")
-        assert asker.state()["unsure"][row] == count
-    assert asker.state()["answers"] == before
-    assert row in asker.state()["skipped"]
+        assert plain(asker)["unsure"][row] == count
+    assert plain(asker)["answers"] == before
+    assert row in plain(asker)["skipped"]
     assert all(row != question.rows[0] for question in answer_all(asker, Y, 10))
 
 
@@ -325,7 +325,7 @@ def test_audited_questions_are_random_and_judged_before_they_are_learned():
     answer_all(asker, Y, 120)
     audited = [entry for entry in asker.log if entry.question.purpose == "audit"]
     assert 20 < len(audited) < 55
-    audits = asker.state()["audits"]
+    audits = plain(asker)["audits"]
     assert [audit.same for audit in audits] == [entry.answer == "same" for entry in audited]
     curve = asker.learning_curve()
     assert curve[-1].n == min(40, len(audited))
@@ -339,7 +339,7 @@ def test_audited_questions_are_random_and_judged_before_they_are_learned():
     for entry in asker.log[:position]:
         other.tell(*entry)
     other.tell(audited[0].question, turned[audited[0].answer])
-    assert other.state()["audits"][0].view == audits[0].view
+    assert plain(other)["audits"][0].view == audits[0].view
 
 
 def test_both_answers_occur_among_audited_questions_of_many_groups():
@@ -349,7 +349,7 @@ def test_both_answers_occur_among_audited_questions_of_many_groups():
     rows = rng.standard_normal((300, 5)) + 4 * rng.standard_normal((10, 5))[groups]
     asker = Asker(rows, random_state=0, audit=0.9)
     answer_all(asker, groups, 120)
-    audits = asker.state()["audits"]
+    audits = plain(asker)["audits"]
     assert np.mean([audit.same for audit in audits]) > 0.18
     weight = np.array([audit.weight for audit in audits])
     pairs = [(i, j) for i in range(300) for j in range(i)]
@@ -365,14 +365,14 @@ def test_rows_that_a_person_chooses_are_placed_at_once():
     for number, (a, b, answer) in enumerate([(i, j, "same"), (first, k, "same"), (i, k, "different")]):
         asker.tell(Question(f"c{number}", "same", (a, b), "chosen"), answer)
     assert sorted(map(sorted, asker.groups_.values())) == sorted([sorted((i, j)), sorted((first, k))])
-    before = asker.state()
+    before = plain(asker)
     answer_all(asker, Y, 12)
     asker.retract(*(entry.question.id for entry in asker.log[3:]))
-    assert asker.state() == before
+    assert plain(asker) == before
     replayed = Asker(X, random_state=0, lens=LENS)
     for entry in asker.log:
         replayed.tell(*entry)
-    assert replayed.state() == before
+    assert plain(replayed) == before
 
 
 def test_the_screen_becomes_a_placement_when_there_are_three_groups():

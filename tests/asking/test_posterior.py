@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pairlens.asking.groups import Answers, Groups
+from pairlens.asking.groups import Comparisons, Groups
 from pairlens.asking.posterior import choice_value, cross_examined, pair_weights
 from pairlens.asking.progress import kappa_of
+from tests.asking.people import listed
 from tests.oracles import asking as oracle
 
 
@@ -26,7 +27,7 @@ def situations(draw):
     for at, row in enumerate(rows):
         groups.put(int(row), at if at < k else int(rng.integers(k)), float(rng.uniform(0.5, 1)))
     groups.error = float(rng.uniform(0.002, 0.3))
-    answers = Answers()
+    answers = Comparisons()
     for _ in range(draw(st.integers(0, 12))):
         i, j = rng.choice(n, 2, replace=False)
         answers.add(int(i), int(j), bool(rng.random() < 0.5))
@@ -35,7 +36,7 @@ def situations(draw):
 
 def plain(groups, answers):
     members = [groups.members[number] for number in groups.numbers]
-    return groups.Z.tolist(), members, groups.confidence, answers.pairs, groups.error
+    return groups.Z.tolist(), members, groups.confidence, listed(answers), groups.error
 
 
 @settings(max_examples=60, deadline=None)
@@ -73,7 +74,7 @@ def test_many_rows_placed_again(monkeypatch, block, wrong):
     monkeypatch.setattr("pairlens.asking.groups.BLOCK", block)
     rng = np.random.default_rng(3)
     y = rng.integers(4, size=110)
-    groups, answers = Groups(rng.standard_normal((4, 3))[y] * 2 + rng.standard_normal((110, 3))), Answers()
+    groups, answers = Groups(rng.standard_normal((4, 3))[y] * 2 + rng.standard_normal((110, 3))), Comparisons()
     for row in range(100):
         k = len(groups)
         groups.put(row, int(y[row]) if y[row] < k and rng.random() >= wrong else k - 1 if row > 9 else k, rng.random())
@@ -102,7 +103,7 @@ def test_log_odds_of_merging(situation):
         for b in range(len(groups)):
             if a != b:
                 assert odds[a, b] == pytest.approx(oracle.log_odds(a, b, *plain(groups, answers)), abs=1e-10)
-    between = [(groups.where.get(i), groups.where.get(j), same) for i, j, same in answers.pairs]
+    between = [(groups.where.get(i), groups.where.get(j), same) for i, j, same in listed(answers)]
     assert n_same.sum() == 2 * sum(same for a, b, same in between if a != b and a is not None and b is not None)
 
 
@@ -145,7 +146,7 @@ def test_a_row_prefers_to_be_placed_where_the_answer_says():
     groups = Groups(Z)
     for row, group in ((0, 0), (1, 0), (2, 1), (3, 1)):
         groups.put(row, group, 1.0)
-    answers = Answers()
+    answers = Comparisons()
     assert np.argmax(groups.posterior(4, answers)) == 0
     answers.add(4, 2, True)
     answers.add(4, 0, False)
@@ -159,7 +160,7 @@ def test_an_outlier_founds_a_group_only_if_it_differs_from_those_that_are_neares
     groups = Groups(Z)
     for row in range(80):
         groups.put(row, row // 40, 1.0)
-    answers = Answers()
+    answers = Comparisons()
     for other in (40, 41):
         answers.add(80, other, False)
         p = groups.posterior(80, answers)
@@ -186,7 +187,7 @@ def test_the_width_of_a_group_of_few_rows_is_not_known():
     """One "same" of a row alone in its group is believed, however far away the other row is."""
     rng = np.random.default_rng(0)
     Z = np.vstack([rng.standard_normal((60, 8)), 4 * rng.standard_normal((30, 8)) + 10])
-    groups, answers = Groups(Z), Answers()
+    groups, answers = Groups(Z), Comparisons()
     for row in range(61):
         groups.put(row, int(row == 60), 1.0)
     for row in range(61, 90):
@@ -197,7 +198,7 @@ def test_the_width_of_a_group_of_few_rows_is_not_known():
 def test_an_answer_that_only_the_view_speaks_against_does_not_raise_the_error_rate():
     """Row 20 lies in the wrong place: the "same" about it is set aside, but no other answer contradicts it."""
     Z = np.repeat([0.0, 9.0], [10, 11])[:, None] + np.zeros((21, 4))
-    groups, answers = Groups(Z), Answers()
+    groups, answers = Groups(Z), Comparisons()
     for row in range(21):
         groups.put(row, int(row >= 10), 1.0)
     for row in range(1, 20):
@@ -219,9 +220,9 @@ def test_an_answer_that_only_the_view_speaks_against_does_not_raise_the_error_ra
 @given(situations(), st.integers(0, 2**12))
 def test_answers_that_others_contradict(situation, mask):
     groups, answers = situation
-    believed = np.array([bool(mask >> at & 1) for at in range(len(answers.pairs))], dtype=bool)
+    believed = np.array([bool(mask >> at & 1) for at in range(len(listed(answers)))], dtype=bool)
     found, _ = cross_examined(len(groups.Z), *answers.columns(), believed)
-    assert found.tolist() == oracle.contradicted(answers.pairs, believed.tolist())
+    assert found.tolist() == oracle.contradicted(listed(answers), believed.tolist())
 
 
 def test_answers_that_no_other_tests():
@@ -242,7 +243,7 @@ def test_a_tested_answer_says_more_about_the_error_rate():
         [(row, row + 1) for row in range(8)],
         [(0, 1), (1, 2), (2, 3), (0, 2), (0, 3), (1, 3), (0, 1), (1, 2)],
     ):
-        groups, answers = Groups(Z), Answers()
+        groups, answers = Groups(Z), Comparisons()
         for row in range(20):
             groups.put(row, row // 10, 1.0)
         for i, j in pairs:
@@ -258,7 +259,7 @@ def test_merging_keeps_the_older_number_and_needs_a_same():
     groups = Groups(Z)
     for row in range(8):
         groups.put(row, row % 2, 1.0)
-    answers = Answers()
+    answers = Comparisons()
     groups.merge(answers)
     assert groups.numbers == [0, 1]
     answers.add(0, 1, True)

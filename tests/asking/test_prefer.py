@@ -110,8 +110,8 @@ def test_odd_tables(rows):
 def test_two_kinds_in_one_log_share_no_id():
     """A studio may be started with another kind of question on the same store; both askers count from one."""
     X = np.random.default_rng(0).standard_normal((5, 3))
-    pairs = Asker(X, random_state=0, strategy="random").ask_many(4)
-    preferences = PreferenceAsker(X, random_state=0, strategy="random").ask_many(4)
+    askers = [kind(X, random_state=0, strategy="random") for kind in (Asker, PreferenceAsker)]
+    pairs, preferences = ([asker.ask() for _ in range(4)] for asker in askers)
     assert [q.rows for q in pairs] == [q.rows for q in preferences]
     assert {q.id for q in pairs}.isdisjoint(q.id for q in preferences)
 

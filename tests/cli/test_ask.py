@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pairlens.studio.store import Event, Store
 from tests.cli.conftest import CLASSES, COMMAND, IDS
 from tests.endpoint_server import endpoint_server, refused
 
@@ -72,6 +73,11 @@ def lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines()
 
 
+def events(path: Path) -> list[Event]:
+    with Store(path) as store:
+        return list(store.events())
+
+
 @pytest.mark.parametrize("question", ["same", "place"])
 def test_answers_are_written_resumed_and_fitted_with(table, cli, question):
     arguments = (*ASK, "--question", question)
@@ -122,11 +128,11 @@ def test_undo_shows_the_question_again(table):
     person.next()
     person.say("x")
     assert person.end() == 0
-    assert "'nonsense' is no answer" in person.said
+    assert "'nonsense' is not an answer" in person.said
     a, b = (IDS[row] for row in sorted(asked))
     assert lines(table / "answers.csv") == ["a,b,kind", f"{a},{b},cannot-link"]
-    # All of it is in the journal, also what was taken back.
-    assert len(lines(table / "answers.journal.jsonl")) == 1 + 5
+    # All of it is in the store, also what was taken back.
+    assert [event.kind for event in events(table / "answers.store.db")] == ["answer", "undo", *["answer"] * 3]
 
 
 def test_preferences(table, cli):
@@ -151,16 +157,12 @@ def test_a_killed_session_loses_nothing(table):
     person.next()
     person.process.kill()
     person.end()
-    journal = table / "answers.journal.jsonl"
-    # What a crash in the middle of a write leaves.
-    with journal.open("a") as file:
-        file.write('{"question": {"id": "9')
     again = Person(table, *ASK)
     assert again.next()
     assert "5 answers so far" in again.said
     again.say(again.true())
     assert again.end() == 0, again.errors
-    assert len(lines(journal)) == 1 + 6
+    assert len(events(table / "answers.store.db")) == 6
 
 
 def test_nothing_left(table):
@@ -174,22 +176,23 @@ def test_nothing_left(table):
 
 def test_errors(table, cli):
     (table / "answers.csv").write_text("a,b,kind\n")
-    assert "with no answers.journal.jsonl beside it" in cli(*ASK).error
+    assert "with no answers.store.db beside it" in cli(*ASK).error
     (table / "answers.csv").unlink()
     assert "must end in .csv" in cli(*ASK[:-1], "answers.xls").error
     assert "--groups is about groups" in cli(*ASK, "--question", "prefer", "--groups", "groups.csv").error
     assert "--strategy place is about groups" in cli(*ASK, "--question", "prefer", "--strategy", "place").error
-    journal = table / "answers.journal.jsonl"
-    journal.unlink(missing_ok=True)
-    journal.write_text('{"format": "something else"}\n')
-    assert "is not a journal of answers" in cli(*ASK).error
-    journal.unlink()
+    store = table / "answers.store.db"
+    store.unlink(missing_ok=True)
+    store.write_text("something else")
+    assert "file is not a database" in cli(*ASK).error
+    store.unlink()
     person = Person(table, *ASK)
     person.next()
+    person.say("s")
     assert person.end() == 0
     assert "is about question 'same', not 'place'" in cli(*ASK, "--question", "place").error
     (table / "data.csv").write_text((table / "data.csv").read_text().replace("remark", "REMARK").replace(",2.", ",3."))
-    assert "is about table" in cli(*ASK).error
+    assert "holds the answers of another table" in cli(*ASK).error
     assert np.unique(IDS).size == 60
 
 
@@ -236,8 +239,7 @@ def test_a_command_answers_and_a_person_audits(table, cli, judge, question):
     assert outcome.code == 0, outcome.err
     assert "machine:judge.py: 30 answers" in outcome.out
     assert "wait for a person" in outcome.out
-    journal = (table / "answers.journal.jsonl").read_text().splitlines()
-    questions = [json.loads(line)["question"] for line in journal if '"question": {' in line]
+    questions = [event.body["question"] for event in events(table / "answers.store.db")]
     assert {each["annotator"] for each in questions} == {"machine:judge.py"}
     assert lines(table / "answers.csv")[0] == "a,b,kind,weight"
 
@@ -249,9 +251,9 @@ def test_a_command_answers_and_a_person_audits(table, cli, judge, question):
     person.say(person.true())
     assert person.end() == 0, person.errors
     assert "0 of 1 audits disagree" in person.said
-    events = [json.loads(line) for line in (table / "answers.journal.jsonl").read_text().splitlines()]
-    assert events[-1]["question"]["purpose"] == "overlap"
-    assert events[-1]["question"]["annotator"] is None
+    last = events(table / "answers.store.db")[-1]
+    assert last.body["question"]["purpose"] == "overlap"
+    assert last.annotator == "me"
 
 
 @pytest.mark.processes

@@ -15,6 +15,7 @@ from pairlens.studio.files import table_csv
 from pairlens.studio.replay import History
 from pairlens.studio.store import Event
 from pairlens.supervision import read_answers
+from tests.asking.people import plain
 from tests.studio.conftest import Person, link, truth, until
 
 
@@ -26,7 +27,7 @@ def person(studio, table):
 def settled(running):
     """The state when all fits that are due are done."""
     until(lambda: running.call(lambda s: s.ready and s.asker.fit_job() is None and not s._maps.fitting))
-    return running.call(lambda session: (session.asker.state(), session.history))
+    return running.call(lambda session: (plain(session.asker), session.history))
 
 
 def test_a_stream_begins_with_the_status(studio, table):
@@ -169,7 +170,7 @@ def test_state_after_a_restart_is_that_of_a_fresh_replay(studio, table):
     fresh = Asker(X, random_state=seed, audit=0.15, repeat=0.03)
     for answer in history.answers.values():
         fresh.tell(Question.from_dict(answer.question), answer.answer)
-    assert fresh.state() == before
+    assert plain(fresh) == before
 
     again = studio(table)
     after, restored = settled(again)
@@ -308,7 +309,7 @@ def test_a_failed_fit_keeps_the_old_map(studio, table, monkeypatch):
     running = studio(table)
     person = Person.enter(link(running))
     until(lambda: person.get("state")["status"]["map"]["points"])
-    broken = lambda session: setattr(session._maps._worker, "submit", _failing)  # noqa: E731
+    broken = lambda session: setattr(session._maps.worker, "submit", _failing)  # noqa: E731
     running.call(broken)
     person.answer("same")
     status = until(lambda: person.get("state")["status"], lambda seen: seen["map"]["error"])

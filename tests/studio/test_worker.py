@@ -37,7 +37,7 @@ def _dying():
 
 def test_jobs_of_a_child_that_died_go_to_a_new_one(children):
     children.dying = MOST_DEATHS - 1
-    computing = Worker(("pairlens.studio.files:nothing",))
+    computing = Worker()
     jobs = [computing.submit("operator:is_not", None), computing.submit("operator:is_", None)]
     assert [job.result(PATIENCE) for job in jobs] == [True, False]
     assert len(children) == MOST_DEATHS
@@ -49,7 +49,7 @@ def test_jobs_of_a_child_that_died_go_to_a_new_one(children):
 
 def test_a_job_fails_with_words_when_its_children_keep_dying(children):
     children.dying = MOST_DEATHS
-    computing = Worker(("pairlens.studio.files:nothing",))
+    computing = Worker()
     with pytest.raises(WorkerError, match=r"has ended 3 times \(code 7\); is there enough memory\?"):
         computing.submit("operator:is_not", None).result(PATIENCE)
     assert len(children) == MOST_DEATHS
@@ -61,7 +61,7 @@ def test_a_job_fails_with_words_when_no_child_can_be_started(monkeypatch):
     starts = iter([_dying])
     monkeypatch.setattr("pairlens.studio.worker.start_child", lambda: next(starts, _refused)())
     with pytest.raises(WorkerError, match=r"cannot be started: .*no process is left"):
-        Worker(("pairlens.studio.files:nothing",)).submit("operator:is_not", None).result(PATIENCE)
+        Worker().submit("operator:is_not", None).result(PATIENCE)
 
 
 def _refused():
@@ -69,7 +69,7 @@ def _refused():
 
 
 def test_a_job_that_fails_leaves_the_child_as_it_is(children):
-    computing = Worker(("pairlens.studio.files:nothing",))
+    computing = Worker()
     with pytest.raises(WorkerError, match="ModuleNotFoundError"):
         computing.submit("nowhere:nothing").result(PATIENCE)
     assert computing.submit("operator:is_not", None).result(PATIENCE)
@@ -103,7 +103,7 @@ def test_a_studio_without_its_processes_says_so(children, studio, table):
 @pytest.mark.skipif(not hasattr(os, "getpriority"), reason="priorities of processes")
 def test_what_somebody_waits_for_is_computed_at_full_speed(children):
     """A report, or the first question; only fits and maps in the background step back."""
-    computing = Worker(("pairlens.studio.files:nothing",))
+    computing = Worker()
     assert computing.submit("operator:is_not", None).result(PATIENCE)
     own = os.getpriority(os.PRIO_PROCESS, 0)
     assert os.getpriority(os.PRIO_PROCESS, children[0].pid) == own

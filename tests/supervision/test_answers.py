@@ -559,10 +559,10 @@ def test_pairs_without_answers_in_blocks(tmp_path, suffix, size):
     else:
         text = "".join(json.dumps({"a": a, "b": b}) + "\n" for a, b in lines)
     path = write(tmp_path, text, f"pairs.{suffix}")
-    blocks = list(read_pair_blocks(path, ids=IDS, n_samples=4, size=size))
-    assert [len(block.rows) for block in blocks] == [min(size, 6 - start) for start in range(0, 6, size)]
-    assert np.concatenate([block.rows for block in blocks]).tolist() == [[IDS.index(a), IDS.index(b)] for a, b in lines]
-    assert [tuple(end) for block in blocks for end in zip(*(each.tolist() for each in block.ends))] == lines
+    ends, rows = zip(*read_pair_blocks(path, ids=IDS, n_samples=4, size=size))
+    assert [len(block) for block in rows] == [min(size, 6 - start) for start in range(0, 6, size)]
+    assert np.concatenate(rows).tolist() == [[IDS.index(a), IDS.index(b)] for a, b in lines]
+    assert [tuple(end) for block in ends for end in zip(*(each.tolist() for each in block))] == lines
 
 
 SPLINK = "unique_id_l,unique_id_r,clerical_match_score\nx,y,1\ny,z,0.2\nz,w,0.75\nx,w,0\n"
@@ -587,8 +587,8 @@ def test_a_label_table_of_splink(suffix, tmp_path):
     write_answers(written, *file.ends, file.kind, file.weight, splink=True)
     again = pd.read_csv(written) if suffix == ".csv" else pd.read_json(written, lines=True)
     pd.testing.assert_frame_equal(again, labels, check_dtype=False)
-    (block,) = read_pair_blocks(path, ids=ids, n_samples=4)
-    assert block.rows.tolist() == [[1, 2], [2, 3], [3, 0], [1, 0]]
+    ((_, rows),) = read_pair_blocks(path, ids=ids, n_samples=4)
+    assert rows.tolist() == [[1, 2], [2, 3], [3, 0], [1, 0]]
 
 
 @pytest.mark.parametrize("score", ["1.5", "-0.1", "nan", "match"])

@@ -1,4 +1,4 @@
-"""Which question to ask next, the log of answers and its replay."""
+"""Choose the next question to ask, and replay the log of answers."""
 
 from pairlens.asking.annotators import (
     Annotated,
@@ -12,7 +12,6 @@ from pairlens.asking.annotators import (
     annotator_at,
 )
 from pairlens.asking.asker import Asker
-from pairlens.asking.journal import Journal
 from pairlens.asking.prefer import PreferenceAsker
 from pairlens.asking.progress import Agreement, CurvePoint, StoppingHint
 from pairlens.asking.questions import AlreadyAnsweredError, Entry, Question, UnknownQuestionError, is_machine
@@ -34,7 +33,6 @@ __all__ = [
     "ErrorRate",
     "FitJob",
     "FunctionAnnotator",
-    "Journal",
     "Lens",
     "PreferenceAsker",
     "Question",

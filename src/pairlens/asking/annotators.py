@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from pairlens._endpoint import KEY_VARIABLE, Endpoint
 from pairlens.asking.questions import MACHINE, Question
-from pairlens.asking.session import Session
+from pairlens.asking.session import BaseAsker
 from pairlens.exceptions import ArgumentError, InputError
 
 ASKED = {
@@ -181,7 +181,7 @@ class CommandAnnotator(Annotator):
         """Answer a question."""
         process = self._started()
         deadline = time.monotonic() + self._timeout
-        # What it wrote without being asked is no answer to this question.
+        # What it wrote before the question does not answer it.
         for _ in range(self._lines.qsize()):
             self._take(self._lines.get(), process)
         text = json.dumps(_payload(question, rows, self._instruction), ensure_ascii=False) + "\n"
@@ -250,7 +250,8 @@ class CommandAnnotator(Annotator):
             return
         assert process.stdin is not None
         if self._writer is not None:
-            self._writer.join(timeout=1)
+            with suppress(RuntimeError):  # an interrupt may come before a thread is started
+                self._writer.join(timeout=1)
             if self._writer.is_alive():
                 process.kill()
         with suppress(OSError):
@@ -261,8 +262,9 @@ class CommandAnnotator(Annotator):
             process.kill()
             process.wait()
         # Its last words may still be on the way.
-        for reader in self._readers:
-            reader.join(timeout=1)
+        with suppress(RuntimeError):
+            for reader in self._readers:
+                reader.join(timeout=1)
 
 
 class EndpointAnnotator(Annotator):
@@ -375,7 +377,7 @@ class Annotated:
 
 
 def annotate(
-    asker: Session[Any, Any, Any],
+    asker: BaseAsker[Any, Any, Any],
     annotator: Annotator | Callable[[Question, Sequence[Any]], str],
     rows: Sequence[Any],
     *,
@@ -400,7 +402,7 @@ def annotate(
     questions : int or None
         Most questions to ask; None asks until nothing is left.
     budget : float or None
-        Most that may be spent. It is not exceeded as long as no question costs more than the dearest before it.
+        Most that may be spent. It is not exceeded as long as no question costs more than any before it.
     price_in, price_out : float, default=0
         Price of 1,000 tokens that are read, and that are written, in the unit of `budget`.
     keep : callable, optional
@@ -433,7 +435,7 @@ def annotate(
         if value is not None and not (0 <= value < math.inf):
             raise ArgumentError(name, value, "must be a number of at least 0")
     own = annotator if isinstance(annotator, Annotator) else FunctionAnnotator(annotator)
-    cost = dearest = 0.0
+    cost = most_costly = 0.0
     n_answers = unusable = in_a_row = 0
     estimated = False
 
@@ -441,7 +443,7 @@ def annotate(
         return Annotated(n_answers, unusable, cost, estimated, ended)
 
     while questions is None or n_answers < questions:
-        if budget is not None and (cost >= budget or cost + dearest > budget):
+        if budget is not None and (cost >= budget or cost + most_costly > budget):
             return outcome("budget")
         question = asker.ask(own.name)
         if question is None:
@@ -452,7 +454,7 @@ def annotate(
             asker.release(question)
             raise
         price = (reply.tokens_in * price_in + reply.tokens_out * price_out) / 1000
-        cost, dearest, estimated = cost + price, max(dearest, price), estimated or reply.estimated
+        cost, most_costly, estimated = cost + price, max(most_costly, price), estimated or reply.estimated
         in_a_row = in_a_row + 1 if reply.answer is None else 0
         if in_a_row >= MOST_UNUSABLE:
             asker.release(question)

@@ -13,8 +13,8 @@ from pairlens.asking.choosing import Draft, Situation, audited_pair, next_place,
 from pairlens.asking.groups import Groups
 from pairlens.asking.progress import CurvePoint, StoppingHint, audit_curve, hint
 from pairlens.asking.questions import Entry
-from pairlens.asking.session import Session
-from pairlens.asking.state import N_PROBE, SURE, Look, State, closeness, reference_distances
+from pairlens.asking.session import BaseAsker
+from pairlens.asking.state import N_PROBE, SURE, Look, State, closeness, copied, reference_distances
 from pairlens.asking.view import FitJob, Lens, View, fingerprint
 from pairlens.cluster.assigned import AssignedRows, Grouping
 from pairlens.engines import Float64
@@ -27,7 +27,7 @@ LOOKS = 2
 """Views whose rows are kept in memory."""
 
 
-class Asker(Session[State, FitJob, View]):
+class Asker(BaseAsker[State, FitJob, View]):
     r"""Ask which rows belong together, and choose each question so that the answer teaches most.
 
     The default strategy places rows. A row is compared with a member of each group found so far, the likeliest first,
@@ -293,10 +293,15 @@ class Asker(Session[State, FitJob, View]):
         return closeness(self._lens.principal, self._pca_reference, i, j)
 
     def _kept(self, state: State) -> State:
-        return state.without_view()
+        other = copied(state)
+        other.look, other.groups.Z = None, np.zeros((0, 0))
+        return other
 
     def _restored(self, state: State) -> State:
-        return state.with_view(self._look(state.view_key))
+        other = copied(state)
+        other.look = self._look(state.view_key)
+        other.groups.Z = other.look.Z
+        return other
 
     def _key(self, constraints: Constraints) -> str:
         return fingerprint(

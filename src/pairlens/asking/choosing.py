@@ -76,10 +76,6 @@ class Situation:
         pair = (min(i, j), max(i, j))
         return i != j and pair not in self.state.asked and pair not in self.taken
 
-    def free_members(self, row: int, number: int) -> list[int]:
-        """Return the rows of a group with which this one can be compared."""
-        return [member for member in self.state.groups.members[number] if self.free(row, member)]
-
 
 def next_place(now: Situation, *, screens: bool) -> Draft | None:
     """Return a question of the strategy "place"; None if nothing is left to ask."""
@@ -98,7 +94,8 @@ def _compare(now: Situation, row: int, purpose: Purpose, screens: bool) -> Draft
     p = groups.posterior(row, now.state.answers)[:-1]
     likeliest = [groups.numbers[at] for at in np.argsort(-np.round(p, 12), kind="stable")]
     # One group after the other: for a pair the members of the others are not looked at.
-    free = ((number, members) for number in likeliest if (members := now.free_members(row, number)))
+    comparable = ((number, [other for other in groups.members[number] if now.free(row, other)]) for number in likeliest)
+    free = ((number, members) for number, members in comparable if members)
     if not screens:
         _, members = next(free, (None, []))
         return Draft("same", (row, members[int(now.rng.integers(len(members)))]), purpose) if members else None
@@ -312,12 +309,7 @@ def repeated(
         and again.isdisjoint(entry.question.rows[: 1 if entry.question.kind == "place" else 2])
         and taken.isdisjoint(entry.question.pairs)
     ]
-    if not found:
-        return None
-    question = _any_of(found, rng)
-    # On a screen the groups keep their slots.
-    rows = question.rows if question.kind == "place" else question.rows[::-1]
-    return Draft(question.kind, rows, "repeat", question.groups)
+    return _once_more(found, "repeat", rng)
 
 
 def overlapping(
@@ -337,10 +329,7 @@ def overlapping(
         and entry.question.pairs not in own
         and taken.isdisjoint(entry.question.pairs)
     ]
-    if not found:
-        return None
-    question = _any_of(found, rng)
-    return Draft(question.kind, question.rows, "overlap", question.groups)
+    return _once_more(found, "overlap", rng)
 
 
 def due_audits(log: Sequence[Entry], share: float, seed: int) -> list[Question]:
@@ -362,5 +351,10 @@ def due_audits(log: Sequence[Entry], share: float, seed: int) -> list[Question]:
     return [question for _, question in sorted(drawn.values(), key=lambda found: (found[0], found[1].id))]
 
 
-def _any_of(questions: Sequence[Question], rng: np.random.Generator) -> Question:
-    return questions[int(rng.integers(len(questions)))]
+def _once_more(questions: Sequence[Question], purpose: Purpose, rng: np.random.Generator) -> Draft | None:
+    if not questions:
+        return None
+    question = questions[int(rng.integers(len(questions)))]
+    # The same person sees the sides swapped; on a screen the groups keep their slots.
+    swapped = purpose == "repeat" and question.kind != "place"
+    return Draft(question.kind, question.rows[::-1] if swapped else question.rows, purpose, question.groups)

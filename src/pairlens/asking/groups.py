@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pairlens.asking.posterior import (
     GroupSums,
-    Pairs,
+    WeightedPairs,
     answer_log_odds,
     cross_examined,
     log_prior,
@@ -36,7 +36,7 @@ BLOCK = 64
 """Rows that are placed again at once."""
 
 
-class Answers:
+class Comparisons:
     """Comparisons of two rows, in columns, and those of each row.
 
     Attributes
@@ -51,9 +51,9 @@ class Answers:
         self.machines: list[str] = []
         self._of_row: dict[int, list[int]] = {}
 
-    def copy(self) -> Answers:
+    def copy(self) -> Comparisons:
         """Return a copy that can grow by itself."""
-        other = Answers()
+        other = Comparisons()
         other._first, other._second = self._first[:], self._second[:]
         other._same, other._by = self._same[:], self._by[:]
         other.machines = list(self.machines)
@@ -77,11 +77,6 @@ class Answers:
             (self._second[at] if self._first[at] == row else self._first[at], bool(self._same[at]), self._by[at])
             for at in self._of_row.get(row, ())
         ]
-
-    @property
-    def pairs(self) -> list[tuple[int, int, bool]]:
-        """All comparisons (i, j, same)."""
-        return list(zip(self._first, self._second, map(bool, self._same)))
 
     def columns(self) -> tuple[Ints, Ints, NDArray[np.bool_]]:
         """Return the two rows of all comparisons, and whether they are the same."""
@@ -107,7 +102,7 @@ class _Told:
     block: slice
 
     @classmethod
-    def among(cls, rows: Ints, answers: Answers, n_rows: int) -> _Told:
+    def among(cls, rows: Ints, answers: Comparisons, n_rows: int) -> _Told:
         """Return the comparisons of these rows, of all n_rows, with each other."""
         i, j, same = answers.columns()
         number = np.full(n_rows, -1, dtype=np.int64)
@@ -168,7 +163,7 @@ class Groups:
         """Return probabilities of rows that are not placed, before any answer: the groups, and last "new"."""
         return mixed(log_prior(self.Z[rows], self.sums, self.mean, self.var))
 
-    def posterior(self, row: int, answers: Answers) -> Float64:
+    def posterior(self, row: int, answers: Comparisons) -> Float64:
         """Return probabilities of a row over the groups and "new", the row itself left out."""
         z, sums = self.Z[[row]], self.sums
         if row in self.where:
@@ -204,7 +199,7 @@ class Groups:
         best = int(np.argmax(p))
         self.put(row, best, float(p[best]))
 
-    def place_again(self, row: int, answers: Answers) -> None:
+    def place_again(self, row: int, answers: Comparisons) -> None:
         """Take a placed row out and put it where it most likely belongs."""
         number = self.where[row]
         p = self.posterior(row, answers)
@@ -232,24 +227,20 @@ class Groups:
 
     # All of them
 
-    def errors(self, answers: Answers, by: Ints, same: NDArray[np.bool_]) -> Float64:
+    def errors(self, answers: Comparisons, by: Ints, same: NDArray[np.bool_]) -> Float64:
         """Return how probable it is that comparisons are wrong, by who made them and what they say."""
         table = np.array([(self.error, self.error), *(self.trust[name].error for name in answers.machines)])
         return np.asarray(table[by, same.astype(np.int64)])
 
-    def log_odds(self, answers: Answers) -> tuple[Float64, Ints]:
-        """Log odds that two groups are one, and the number of "same" between them, for all of them."""
-        first, second, same, sure, by = self._between(answers)
-        evidence, n_same = answer_log_odds(len(self), first, second, same, sure, self.errors(answers, by, same))
-        return merge_log_odds(self.sums, self.var, evidence), n_same
-
-    def _between(self, answers: Answers) -> tuple[Ints, Ints, NDArray[np.bool_], Float64, Ints]:
-        """Return groups, verdict, confidence and annotator of the comparisons of rows of different groups."""
+    def log_odds(self, answers: Comparisons) -> tuple[Float64, Ints]:
+        """Return the log odds that two groups are one, and the number of "same" between them, for all of them."""
         i, j, same = answers.columns()
         group, sure = self._by_row()
         apart = (group[i] >= 0) & (group[j] >= 0) & (group[i] != group[j])
-        i, j = i[apart], j[apart]
-        return group[i], group[j], same[apart], sure[i] * sure[j], answers.by()[apart]
+        i, j, same = i[apart], j[apart], same[apart]
+        error = self.errors(answers, answers.by()[apart], same)
+        evidence, n_same = answer_log_odds(len(self), group[i], group[j], same, sure[i] * sure[j], error)
+        return merge_log_odds(self.sums, self.var, evidence), n_same
 
     def _by_row(self, rows: Ints | slice = slice(None)) -> tuple[Ints, Float64]:
         """Return the position of the group of each row, -1 where there is none, and how sure it is."""
@@ -260,7 +251,7 @@ class Groups:
         sure[placed] = [self.confidence[row] for row in placed]
         return group[rows], sure[rows]
 
-    def merge(self, answers: Answers) -> None:
+    def merge(self, answers: Comparisons) -> None:
         """Join groups that are more likely one than two and have a "same" between them, best first."""
         while len(self) > 1:
             odds, n_same = self.log_odds(answers)
@@ -277,15 +268,15 @@ class Groups:
                 self.sums.add(a, self.Z[row])
             self._forget(joined)
 
-    def look_again(self, Z: Float64, answers: Answers) -> None:
-        """Return go over to a new view: place every row again, twice, join groups, and estimate the error rate."""
+    def look_again(self, Z: Float64, answers: Comparisons) -> None:
+        """Change to a new view: place every row again, twice, join groups, and estimate the error rate."""
         self._look(Z)
         for _ in range(REPAIRS):
             self.place_all_again(answers)
         self.merge(answers)
         self.error = self._error_rate(answers)
 
-    def place_all_again(self, answers: Answers) -> None:
+    def place_all_again(self, answers: Comparisons) -> None:
         """Apply :meth:`place_again` to one placed row after the other, in the order of placing."""
         rows = np.array(list(self.where), dtype=np.int64)
         told = _Told.among(rows, answers, len(self.Z))
@@ -306,7 +297,9 @@ class Groups:
                 group, sure = self._by_row(rows)
                 start += 1
 
-    def _places(self, rows: Ints, told: _Told, group: Ints, sure: Float64, answers: Answers) -> tuple[Ints, Float64]:
+    def _places(
+        self, rows: Ints, told: _Told, group: Ints, sure: Float64, answers: Comparisons
+    ) -> tuple[Ints, Float64]:
         """Return the likeliest groups of a block of rows, and how likely they are, if no row before moves.
 
         A row sees the new confidences of those before it. They are found by repetition: what the first t rows get no
@@ -328,8 +321,8 @@ class Groups:
                 break
         return best, chance
 
-    def _error_rate(self, answers: Answers) -> float:
-        """Share of wrong answers of people: those that others of them contradict, of these and the believed ones.
+    def _error_rate(self, answers: Comparisons) -> float:
+        """Return the share of wrong answers of people: those that others contradict, of these and the believed ones.
 
         An answer that only the places of the rows speak against counts neither way. If it counted as wrong, a view
         that misleads would raise the error rate, and a higher error rate lets the view overrule more answers.
@@ -345,7 +338,7 @@ class Groups:
         rate = (wrong + len(contradicted)) / (total + len(contradicted) + n_right)
         return min(max(rate, ERROR_LIMITS[0]), ERROR_LIMITS[1])
 
-    def pairs(self, answers: Answers) -> Pairs:
+    def pairs(self, answers: Comparisons) -> WeightedPairs:
         """Return the must-links and cannot-links that follow from the groups, with weights."""
         i, j, same = answers.columns()
         group, sure = self._by_row()
@@ -365,12 +358,12 @@ class Groups:
             worth=float(worth[joined].mean()) if joined.any() else 1.0,
         )
 
-    def worth(self, answers: Answers) -> Float64:
+    def worth(self, answers: Comparisons) -> Float64:
         """Return what each comparison is worth, that of a person being worth 1."""
         table = np.array([(1.0, 1.0), *(self.trust[name].weight for name in answers.machines)])
         return np.asarray(table[answers.by(), answers.columns()[2].astype(np.int64)])
 
-    def settled(self, row: int, p: Float64, answers: Answers, sure: float, unlikely: float) -> bool:
+    def settled(self, row: int, p: Float64, answers: Comparisons, sure: float, unlikely: float) -> bool:
         """Return whether it is known where an open row with this posterior belongs, and an answer says so.
 
         A row founds a group only if it differs from every group that is likely by the answers or by its place among
@@ -387,8 +380,8 @@ class Groups:
         likely = (p[:-1] > unlikely) | (nearest > unlikely * nearest.sum())
         return all(self.numbers[at] in apart for at in np.flatnonzero(likely))
 
-    def likeliest_of(self, rows: Sequence[int], answers: Answers) -> list[int]:
-        """Number of the likeliest group of each row, -1 where there is no group."""
+    def likeliest_of(self, rows: Sequence[int], answers: Comparisons) -> list[int]:
+        """Return the number of the likeliest group of each row, -1 where there are no groups."""
         found = [self.where.get(row, -1) for row in rows]
         free = [row for row, number in zip(rows, found) if number < 0]
         if not self.numbers or not free:
@@ -396,14 +389,14 @@ class Groups:
         likeliest = iter(np.argmax(self._chances(free, answers)[:, :-1], axis=1).tolist())
         return [number if number >= 0 else self.numbers[next(likeliest)] for number in found]
 
-    def share_sure(self, rows: Sequence[int], answers: Answers, sure: float) -> float:
-        """Share of the rows that are placed, or would be, in a group or as a new one, with this confidence."""
+    def share_sure(self, rows: Sequence[int], answers: Comparisons, sure: float) -> float:
+        """Return the share of the rows that are placed with this confidence, in a group or a new one, or would be."""
         placed = [self.confidence[row] for row in rows if row in self.where]
         free = [row for row in rows if row not in self.where]
         chances = self._chances(free, answers).max(axis=1) if free else np.empty(0)
         return float((np.concatenate([placed, chances]) >= sure).mean())
 
-    def _chances(self, free: Sequence[int], answers: Answers) -> Float64:
+    def _chances(self, free: Sequence[int], answers: Comparisons) -> Float64:
         """Return probabilities of rows that are not placed, by their place and the answers about them."""
         p = self.prior(np.array(free))
         told = [(at, *each) for at, row in enumerate(free) for each in answers.about(row) if each[0] in self.where]

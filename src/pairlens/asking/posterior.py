@@ -116,12 +116,12 @@ class GroupSums:
 
 
 def _log_normal(difference: Float64, variance: Float64) -> Float64:
-    """Log density of independent normal columns, summed over the last axis."""
+    """Return the log density of independent normal columns, summed over the last axis."""
     return np.asarray(-0.5 * (np.log(2 * np.pi * variance) + difference**2 / variance).sum(axis=-1))
 
 
 def _log_student(difference: Float64, variance: Float64, freedom: Float64) -> Float64:
-    """Log density of Student's t in as many dimensions as the last axis has, with diagonal scale."""
+    """Return the log density of Student's t in as many dimensions as the last axis has, with diagonal scale."""
     dim = difference.shape[-1]
     distance = (difference**2 / variance).sum(axis=-1)
     constant = gammaln((freedom + dim) / 2) - gammaln(freedom / 2) - dim / 2 * np.log(freedom * np.pi)
@@ -196,7 +196,7 @@ def answer_log_odds(
 
 
 def merge_log_odds(sums: GroupSums, var: Float64, evidence: Float64) -> Float64:
-    """Log odds that two groups are one, for all of them: the answers between them and where they lie."""
+    """Return the log odds that two groups are one, for all of them: the answers between them and where they lie."""
     v = sums.within(var)
     width, _ = sums.width(v)
     both = v * (width[:, None, None] + width[:, None])
@@ -210,7 +210,7 @@ def merge_log_odds(sums: GroupSums, var: Float64, evidence: Float64) -> Float64:
 
 
 def joined_by(n: int, first: Ints, second: Ints) -> Ints:
-    """Number of the part of each of n rows, where chains of these pairs join rows to parts."""
+    """Return the part of each of n rows, where chains of these pairs join rows to parts."""
     graph = sparse.coo_matrix((np.ones(len(first)), (first, second)), shape=(n, n))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
@@ -233,7 +233,7 @@ def cross_examined(
 
 
 @dataclass(frozen=True)
-class Pairs:
+class WeightedPairs:
     """Weighted must-links and cannot-links."""
 
     must: Ints
@@ -250,7 +250,7 @@ def pair_weights(
     *,
     worth: float = 1.0,
     most: int = MOST_PAIRS,
-) -> Pairs:
+) -> WeightedPairs:
     r"""Return all pairs that follow from the groups, weighed between what was answered and what follows from it.
 
     Must-links weigh :math:`c_i c_j / |h|` inside a group, cannot-links :math:`c_i c_j P(\text{different})` between
@@ -268,7 +268,7 @@ def pair_weights(
     must, must_weight, n_must = _pairs_of(inside, members, confidence, most)
     cannot, cannot_weight, n_cannot = _pairs_of(between, members, confidence, most)
     freedom = worth * sum(max(len(rows) - 1, 0) for rows in members)
-    return Pairs(
+    return WeightedPairs(
         must,
         _to_sum(must_weight, np.sqrt(freedom * n_must)),
         cannot,

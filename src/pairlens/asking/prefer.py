@@ -14,7 +14,7 @@ from pairlens.asking.progress import CurvePoint, StoppingHint, hint, share_curve
 from pairlens.asking.questions import Entry, is_machine
 from pairlens.asking.ranking import RankedRows, Ranking, RankJob, RankLens, better_chance, information, rank_rows
 from pairlens.asking.reliability import NO_USE, Record, worth_of
-from pairlens.asking.session import Session
+from pairlens.asking.session import BaseAsker
 from pairlens.asking.view import fingerprint
 from pairlens.supervision import Preferences
 
@@ -40,17 +40,6 @@ class _State:
     n_entries: int = 0
     refit_at: int = 0
 
-    def plain(self) -> dict[str, Any]:
-        return {
-            "view": self.ranking.key,
-            "votes": dict(sorted(self.votes.items())),
-            "asked": sorted(self.asked),
-            "skipped": sorted(self.skipped),
-            "audits": list(self.audits),
-            "kept": list(self.kept),
-            "counts": (self.n_entries, self.refit_at),
-        }
-
     def weighed(self) -> dict[tuple[int, int], tuple[float, float]]:
         """Return the weight of the answers to each pair, 1 for one of a person, and by how much the first is better."""
         worth = {name: worth_of(min(rate.rate, NO_USE), rate.rate) for name, rate in self.record.rates().items()}
@@ -62,7 +51,7 @@ class _State:
         return found
 
 
-class PreferenceAsker(Session[_State, RankJob, Ranking]):
+class PreferenceAsker(BaseAsker[_State, RankJob, Ranking]):
     """Ask which of two rows is better, for :class:`~pairlens.RankSVM`, :class:`~pairlens.WSDR` and their kind.
 
     A linear ranking is kept with how sure it is of itself (:mod:`pairlens.asking.ranking`). The next question is the

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from numbers import Integral
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -39,8 +38,6 @@ class _State(Protocol):
     n_entries: int
     refit_at: int
 
-    def plain(self) -> dict[str, Any]: ...
-
 
 class _Keyed(Protocol):
     @property
@@ -52,7 +49,7 @@ JobT = TypeVar("JobT", bound=_Keyed)
 ViewT = TypeVar("ViewT", bound=_Keyed)
 
 
-class Session(ABC, Generic[StateT, JobT, ViewT]):
+class BaseAsker(ABC, Generic[StateT, JobT, ViewT]):
     """The log of answers and all that follows from it.
 
     The state is a function of the rows, the seed and the answers in order. A fit is due at fixed places of the log;
@@ -75,7 +72,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         lease: float | None = None,
         fits: str = "inline",
     ) -> None:
-        if not _is_whole(refit_every, 1):
+        if not isinstance(refit_every, (int, np.integer)) or refit_every < 1:
             raise ValueError(f"refit_every={refit_every!r} must be a whole number of answers, at least 1.")
         for name, share in (("audit", audit), ("repeat", repeat), ("overlap", overlap)):
             if not 0 <= share < 1:
@@ -113,7 +110,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
 
     @abstractmethod
     def _refit(self, state: StateT, view: ViewT) -> None:
-        """Let a state go over to a new view."""
+        """Change a state to a new view."""
 
     @abstractmethod
     def _draft(self, rng: np.random.Generator) -> Draft | None:
@@ -173,15 +170,6 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
             name = "-".join(map(str, (self._n_asked, *parts)))
             if name not in self._ids:
                 return name
-
-    def ask_many(self, count: int, annotator: str | None = None, *, now: float | None = None) -> list[Question]:
-        """Return several questions at once, as many as there are; none of them waits for the answer to another."""
-        if not _is_whole(count, 0):
-            raise ValueError(f"count={count!r} must be a whole number of questions, at least 0.")
-        found: list[Question] = []
-        while len(found) < count and (question := self.ask(annotator, now=now)) is not None:
-            found.append(question)
-        return found
 
     def _asked_before(self, annotator: str | None) -> Question | None:
         """Return what this person took back, which comes first."""
@@ -262,7 +250,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         number = question.id.split("-")[0]
         self._n_asked = max(self._n_asked, int(number) if number.isdecimal() and len(number) < MOST_DIGITS else 0)
 
-    def skip(self, row: int) -> None:
+    def skip(self, row: int, annotator: str | None = None) -> None:
         """Set a row aside: it is not asked about again, what was answered about it stays."""
         try:
             number = operator.index(row)
@@ -270,7 +258,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
             raise TypeError(
                 f"skip takes the number of a row, such as question.rows[0], got {type(row).__name__}."
             ) from None
-        question = Question(self._new_id(number), "skip", (number,), "skip")
+        question = Question(self._new_id(number), "skip", (number,), "skip", annotator=annotator)
         self.tell(question, "skip")
         for open_question in self._leases.questions():
             if open_question.rows[0] == row:
@@ -352,7 +340,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
             self._due = self._due_after(self._state)
 
     def _due_after(self, state: StateT) -> tuple[StateT, JobT] | None:
-        """Let a state go over to the view that it is time for; if that has to be fitted elsewhere, say so."""
+        """Change a state to the view that is due; return the state and the job if it has to be fitted elsewhere."""
         n = state.n_entries
         if n - state.refit_at < max(self._refit_every, n // SLOWING):
             return None
@@ -379,7 +367,7 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return None if self._due is None else self._due[1]
 
     def adopt(self, view: ViewT) -> bool:
-        """Take over a view that was fitted elsewhere; whether it was the awaited one.
+        """Take over a view that was fitted elsewhere; return whether it was the awaited one.
 
         If it was not, an earlier answer changed meanwhile, and :meth:`fit_job` has another job.
         """
@@ -406,10 +394,6 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         """Number of answers that the current view does not know."""
         return len(self._log) - self._state.refit_at
 
-    def state(self) -> dict[str, Any]:
-        """Return what follows from the answers as plain values: equal logs have equal states."""
-        return self._state.plain()
-
     # How well people agree
 
     def agreement(self) -> Agreement:
@@ -425,10 +409,6 @@ class Session(ABC, Generic[StateT, JobT, ViewT]):
         return error_rates(self._log)
 
 
-def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, Integral) and int(value) >= least
-
-
 def _seed(random_state: Any) -> int:
     """Return one number that makes everything repeatable."""
     if random_state is None:
@@ -437,6 +417,6 @@ def _seed(random_state: Any) -> int:
         return int(random_state.integers(2**32))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    if _is_whole(random_state, 0):
+    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
         return int(random_state)
     raise ValueError(f"random_state={random_state!r} must be a whole number of at least 0, a Generator or None.")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from pairlens.asking.groups import FIRST_ERROR, Answers, Groups
+from pairlens.asking.groups import FIRST_ERROR, Comparisons, Groups
 from pairlens.asking.posterior import joined_by
 from pairlens.asking.progress import Audit
 from pairlens.asking.questions import Entry, Question, is_machine
@@ -53,7 +53,7 @@ class Look:
         return cls(view.key, Z, crowding / len(Z), np.sort(reference_distances(Z, seed)))
 
     def closeness(self, i: int, j: int) -> float:
-        """Share of random pairs that lie closer together than these two rows."""
+        """Return the share of random pairs that lie closer together than these two rows."""
         return closeness(self.Z, self.reference, i, j)
 
 
@@ -66,7 +66,7 @@ def reference_distances(Z: Float64, seed: int) -> Float64:
 
 
 def closeness(Z: Float64, reference: Float64, i: int, j: int) -> float:
-    """Share of the reference distances that are smaller; ties count half."""
+    """Return the share of the reference distances that are smaller; ties count half."""
     squared = float(((Z[i] - Z[j]) ** 2).sum())
     left, right = np.searchsorted(reference, squared, "left"), np.searchsorted(reference, squared, "right")
     return float((left + right) / 2 / max(len(reference), 1))
@@ -87,7 +87,7 @@ class State:
     view_key: str
     groups: Groups
     probe: tuple[int, ...]
-    answers: Answers = field(default_factory=Answers)
+    answers: Comparisons = field(default_factory=Comparisons)
     votes: dict[tuple[int, int], int] = field(default_factory=dict)
     machine_votes: dict[tuple[int, int], tuple[tuple[str, int], ...]] = field(default_factory=dict)
     record: Record = field(default_factory=Record)
@@ -108,44 +108,6 @@ class State:
     kept: list[float] = field(default_factory=list)
     probed: list[int] = field(default_factory=list)
     known: Constraints | None = None
-
-    def without_view(self) -> State:
-        """Return a copy that keeps no row in memory; :meth:`with_view` gives them back."""
-        other = copied(self)
-        other.look = None
-        other.groups.Z = np.zeros((0, 0))
-        return other
-
-    def with_view(self, look: Look) -> State:
-        """Return a copy of a state without a view, with it."""
-        other = copied(self)
-        other.look, other.groups.Z = look, look.Z
-        return other
-
-    def plain(self) -> dict[str, Any]:
-        """Return the state as plain values that can be compared."""
-        groups = self.groups
-        return {
-            "groups": {number: list(groups.members[number]) for number in groups.numbers},
-            "confidence": dict(sorted(groups.confidence.items())),
-            "error": groups.error,
-            "slots": dict(groups.slots),
-            "n_founded": groups.n_founded,
-            "answers": list(self.answers.pairs),
-            "votes": dict(sorted(self.evidence().items())),
-            "trust": dict(self.groups.trust),
-            "open": dict(self.open),
-            "skipped": sorted(self.skipped),
-            "asked": sorted(self.asked),
-            "unsure": dict(sorted(self.unsure.items())),
-            "questions_of": dict(sorted(self.questions_of.items())),
-            "shown": dict(sorted(self.shown.items())),
-            "again": sorted(self.again),
-            "counts": (self.n_entries, self.n_questions, self.n_again, self.since_new, self.refit_at),
-            "audits": list(self.audits),
-            "kept": list(self.kept),
-            "view": self.view_key,
-        }
 
     # One more answer
 
@@ -299,7 +261,7 @@ class State:
     # A new view
 
     def refit(self, look: Look) -> None:
-        """Return go over to a new view."""
+        """Change to a new view."""
         self.look, self.view_key, self.refit_at, self.known = look, look.key, self.n_entries, None
         if not self.placing:
             self.groups.Z = look.Z

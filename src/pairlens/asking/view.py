@@ -135,7 +135,7 @@ class Lens:
         return np.asarray(squared / max(self.neighbors.shape[1], 1))
 
     def crowding(self, Z: Float64) -> NDArray[np.int32]:
-        """Rank of each row by how near its neighbours are in a view, 1 in the sparsest place."""
+        """Return the rank of each row by how near its neighbours are in a view, 1 in the sparsest place."""
         sparseness = self.sparseness(Z)
         # Ties are decided by the row number, so that the last bits do not choose.
         order = np.argsort(-np.round(sparseness / max(sparseness.max(), 1e-300), 9), kind="stable")

@@ -18,7 +18,7 @@ class ScaleBy(StrEnum):
     none = "none"
 
 
-class Conflict(StrEnum):
+class ConflictPolicy(StrEnum):
     """The ways to treat answers that contradict each other."""
 
     stop = "raise"
@@ -137,7 +137,7 @@ Folds = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing results.")]
 OnConflict = Annotated[
-    Conflict | None,
+    ConflictPolicy | None,
     typer.Option(
         "--on-conflict",
         help="Answers that contradict each other: raise stops, warn goes on with all, drop leaves them out. By default "

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pairlens._optional import installed_version
 from pairlens._version import __version__
 from pairlens.cli._console import plain, remark
-from pairlens.cli._options import Conflict, ScaleBy
+from pairlens.cli._options import ConflictPolicy, ScaleBy
 from pairlens.io.columns import check_column, label_values, naming
 from pairlens.io.source import FILE, Source, Table, column_names, read_columns
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FEWEST_ROWS = 3
 """Rows that a view is learned from at least."""
 FEWEST_TO_REVEAL, MOST_TO_REVEAL = 10, 10_000
-"""Answers from which on a column that explains all of them is no coincidence, and how many of them are looked at."""
+"""Fewest answers by which a column that explains all of them is reported, and most that are looked at."""
 PACKAGES = ("numpy", "scipy", "scikit-learn", "pandas", "xgboost", "plotly")
 
 
@@ -47,7 +47,7 @@ class Given:
     drop: Sequence[str] = ()
     columns: Path | None = None
     colour: str | None = None
-    on_conflict: Conflict | None = None
+    on_conflict: ConflictPolicy | None = None
     embed: Sequence[str] = ()
     embed_model: str | None = None
 

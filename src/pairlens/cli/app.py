@@ -9,7 +9,6 @@ import warnings
 from collections import UserDict
 from collections.abc import Sequence
 from importlib import import_module
-from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -101,7 +100,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     if hasattr(signal, "SIGTERM"):
         # Ends like an error does: what is half written is removed.
-        signal.signal(signal.SIGTERM, _terminate)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     forgive_encoding()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -118,13 +117,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return INTERRUPTED
         except Exception as error:
             return _explained(error)
-    for text in dict.fromkeys(_text(warning) for warning in caught if issubclass(warning.category, UserWarning)):
+    told = [warning.message for warning in caught if isinstance(warning.message, UserWarning)]
+    for text in dict.fromkeys(_line(in_options(warning)) for warning in told):
         _say(f"warning: {text}")
     return code
-
-
-def _terminate(*_: int | FrameType | None) -> None:
-    sys.exit(TERMINATED)
 
 
 def _explained(error: Exception) -> int:
@@ -152,10 +148,6 @@ def _explained(error: Exception) -> int:
         return FAILURE
     _say(f"internal error: {type(error).__name__}: {_line(str(error))} (set {TRACEBACK}=1 to see where)")
     return FAILURE
-
-
-def _text(warning: Any) -> str:
-    return _line(in_options(warning.message))
 
 
 def _line(text: str) -> str:

@@ -17,7 +17,7 @@ from pairlens.cli._console import plain, print_table, progress, tell
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pairlens.asking import Annotator, Asker, Journal, PreferenceAsker, Question
+    from pairlens.asking import Annotator, Asker, PreferenceAsker, Question
     from pairlens.io.source import Table
     from pairlens.studio.rows import Rows
 
@@ -28,7 +28,7 @@ OVERLAP = 0.1
 MACHINE_QUESTIONS = 200
 """Questions that a machine is asked if nothing says how many."""
 PERSON = "me"
-"""Who answers in a terminal, in the log of a studio."""
+"""Who answers in a terminal."""
 FEWEST_TO_JUDGE = 20
 """Answers below which the share of wrong ones is what was assumed before the first."""
 CLOSURE = "all pairs that follow from the answers, with weights"
@@ -149,17 +149,20 @@ def ask(
 ) -> None:
     """Ask about rows, the most informative question first, and write the answers as pairlens fit --pairs reads them.
 
-    Every answer is kept in a journal beside the file, so the same command goes on where it was stopped. With --by a
-    machine answers; the same command without --by, or pairlens studio, asks a person a share of the same questions.
-    Nothing leaves this machine, unless --by names an address.
+    Every answer is kept in a store, beside the file if --out names one, so the same command goes on where it was
+    stopped. With --by a machine answers; the same command without --by, or pairlens studio, asks a person a share of
+    the same questions. Nothing leaves this machine, unless --by names an address.
     """
     import numpy as np
+    from scipy import sparse
 
-    from pairlens.asking import Asker, Journal, annotator_at, fingerprint
+    from pairlens.asking import Asker, annotator_at
     from pairlens.cli._work import Given, distinct_ids, embedding_beside
+    from pairlens.studio.rows import rows_from_array, rows_from_file
 
-    if groups is not None and question is Ask.prefer:
-        raise ValueError("--groups is about groups: there is none for --question prefer")
+    for name, asks_groups in (("--groups", groups), ("--closure", closure), ("--strategy place", strategy == "place")):
+        if asks_groups and question is Ask.prefer:
+            raise ValueError(f"{name} is about groups: there is none for --question prefer")
     if out is not None and store is not None:
         raise ValueError("--out and --store are two places for the answers: give one of them")
     for name, given_alone in (("--model", model), ("--instruction", instruction), ("--budget", budget)):
@@ -180,28 +183,27 @@ def ask(
     )
     table = given.table()
     names = np.arange(table.n_rows) if table.ids is None else distinct_ids(table.ids, str(table.id_column))
-    rows = _Rows(data, table, names, options.as_list(show), given.drop)
+    rows = _ShownRows(data, table, names, options.as_list(show), given.drop)
     with progress("looking at the rows") as update, embedding_beside(data, update):
-        journal: Journal | _StudioLog
         if path is None:
             if columns is not None:
                 raise ValueError("--columns does not go with the answers of a studio: give --out")
             path = store or data.with_name(f"{data.stem}.answers.db")
-            from pairlens.studio.rows import rows_from_file
-
             known = rows_from_file(data, ids=id_column, drop=given.drop, show=options.as_list(show), embed=given.models)
-            journal = _StudioLog(path, known)
+            answers = _Log(path, known)
             X, standardize = known.X, known.prepared.standardize
         else:
-            prepared, X, _ = given.preparation(table)
+            prepared, X, features = given.preparation(table)
+            dense = X.toarray() if sparse.issparse(X) else X
+            known = rows_from_array(dense, ids=table.ids, feature_names=features, source=table.source)
+            known.id_column = id_column
+            answers = _Log(path, known, question=question.value, seed=seed)
             standardize = prepared.standardize
-            about = {"table": fingerprint(X, names.astype(str)), "question": question.value}
-            journal = Journal(path, about if path.exists() else {**about, "seed": seed})
         if audit is not None:
-            journal.note(overlap=audit)
-        overlap, seed = journal.about.get("overlap", OVERLAP), journal.about["seed"]
+            answers.note(overlap=audit)
+        overlap, seed = answers.about.get("overlap", OVERLAP), answers.about["seed"]
         asker = _asker(X, question, strategy, seed, standardize, overlap, repeat if machine else 0.0)
-        journal.replay(asker)
+        answers.replay(asker)
     if asker.log:
         tell(f"{path.name}: {_count(len(asker.log))} so far")
 
@@ -212,38 +214,46 @@ def ask(
 
     try:
         if machine is None:
-            _converse(asker, journal, rows, questions, keep)
+            _converse(asker, answers, rows, questions, keep)
         else:
             limit = MACHINE_QUESTIONS if questions is None and budget is None else questions
-            _let_answer(machine, asker, journal, rows, questions=limit, budget=budget, prices=(price_in, price_out))
+            limits = {"questions": limit, "budget": budget, "price_in": price_in, "price_out": price_out}
+            _let_answer(machine, asker, rows, keep=answers.tell, **limits)
     finally:
         written = keep()
-        journal.close()
+        answers.close()
         tell(f"{path}: {_count(len(asker.log))}" if out is None else f"wrote {out}: {_count(written)}")
     if due := len(asker.audits_due()):
         again = "the same command without --by" if out is not None else f"pairlens studio {data}"
         tell(f"{_count(due)} of the machine wait for a person: {again} asks the same questions.")
-    if closure is not None:
-        if not isinstance(asker, Asker):
-            raise ValueError("--closure is about groups: there is none for --question prefer")
+    if isinstance(asker, Asker) and closure is not None:
         _write(closure, asker.constraints(), names)
         tell(f"wrote {closure}: {CLOSURE}")
-    if groups is not None:
-        asker.assigned_rows().write(groups, names)  # type: ignore[union-attr]
+    if isinstance(asker, Asker) and groups is not None:
+        asker.assigned_rows().write(groups, names)
         tell(f"wrote {groups}: the group of every row")
     _say_how_it_goes(asker)
 
 
-class _StudioLog:
-    """The store of a studio, used as a journal is."""
+class _Log:
+    """The store of a studio, or one beside a file of answers to one kind of `question`."""
 
-    def __init__(self, path: Path, rows: Rows) -> None:
+    def __init__(self, path: Path, rows: Rows, **first: Any) -> None:
         from pairlens.studio.replay import History
-        from pairlens.studio.run import open_store
+        from pairlens.studio.run import OtherTableError, open_store
 
-        self.rows, self._store = rows, open_store(path, rows)
-        self._history = History.of(self._store.events()).about(rows.ids)
+        try:
+            self.rows, self._store = rows, open_store(path, rows)
+        except OtherTableError as error:
+            raise ValueError(f"{error.reason}. Go on with that table, or choose another name") from None
+        if not any(self._store.events()):
+            self._store.set_meta(first)
         self.about = self._store.meta()
+        asked, asks = self.about.get("question"), first.get("question")
+        if asked != asks:
+            self.close()
+            raise ValueError(f"{path.name} is about question {asked!r}, not {asks!r}: choose another name")
+        self._history = History.of(self._store.events()).about(rows.ids)
 
     def replay(self, asker: Any) -> None:
         """Tell a fresh asker all answers of its kind."""
@@ -263,12 +273,11 @@ class _StudioLog:
         ids = [self.rows.ids[row] for row in question.rows]
         self._add("answer", question.annotator, {"question": question.to_dict(), "answer": answer, "ids": ids})
 
-    def undo(self, annotator: str | None = None) -> None:
-        """Keep that the last answer of a person was taken back."""
-        asked = {answer.question["id"] for answer in self._history.answers.values()}
-        last = self._history.last_of(annotator or PERSON, asked)
-        if last is not None:
-            self._add("undo", annotator, {"target": last.id})
+    def undo(self, question: Question) -> None:
+        """Keep that the answer to a question was taken back."""
+        last = self._history.last_of(PERSON, [question.id])
+        assert last is not None
+        self._add("undo", PERSON, {"target": last.id})
 
     def _add(self, kind: str, annotator: str | None, body: dict[str, Any]) -> None:
         from pairlens.studio.store import Event
@@ -281,34 +290,16 @@ class _StudioLog:
         self._store.close()
 
 
-def _let_answer(
-    machine: Annotator,
-    asker: Any,
-    journal: Journal | _StudioLog,
-    rows: _Rows,
-    *,
-    questions: int | None,
-    budget: float | None,
-    prices: tuple[float, float],
-) -> None:
-    """Let a machine answer, and say what came of it."""
+def _let_answer(machine: Annotator, asker: Any, rows: _ShownRows, **settings: Any) -> None:
+    """Let a machine answer, with the settings of :func:`~pairlens.asking.annotate`, and say what came of it."""
     from pairlens.asking import annotate
 
     with progress(f"{machine.name} answers"), machine:
-        done = annotate(
-            asker,
-            machine,
-            rows,
-            questions=questions,
-            budget=budget,
-            price_in=prices[0],
-            price_out=prices[1],
-            keep=journal.tell,
-        )
+        done = annotate(asker, machine, rows, **settings)
     words = [f"{machine.name}: {_count(done.answers)}"]
     if done.unusable:
         words.append(f"{done.unusable} of them count as unsure, as the reply was none of the answers")
-    if any(prices):
+    if settings["price_in"] or settings["price_out"]:
         words.append(f"cost {done.cost:.4g}{' (estimated)' if done.estimated else ''}")
     if done.ended != "questions":
         words.append({"budget": "the budget is spent", "nothing left": "nothing is left to ask"}[done.ended])
@@ -316,7 +307,7 @@ def _let_answer(
 
 
 def _checked_files(out: Path | None, closure: Path | None) -> Path | None:
-    """Return the journal beside the file of answers, if both files can be written; None if there is no such file."""
+    """Return the store beside the file of answers, if both files can be written; None if there is no such file."""
     from pairlens.supervision.answers import file_format
 
     for path in (out, closure):
@@ -328,10 +319,10 @@ def _checked_files(out: Path | None, closure: Path | None) -> Path | None:
         return None
     if closure is not None and closure.resolve() == out.resolve():
         raise ValueError(f"--closure and --out are both {out}: give two names")
-    journal = out.with_suffix(".journal.jsonl")
-    if out.exists() and not journal.exists():
-        raise ValueError(f"{out} exists already, with no {journal.name} beside it to go on from: choose another name")
-    return journal
+    store = out.with_suffix(".store.db")
+    if out.exists() and not store.exists():
+        raise ValueError(f"{out} exists already, with no {store.name} beside it to go on from: choose another name")
+    return store
 
 
 def _asker(
@@ -342,22 +333,16 @@ def _asker(
     chosen: Any = strategy and strategy.value
     more: dict[str, Any] = {"random_state": seed, "audit": AUDIT, "overlap": overlap, "repeat": repeat}
     if question is Ask.prefer:
-        if strategy is Strategy.place:
-            raise ValueError("--strategy place is about groups: for --question prefer give uncertain or random")
         return PreferenceAsker(X, standardize=standardize, strategy=chosen or "uncertain", **more)
     screen: Any = "placement" if question is Ask.place else "pair"
     return Asker(X, standardize=standardize, strategy=chosen or "place", screen=screen, **more)
 
 
-def _converse(
-    asker: Any, journal: Journal | _StudioLog, rows: _Rows, limit: int | None, keep: Callable[[], object]
-) -> None:
+def _converse(asker: Any, answers: _Log, rows: _ShownRows, limit: int | None, keep: Callable[[], object]) -> None:
     """Ask and take answers until somebody quits, the input ends or nothing is left."""
     told = 0
-    # In the log of a studio people have names.
-    who = PERSON if isinstance(journal, _StudioLog) else None
     while limit is None or told < limit:
-        question = asker.ask(who)
+        question = asker.ask(PERSON)
         if question is None:
             tell("Nothing is left to ask.")
             return
@@ -367,20 +352,20 @@ def _converse(
             return
         if answer == "undo":
             asker.release(question)
-            entry = asker.undo(who)
+            entry = asker.undo(PERSON)
             if entry is None:
                 tell("There is nothing to undo.")
                 continue
-            journal.undo(who)
+            answers.undo(entry.question)
             told -= 1
             tell(f"Took back {entry.answer!r}.")
         elif answer == "skip":
-            asker.skip(question.rows[0])
-            journal.tell(*asker.log[-1])
+            asker.skip(question.rows[0], PERSON)
+            answers.tell(*asker.log[-1])
             told += 1
         else:
-            # First into the journal: what was answered is never lost.
-            journal.tell(question, answer)
+            # First into the store: what was answered is never lost.
+            answers.tell(question, answer)
             asker.tell(question, answer)
             told += 1
         keep()
@@ -399,10 +384,10 @@ def _read_answer(question: Question) -> str:
         if word in words:
             return words[word]
         if word or sys.stdin.isatty():
-            tell(f"{word!r} is no answer. {ASKED[question.kind]}; {MORE}")
+            tell(f"{word!r} is not an answer. {ASKED[question.kind]}; {MORE}")
 
 
-class _Rows(Sequence[Any]):
+class _ShownRows(Sequence[Any]):
     """The rows of a table as people see them, side by side, differing cells marked; and as machines do."""
 
     def __init__(self, data: Path, table: Table, names: NDArray[Any], show: list[str], drop: Sequence[str]) -> None:
@@ -410,19 +395,15 @@ class _Rows(Sequence[Any]):
         from pairlens.io.source import column_names, read_columns
 
         self._names = names
-        self._columns: dict[str, Any]
+        columns = column_names(data) if table.is_frame else table.features
+        for name in show:
+            check_column(name, columns, data.name)
+        # The ids stand above the columns.
+        shown = show or [name for name in columns if name not in (*drop, table.id_column)][:MOST_COLUMNS]
         if table.is_frame:
-            columns = column_names(data)
-            for name in show:
-                check_column(name, columns, data.name)
-            # The ids stand above the columns.
-            shown = show or [name for name in columns if name not in (*drop, table.id_column)][:MOST_COLUMNS]
-            self._columns = read_columns(data, shown)
+            self._columns: dict[str, Any] = read_columns(data, shown)
         else:
-            for name in show:
-                check_column(name, table.features, data.name)
-            used = show or table.features[:MOST_COLUMNS]
-            self._columns = {name: table.rows[:, table.features.index(name)] for name in used}
+            self._columns = {name: table.rows[:, table.features.index(name)] for name in shown}
 
     def __len__(self) -> int:
         return len(self._names)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +20,7 @@ FOLDS = 3
 QUESTIONS = ("species", "sex")
 N_ANSWERS = 60
 """Answers to each of the questions about the penguins."""
-METHODS = ["pairmap", "pairlens", "linear-pairlens", "wbdr", "bwdr", "dsp"]
+METHODS = "pairmap,pairlens,linear-pairlens,wbdr,bwdr,dsp"
 
 
 def demo(
@@ -30,9 +32,7 @@ def demo(
     Writes the table, the pairs and all results to a folder, and shows the commands that do the same.
     """
     from pairlens._atomic import atomic_path
-    from pairlens.cli.compare import compare
-    from pairlens.cli.fit import REPORT, fit
-    from pairlens.cli.pairs import sample
+    from pairlens.cli.fit import REPORT
 
     start = time.perf_counter()
     out.mkdir(parents=True, exist_ok=True)
@@ -43,18 +43,13 @@ def demo(
         f"{data}: 1,797 handwritten digits of 8 x 8 pixels; what digit each one is, only the answers know. "
         "All pixels have one scale, so it is kept: --scale none.\n"
     )
-    _show(f"pairlens pairs sample {data} --labels digit --id id --per-class {PER_CLASS} --out {pairs}")
-    sample(data, pairs, labels="digit", id_column="id", per_class=PER_CLASS, seed=seed, overwrite=True)
-    kept = options.ScaleBy.none
+    again = ["--overwrite", "--seed", seed]
+    _run(["pairs", "sample", data, "--labels", "digit", "--id", "id", "--per-class", PER_CLASS, "--out", pairs], again)
     # The comparison measures its t-SNE, so it comes first; the report shows the same one.
-    methods = ",".join(METHODS)
-    _show(
-        f"pairlens compare {data} --pairs {pairs} --id id --drop digit --scale none --methods {methods} --folds {FOLDS}"
-    )
-    compare(data, pairs=pairs, id_column="id", drop=["digit"], scale=kept, methods=METHODS, folds=FOLDS, seed=seed)
-    _show(f"pairlens fit {data} --pairs {pairs} --id id --colour digit --scale none --folds {FOLDS} --out {out}")
-    fit(data, out, pairs=pairs, id_column="id", colour="digit", scale=kept, folds=FOLDS, seed=seed, overwrite=True)
-    _show(f"pairlens studio {data} --id id --drop digit")
+    shared = [data, "--pairs", pairs, "--id", "id", "--scale", "none", "--folds", FOLDS]
+    _run(["compare", *shared, "--drop", "digit", "--methods", METHODS], ["--seed", seed])
+    _run(["fit", *shared, "--colour", "digit", "--out", out], again)
+    tell(f"\n$ pairlens studio {data} --id id --drop digit")
     tell("opens a page on which you answer yourself: same digit or not? The map of all digits learns beside it.")
     _two_questions(out, seed)
     report = out / REPORT
@@ -70,9 +65,8 @@ def demo(
 def _two_questions(out: Path, seed: int) -> None:
     """Map the same penguins twice, from answers to two questions, and show that each map follows its own."""
     from pairlens._atomic import atomic_path
-    from pairlens.cli.fit import fit
-    from pairlens.cli.pairs import sample
 
+    again = ["--overwrite", "--seed", seed]
     data = out / "penguins.csv"
     with atomic_path(data) as partial:
         _write_penguins(partial)
@@ -83,14 +77,10 @@ def _two_questions(out: Path, seed: int) -> None:
     for question in QUESTIONS:
         (other,) = {*QUESTIONS} - {question}
         pairs, folder = out / f"{question}.csv", out / question
-        _show(f"pairlens pairs sample {data} --labels {question} --id id --n-pairs {N_ANSWERS} --out {pairs}")
-        sample(data, pairs, labels=question, id_column="id", n_pairs=N_ANSWERS, seed=seed, overwrite=True)
-        _show(
-            f"pairlens fit {data} --pairs {pairs} --id id --drop {other} --colour {question} --folds 2 --out {folder}"
-        )
-        fit(
-            data, folder, pairs=pairs, id_column="id", drop=[other], colour=question, folds=2, seed=seed, overwrite=True
-        )
+        shared = [data, "--id", "id", "--out"]
+        _run(["pairs", "sample", *shared, pairs, "--labels", question, "--n-pairs", N_ANSWERS], again)
+        view = ["--pairs", pairs, "--drop", other, "--colour", question, "--folds", 2]
+        _run(["fit", *shared, folder, *view], again)
     tell(
         "\nDoes each map show what was asked? ARI of the groups that k-means finds in it: 1 if they are those of the "
         "column, 0 if they have nothing to do with them."
@@ -115,8 +105,12 @@ def _agreement(data: Path, folder: Path, column: str) -> float:
     return float(adjusted_rand_score(groups, found))
 
 
-def _show(command: str) -> None:
-    tell(f"\n$ {command}")
+def _run(command: Sequence[object], more: Sequence[object]) -> None:
+    """Show a command and run it, with `more` options that are not shown."""
+    from pairlens.cli.app import app
+
+    tell(f"\n$ {shlex.join(map(str, ['pairlens', *command]))}")
+    app(list(map(str, [*command, *more])), standalone_mode=False)
 
 
 def _write_digits(path: Path) -> None:

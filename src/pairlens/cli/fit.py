@@ -133,29 +133,21 @@ def _timed(seconds: dict[str, float], part: str) -> Iterator[None]:
 def _method(name: str | None, known: Answers, n_components: int | str, seed: int) -> Any:
     """Return the method by name, or the default; ValueError if it cannot learn from what is known."""
     from pairlens.pipeline import default_view
-    from pairlens.selection.fitting import (
-        build,
-        cli_name,
-        learns_from,
-        makes_view,
-        method_class,
-        takes_dimension,
-        view_methods,
-    )
+    from pairlens.selection import fitting
 
     only_preferences = known.constraints.n_pairs == 0
     if name is None:
         estimator = default_view(n_components, preferences=only_preferences, random_state=seed)
-        name = cli_name(type(estimator).__name__)
-    elif not makes_view(method_class(name)):
+        name = fitting.cli_name(type(estimator).__name__)
+    elif not fitting.makes_view(fitting.method_class(name)):
         raise ValueError(f"{name} makes no view of its own; choose a method that does, such as pairlens")
     else:
-        estimator = build(name, n_components, seed)
-    if n_components == "auto" and not takes_dimension(type(estimator), "auto"):
+        estimator = fitting.build(name, n_components, seed)
+    if n_components == "auto" and not fitting.takes_dimension(type(estimator), "auto"):
         raise ValueError(f"{name} does not find the number of directions: give it by --dims")
-    if isinstance(n_components, int) and not takes_dimension(type(estimator), n_components):
+    if isinstance(n_components, int) and not fitting.takes_dimension(type(estimator), n_components):
         raise ValueError(f"{name} makes no view of --dims {n_components}; pairlens takes any number of directions")
-    sources = learns_from(estimator)
+    sources = fitting.learns_from(estimator)
     if not sources & {"constraints", "preferences"}:
         what = " or ".join(sorted(sources)) or "numbers as a target"
         raise ValueError(
@@ -164,7 +156,7 @@ def _method(name: str | None, known: Answers, n_components: int | str, seed: int
     if "constraints" not in sources and known.preferences.n_pairs == 0:
         raise ValueError(f"{name} learns from preferences: give --prefer, or pairs of the kind prefer")
     if "preferences" not in sources and only_preferences:
-        names = " or ".join(view_methods("preferences"))
+        names = " or ".join(fitting.view_methods("preferences"))
         raise ValueError(f"{name} does not learn from preferences, and there is nothing else: choose --method {names}")
     for source, count, words in (
         ("constraints", known.constraints.n_pairs, "must-links and cannot-links"),

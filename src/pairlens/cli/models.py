@@ -274,10 +274,9 @@ def predict(
         with atomic_path(out) as partial, partial.open("w", newline="", encoding="utf-8") as file:
             writer = TableWriter(file, delimiter_of("", out.suffix))
             writer.row(["a", "b", "p_same"])
-            for block in read_pair_blocks(pairs, ids=table.ids, n_samples=table.n_rows):
-                left, right = (rows[block.rows[:, end]] for end in (0, 1))
-                together = method.pair_proba(left, right, base_rate=base_rate)
-                writer.rows(zip(*(end.tolist() for end in block.ends), (f"{p:.6g}" for p in together)))
+            for ends, named in read_pair_blocks(pairs, ids=table.ids, n_samples=table.n_rows):
+                together = method.pair_proba(*(rows[end] for end in named.T), base_rate=base_rate)
+                writer.rows(zip(*(end.tolist() for end in ends), (f"{p:.6g}" for p in together)))
                 count += len(together)
                 likely += int(np.count_nonzero(together > 0.5))
                 update(None, f"{count:,} pairs")

@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.lib import format as npy
@@ -67,18 +67,11 @@ def short(error: Exception) -> str:
     return text.rstrip(".") or "it ends too early"
 
 
-class Header(NamedTuple):
-    """Hold what stands before the numbers of an array in a file."""
+def read_header(file: IO[bytes], source: str, size: int) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return the shape of an array, whether it is in the order of Fortran, and its type, as a file says first.
 
-    shape: tuple[int, ...]
-    fortran: bool
-    dtype: np.dtype[Any]
-
-
-def read_header(file: IO[bytes], source: str, size: int) -> Header:
-    """Read what stands before the numbers of an array; InputError if it is not a header, or promises too much.
-
-    The file is at its beginning and has `size` bytes; `source` names it in errors.
+    InputError if the file does not, or promises too much. It is at its beginning and has `size` bytes; `source` names
+    it in errors.
     """
     try:
         shape, fortran, dtype = _parsed_header(file)
@@ -91,7 +84,7 @@ def read_header(file: IO[bytes], source: str, size: int) -> Header:
         raise FileError(f"{source} is damaged: its header promises {dtype} of the shape {shape}")
     if file.tell() + math.prod(shape) * dtype.itemsize > size:
         raise FileError(f"{source} is cut short: its header promises the shape {shape}")
-    return Header(shape, fortran, dtype)
+    return shape, fortran, dtype
 
 
 def _parsed_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -128,11 +121,11 @@ def stored_rows(path: Path) -> Iterator[tuple[int, int, Callable[[int, int], NDA
     By plain reads: pages of a memory map would count as memory of this process.
     """
     with path.open("rb") as file:
-        header = read_header(file, path.name, path.stat().st_size)
+        shape, fortran, dtype = read_header(file, path.name, path.stat().st_size)
         # An array without memory stands for the one in the file.
-        numeric_matrix(np.broadcast_to(np.empty((), dtype=header.dtype), header.shape), path.name)
-        n_rows, width = header.shape
-        dtype, start = header.dtype, file.tell()
+        numeric_matrix(np.broadcast_to(np.empty((), dtype=dtype), shape), path.name)
+        n_rows, width = shape
+        start = file.tell()
 
         def by_rows(first: int, count: int) -> NDArray[Any]:
             file.seek(start + first * width * dtype.itemsize)
@@ -145,7 +138,7 @@ def stored_rows(path: Path) -> Iterator[tuple[int, int, Callable[[int, int], NDA
                 rows[:, column] = np.fromfile(file, dtype, count)
             return rows
 
-        yield n_rows, width, by_columns if header.fortran else by_rows
+        yield n_rows, width, by_columns if fortran else by_rows
 
 
 def numeric_matrix(values: NDArray[Any], source: str) -> NDArray[Any]:

@@ -10,7 +10,6 @@ import warnings
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -47,7 +46,7 @@ def names_of(path: Path) -> list[str]:
     """Return the names of the columns."""
     kind = kind_of_frame(path)
     if kind in ("csv", "tsv"):
-        return list(sniff(path).names)
+        return sniff(path)[2]
     if kind == "parquet":
         with _open_parquet(path) as file:
             return list(file.schema_arrow.names)
@@ -107,17 +106,8 @@ def _opened(path: Path) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
             raise FileError(f"{path.name} is not a gzip file, or is damaged: {error}") from None
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """Hold how a file separates its cells, and the names of its columns."""
-
-    delimiter: str
-    decimal: str
-    names: tuple[str, ...]
-
-
-def sniff(path: Path) -> Dialect:
-    """Look at the beginning of a file; InputError if it is not a table with a header.
+def sniff(path: Path) -> tuple[str, str, list[str]]:
+    """Return the delimiter, the sign of decimals and the names of the columns; InputError without a header.
 
     Columns without a name, or with the name of another, get names.
     """
@@ -145,7 +135,7 @@ def sniff(path: Path) -> Dialect:
     comma = any(re.fullmatch(r"[-+]?\d+,\d+", cell) for cell in cells)
     point = any(re.fullmatch(r"[-+]?\d+\.\d+", cell) for cell in cells)
     decimal = "," if delimiter != "," and comma and not point else "."
-    return Dialect(delimiter, decimal, tuple(distinct_names(names)))
+    return delimiter, decimal, distinct_names(names)
 
 
 def _lines(text: str, delimiter: str) -> list[list[str]]:
@@ -167,20 +157,20 @@ def _csv_frames(
     path: Path, text: Sequence[str], columns: Sequence[str] | None, size: int | None, progress: Progress
 ) -> Iterator[Any]:
     pandas = require("pandas", extra="cli", purpose="reading CSV files")
-    dialect = sniff(path)
+    delimiter, decimal, names = sniff(path)
     try:
         with (
             _opened(path) as (file, stored),
             pandas.read_csv(
                 file,
-                sep=dialect.delimiter,
-                decimal=dialect.decimal,
+                sep=delimiter,
+                decimal=decimal,
                 header=0,
-                names=list(dialect.names),
-                dtype={name: str for name in text if name in dialect.names},
+                names=names,
+                dtype={name: str for name in text if name in names},
                 index_col=False,
                 keep_default_na=False,
-                na_values={name: list(MISSING_WORDS) for name in dialect.names if name not in text},
+                na_values={name: list(MISSING_WORDS) for name in names if name not in text},
                 encoding="utf-8-sig",
                 low_memory=False,
                 iterator=True,

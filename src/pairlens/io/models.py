@@ -250,8 +250,8 @@ def _restore(
 def _read_array(content: bytes, member: str, name: str) -> NDArray[Any]:
     stream = io.BytesIO(content)
     try:
-        header = read_header(stream, f"its part {member!r}", len(content))
-        if math.prod(header.shape) * header.dtype.itemsize != len(content) - stream.tell():
+        shape, _, dtype = read_header(stream, f"its part {member!r}", len(content))
+        if math.prod(shape) * dtype.itemsize != len(content) - stream.tell():
             raise ValueError(f"its part {member!r} is longer than its header says")
         stream.seek(0)
         return np.asarray(npy.read_array(stream, allow_pickle=False))

@@ -424,7 +424,13 @@ class Source:
         if width == 0:
             raise FileError(f"{source} has no columns")
         if wanted is not None:
-            _check_width(width, wanted, source)
+            if wanted.encodes and wanted.array_names is None:
+                raise FileError(
+                    f"{source} has no named columns, but the model was fitted to a table",
+                    remedy=f"Give a table with the column {(wanted.names or ('',))[0]!r} and the others",
+                )
+            if width != wanted.n_features:
+                raise InputError(f"{source} has {width} columns, but the model was fitted to {wanted.n_features}")
             names = wanted.array_names
         features = names or tuple(f"x{j}" for j in range(width))
         is_sparse = sparse.issparse(values)
@@ -481,16 +487,6 @@ def read_columns(path: str | Path, names: Sequence[str]) -> dict[str, NDArray[An
         return {name: arrays[name] for name in names}
     frame = next(frames(source, text=names, columns=names))
     return {name: plain_column(frame[name]) for name in names}
-
-
-def _check_width(width: int, wanted: Inputs, source: str) -> None:
-    if wanted.encodes and wanted.array_names is None:
-        raise FileError(
-            f"{source} has no named columns, but the model was fitted to a table",
-            remedy=f"Give a table with the column {(wanted.names or ('',))[0]!r} and the others",
-        )
-    if width != wanted.n_features:
-        raise InputError(f"{source} has {width} columns, but the model was fitted to {wanted.n_features}")
 
 
 def _joined(

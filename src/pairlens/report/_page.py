@@ -20,7 +20,7 @@ from pairlens._optional import require
 from pairlens._version import __version__
 from pairlens.engines import IntArray
 from pairlens.report import _sections as sections
-from pairlens.report._pairs import ConstraintPart, Material, Places, PreferencePart, rank
+from pairlens.report._pairs import ConstraintPart, Material, PreferencePart, rank
 from pairlens.report._points import Pictures, cards, choose_rows, colours, names
 from pairlens.report._views import MAX_AXES, feature_weights, look
 from pairlens.selection.judgement import ViewJudgement, judge_view
@@ -132,7 +132,8 @@ def build_report(
     parts = _parts(material, constraints, preferences)
     needed = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(part.rows for part in parts)]))
     drawn = choose_rows(n, needed, random_state)
-    places = Places(n, drawn)
+    place = np.full(n, -1)
+    place[slice(None) if drawn is None else drawn] = np.arange(n if drawn is None else len(drawn))
     islands = [] if texts is None or n_dims != 2 else TextIndex.of(texts).islands(fitted.Z)
     views = (("view", material.method, fitted.axes, fitted.Z), *((c.key, c.name, c.axes, c.Z) for c in others))
     payload = {
@@ -147,8 +148,8 @@ def build_report(
         "pairs": [
             {
                 "kind": lines.kind,
-                "a": packed(places(lines.pairs[:, 0]), "i4"),
-                "b": packed(places(lines.pairs[:, 1]), "i4"),
+                "a": packed(place[lines.pairs[:, 0]], "i4"),
+                "b": packed(place[lines.pairs[:, 1]], "i4"),
                 "judged": [packed(one, "u1") for one in lines.judged],
                 "listed": packed(lines.listed, "u1"),
             }
@@ -178,7 +179,7 @@ def build_report(
         *([] if told is None else [told.section(combine(None, constraints, n).rows, called, n)]),
         *([] if columns is None else [sections.columns_section(columns)]),
     ]
-    return _fill(heading, _body(material, heading, plots, parts, places, more, run), payload, plotly)
+    return _fill(heading, _body(material, heading, plots, parts, place, more, run), payload, plotly)
 
 
 def write_report(path: str | PathLike[str], model: Any, X: Any, **options: Any) -> None:
@@ -292,7 +293,7 @@ def _body(
     heading: str,
     plots: Markup,
     parts: Sequence[Part],
-    places: Places,
+    place: IntArray,
     more: Sequence[Markup],
     run: Mapping[str, Any] | None,
 ) -> Markup:
@@ -300,8 +301,8 @@ def _body(
     n, n_dims = fitted.Z.shape
     rows = sections.figure("rows", f"{n:,}", f"{count(fitted.rows.shape[1], 'feature')} → {count(n_dims, 'direction')}")
     chain = [*fitted.steps, fitted.estimator]
-    values = getattr(fitted.estimator, "eigenvalues_", None)
-    content = [part for each in parts for part in each.sections(places)]
+    values, spaces = (getattr(fitted.estimator, name, None) for name in ("eigenvalues_", "space_weights_"))
+    content = [part for each in parts for part in each.sections(place)]
     steps = [type(step).__name__ for step in fitted.steps]
     return joined(
         tag(
@@ -317,10 +318,10 @@ def _body(
             "main",
             tag("dl", rows, *(one for part in parts for one in part.figures), class_="figures"),
             plots,
-            _spaces(fitted.estimator),
+            None if spaces is None else sections.spaces_section(spaces, fitted.estimator.auc_),
             *content,
             *more,
-            sections.features_section(feature_weights(fitted), fitted.axes, fitted.names, steps),
+            sections.features_section(*feature_weights(fitted), fitted.axes, fitted.names, steps),
             None if values is None or len(values) == 0 else sections.eigenvalues_section(np.asarray(values), method),
             sections.run_section([(type(step).__name__, changed_parameters(step)) for step in chain], run),
             id="content",
@@ -332,24 +333,14 @@ def _body(
     )
 
 
-def _spaces(estimator: Any) -> Markup | None:
-    """Say what the answers decide, of a method that weighs spaces by held-out pairs."""
-    if not hasattr(estimator, "space_weights_"):
-        return None
-    return sections.spaces_section(estimator.space_weights_, estimator.auc_)
-
-
 def changed_parameters(estimator: Any) -> dict[str, Any]:
     """Return the parameters that differ from their defaults."""
     defaults = {
         name: parameter.default for name, parameter in inspect.signature(type(estimator).__init__).parameters.items()
     }
     given = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
-    return {name: value for name, value in given.items() if not _same(value, defaults.get(name))}
-
-
-def _same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and repr(value) == repr(default)
+    written = {name: (type(value), repr(value)) for name, value in defaults.items()}
+    return {name: value for name, value in given.items() if (type(value), repr(value)) != written.get(name)}
 
 
 def _fill(heading: str, body: Markup, payload: Mapping[str, Any], plotly: str) -> str:

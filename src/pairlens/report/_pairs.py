@@ -58,24 +58,6 @@ class Lines:
     listed: NDArray[np.bool_]
 
 
-class Places:
-    """Find where rows stand among those that are drawn."""
-
-    def __init__(self, n_rows: int, drawn: IntArray | None) -> None:
-        self._place = np.arange(n_rows)
-        if drawn is not None:
-            self._place[:] = -1
-            self._place[drawn] = np.arange(len(drawn))
-
-    def __call__(self, rows: IntArray) -> IntArray:
-        """Return the places of rows that are drawn."""
-        return self._place[rows]
-
-    def text(self, pair: IntArray) -> str:
-        """Return the places of a pair, as a button holds them."""
-        return " ".join(str(place) for place in self(pair).tolist())
-
-
 @dataclass(frozen=True)
 class PairList:
     """Hold must-links, then cannot-links, as a list; there are `total` of them, more than listed where too many."""
@@ -273,9 +255,9 @@ class ConstraintPart:
             figures.append(figure("held-out pair AUC", with_error(judgement.score), beside))
         return figures
 
-    def sections(self, places: Places) -> list[Markup]:
-        """Return the rule, the counts and the AUC; and the pairs most violated."""
-        return [self._counts(), *([] if len(self._found.order) == 0 else [self._violations(places)])]
+    def sections(self, place: IntArray) -> list[Markup]:
+        """Return the rule, the counts and the AUC; and the pairs most violated. `place` is that of each drawn row."""
+        return [self._counts(), *([] if len(self._found.order) == 0 else [self._violations(place)])]
 
     def _counts(self) -> Markup:
         material, known, parts = self._material, self._known, self._judged
@@ -330,7 +312,7 @@ class ConstraintPart:
         )
         return table(caption, ["", "AUC", ""], rows, numeric=(1,))
 
-    def _violations(self, places: Places) -> Markup:
+    def _violations(self, place: IntArray) -> Markup:
         known, found, view = self._known, self._found, self._judged[0]
         names, colours = self._material.names, self._material.colours
         if found.suspicion is not None:
@@ -347,7 +329,7 @@ class ConstraintPart:
         label = ["label"] if colours.given else []
         head = ["row", *label, "row", *label, "kind", *([] if found.suspicion is None else ["suspicion"])]
         body = []
-        for place, k in enumerate(found.order):
+        for at, k in enumerate(found.order):
             cells: list[Markup] = []
             for row in known.pairs[k]:
                 cells.append(tag("td", names.shown(row)))
@@ -355,13 +337,13 @@ class ConstraintPart:
                     cells.append(tag("td", tag("bdi", colours.text(row))))
             cells.append(tag("td", "must-link" if known.must[k] else "cannot-link"))
             if found.suspicion is not None:
-                cells.append(tag("td", f"{found.suspicion[place]:.0%}", class_="n"))
-            missed = f"{number(found.factor[place], 2)}{TIMES}" if found.factor[place] else None
+                cells.append(tag("td", f"{found.suspicion[at]:.0%}", class_="n"))
+            missed = f"{number(found.factor[at], 2)}{TIMES}" if found.factor[at] else None
             satisfied = bool(view.satisfied[k])
             cells.append(tag("td", number(view.distance[k]), class_="n"))
             cells.append(tag("td", missed, class_="n"))
             cells.append(tag("td", "satisfied" if satisfied else "violated", class_=None if satisfied else "bad"))
-            cells.append(tag("td", _show_button(places.text(known.pairs[k])), class_="screen"))
+            cells.append(tag("td", _show_button(place[known.pairs[k]]), class_="screen"))
             body.append(tag("tr", *cells))
         listed = _pair_table([*head, "distance", "misses by", "in the view"], body, len(known.pairs))
         return section("violated", "Pairs most violated", tag("p", how), listed)
@@ -387,8 +369,8 @@ class PreferencePart:
         if self._score is not None:
             self.figures.append(figure("held-out accuracy", with_error(self._score), "chance 0.50"))
 
-    def sections(self, places: Places) -> list[Markup]:
-        """Return what is satisfied, and what is contradicted most."""
+    def sections(self, place: IntArray) -> list[Markup]:
+        """Return what is satisfied, and what is contradicted most. `place` is that of each drawn row."""
         ranked, score, names = self._ranked, self._score, self._material.names
         n = len(ranked.pairs)
         drawn = f", drawn at random from {ranked.total:,}" if ranked.total > n else ""
@@ -409,7 +391,7 @@ class PreferencePart:
                     "tr",
                     *(tag("td", names.shown(row)) for row in ranked.pairs[k]),
                     tag("td", number(ranked.margin[k], 2), class_="n"),
-                    tag("td", _show_button(places.text(ranked.pairs[k])), class_="screen"),
+                    tag("td", _show_button(place[ranked.pairs[k]]), class_="screen"),
                 )
                 for k in self._worst
             ]
@@ -446,8 +428,8 @@ def _standing_out(found: Violations) -> str:
     return f"{count(n, 'answer')} {'stands' if n == 1 else 'stand'} out as wrong; about 1 % of right answers do."
 
 
-def _show_button(place: str) -> Markup:
-    return tag("button", "show", type="button", data_pair=place, aria_pressed="false")
+def _show_button(places: IntArray) -> Markup:
+    return tag("button", "show", type="button", data_pair=" ".join(map(str, places.tolist())), aria_pressed="false")
 
 
 def _pair_table(head: Sequence[str], body: Sequence[Markup], n_pairs: int, width: str | None = "wide") -> Markup:

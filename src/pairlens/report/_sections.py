@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pairlens._markup import Markup, count, joined, number, plain, tag
 from pairlens.judging import HeldOutScore
 from pairlens.learning.stack import what_answers_decide
-from pairlens.report._views import MAX_AXES, Weights
+from pairlens.report._views import MAX_AXES
 
 TOP_FEATURES = 10
 MOST_BARS = 30
@@ -157,9 +157,15 @@ def view_section(
     )
 
 
-def features_section(weights: Weights, axes: Sequence[str], names: Sequence[str], steps: Sequence[str]) -> Markup:
+def features_section(
+    effects: NDArray[np.float64],
+    weight: NDArray[np.float64] | None,
+    axes: Sequence[str],
+    names: Sequence[str],
+    steps: Sequence[str],
+) -> Markup:
     """Return the features that weigh most in each direction."""
-    if weights.weight is None:
+    if weight is None:
         how = (
             "The view is not linear, so no feature has one weight in it. Shown is the correlation of each feature with "
             "each axis of the view: what goes along with it, not what makes it."
@@ -172,10 +178,10 @@ def features_section(weights: Weights, axes: Sequence[str], names: Sequence[str]
         if steps:
             how += f" Features are in the units that {' and '.join(steps)} give{'s' if len(steps) == 1 else ''} them."
     blocks = []
-    for effect, axis in zip(weights.effect, axes):
+    for effect, axis in zip(effects, axes):
         order = np.argsort(-np.abs(effect), kind="stable")[:TOP_FEATURES]
         order = order[effect[order] != 0]
-        largest = 1.0 if weights.weight is None else float(np.abs(effect).max(initial=0))
+        largest = 1.0 if weight is None else float(np.abs(effect).max(initial=0))
         lines = [
             (
                 tag("th", tag("bdi", plain(names[k])), scope="row", title=plain(names[k])),

@@ -85,25 +85,17 @@ def _names(model: Any, X: Any, front: Any, n_features: int, given: ArrayLike | N
     return [f"feature {i}" for i in range(n_features)]
 
 
-@dataclass(frozen=True)
-class Weights:
-    """The weights of the features in the directions; `weight` is None if the view is not linear.
+def feature_weights(fitted: FittedView) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Return the effect of each feature in each direction, and its weight; None if the view is not linear.
 
-    For a linear view `effect` is the weight times the standard deviation of the feature, else their correlation.
+    For a linear view the effect is the weight times the standard deviation of the feature, else their correlation.
     """
-
-    effect: NDArray[np.float64]
-    weight: NDArray[np.float64] | None
-
-
-def feature_weights(fitted: FittedView) -> Weights:
-    """Return the weights of a linear view, or the correlation of the features with the axes of any other."""
     n_axes = min(MAX_AXES, fitted.Z.shape[1])
     mean = column_means(fitted.rows)
     deviation = column_deviations(fitted.rows, mean)
     weight = _linear_weights(fitted)
     if weight is not None:
-        return Weights(weight[:n_axes] * deviation, weight[:n_axes])
+        return weight[:n_axes] * deviation, weight[:n_axes]
     centred = fitted.Z[:, :n_axes] - fitted.Z[:, :n_axes].mean(axis=0)
     products = np.zeros((n_axes, fitted.rows.shape[1]))
     for block in row_blocks(fitted.rows.shape[0], 8 * fitted.rows.shape[1]):
@@ -111,7 +103,7 @@ def feature_weights(fitted: FittedView) -> Weights:
         products += np.asarray(centred[block].T @ part if sparse.issparse(part) else centred[block].T @ (part - mean))
     scale = np.outer(np.sqrt((centred**2).mean(axis=0)), deviation) * len(centred)
     with np.errstate(all="ignore"):
-        return Weights(np.where(scale > 0, products / scale, 0.0), None)
+        return np.where(scale > 0, products / scale, 0.0), None
 
 
 def _linear_weights(fitted: FittedView) -> NDArray[np.float64] | None:

@@ -44,10 +44,6 @@ class Snapshot:
     title: str
 
 
-def nothing(_: dict[str, Any]) -> None:
-    """Prepare nothing: the first job, where none is needed."""
-
-
 def fit_view(known: Snapshot) -> tuple[Pipeline, Pipeline]:
     """Fit the default view, which is also the one that the page shows; return the pipeline, and it for encoded rows.
 

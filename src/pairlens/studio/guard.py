@@ -41,7 +41,7 @@ class StoreMovedError(StoreError):
         self.lost = words != "moved"
 
 
-class Guard:
+class FileGuard:
     """Lock on the files of a store, which also notices when one of them is moved or removed.
 
     The lock is `flock`'s, which SQLite does not use, and the system lifts it when the process ends in whatever way.

@@ -300,7 +300,7 @@ class MapKeeper:
 
     def __init__(self, worker: Worker, later: Callable[..., None], drawn: Callable[[bool], None]) -> None:
         self.state = MapState()
-        self._worker = worker
+        self.worker = worker
         self._later = later
         self._drawn = drawn
         self._running: Future[Any] | None = None
@@ -317,7 +317,7 @@ class MapKeeper:
             return
         wanted, began = job(), time.perf_counter()
         self._made = revision
-        self._running = self._worker.submit("pairlens.studio.maps:fit_map", wanted, self.state.points)
+        self._running = self.worker.submit("pairlens.studio.maps:fit_map", wanted, self.state.points)
         self._running.add_done_callback(lambda future: self._later(self._done, future, wanted.n_answers, began))
 
     def _done(self, future: Future[Any], n_answers: int, began: float) -> None:
@@ -331,11 +331,3 @@ class MapKeeper:
             self.state = replace(self.state, error=str(error))
             log.warning("the map could not be made: %s", error)
         self._drawn(error is None)
-
-    def submit(self, target: str, *arguments: Any) -> Future[Any]:
-        """Send another job to the process that makes maps."""
-        return self._worker.submit(target, *arguments)
-
-    def close(self) -> None:
-        """End the process."""
-        self._worker.close()

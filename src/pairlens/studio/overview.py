@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from pairlens.asking import is_machine
+from pairlens.asking import Question, is_machine
 from pairlens.cluster.assigned import COLUMNS
 from pairlens.exceptions import ConflictWarning
 from pairlens.studio.files import answers_csv, answers_jsonl, map_csv, ranking_csv, table_csv
@@ -100,7 +100,7 @@ def ranking(session: Session, start: int, most: int, find: str = "") -> dict[str
 
 
 @dataclass(frozen=True)
-class Conflict:
+class Contradiction:
     """Answers that cannot all be right: a chain of "same" with a "different" between its ends, or a circle.
 
     `links` are the answers in the order of the chain, with the rows and what is said of them; last the "different".
@@ -111,7 +111,7 @@ class Conflict:
     chain: tuple[int, ...]
 
 
-def contradictions(answers: Sequence[Answer], n_rows: int) -> list[Conflict]:
+def contradictions(answers: Sequence[Answer], n_rows: int) -> list[Contradiction]:
     """Return all that ``pairlens pairs check`` finds in the exported answers."""
     pairs = [answer for answer in answers if answer.question["kind"] != "prefer"]
     orders = [answer for answer in answers if answer.question["kind"] == "prefer"]
@@ -119,7 +119,7 @@ def contradictions(answers: Sequence[Answer], n_rows: int) -> list[Conflict]:
         return [*_chains(pairs, n_rows), *_circles(orders, n_rows)]
 
 
-def _chains(answers: Sequence[Answer], n_rows: int) -> list[Conflict]:
+def _chains(answers: Sequence[Answer], n_rows: int) -> list[Contradiction]:
     said = {(i, j, verdict): (answer, i, j, verdict) for answer, i, j, verdict in verdicts(answers)}
     together, apart = ([(i, j) for i, j, verdict in said if verdict == wanted] for wanted in (1, -1))
     if not together or not apart:
@@ -129,11 +129,11 @@ def _chains(answers: Sequence[Answer], n_rows: int) -> list[Conflict]:
         i, j = sorted(int(row) for row in conflict.pair)
         chain = tuple(int(row) for row in conflict.chain)
         links = [said[min(a, b), max(a, b), 1] for a, b in pairwise(chain)]
-        result.append(Conflict((*links, said[i, j, -1]), chain))
+        result.append(Contradiction((*links, said[i, j, -1]), chain))
     return result
 
 
-def _circles(answers: Sequence[Answer], n_rows: int) -> list[Conflict]:
+def _circles(answers: Sequence[Answer], n_rows: int) -> list[Contradiction]:
     said = {}
     for answer, i, j, verdict in verdicts(answers):
         said[(i, j) if verdict > 0 else (j, i)] = (answer, i, j, verdict)
@@ -141,14 +141,14 @@ def _circles(answers: Sequence[Answer], n_rows: int) -> list[Conflict]:
         return []
     circles = [(*circle, circle[0]) for circle in Preferences(list(said), n_rows, on_conflict="warn").cycles()]
     return [
-        Conflict(tuple(said[a, b] for a, b in pairwise(circle)), tuple(int(row) for row in circle))
+        Contradiction(tuple(said[a, b] for a, b in pairwise(circle)), tuple(int(row) for row in circle))
         for circle in circles
     ]
 
 
 def weakest_answers(
-    conflicts: Sequence[Conflict], wrong: Mapping[tuple[int, int, int], float], kept: Collection[str]
-) -> dict[str, list[Conflict]]:
+    conflicts: Sequence[Contradiction], wrong: Mapping[tuple[int, int, int], float], kept: Collection[str]
+) -> dict[str, list[Contradiction]]:
     """Return the few answers that explain all contradictions if they are wrong, each with those that it explains.
 
     One after the other, the answer is taken with the largest probability of being `wrong`, times the number of the
@@ -156,7 +156,7 @@ def weakest_answers(
     contradiction of such answers alone is left out.
     """
     left = list(conflicts)
-    result: dict[str, list[Conflict]] = {}
+    result: dict[str, list[Contradiction]] = {}
     while left:
         value: Counter[str] = Counter()
         seq: dict[str, int] = {}
@@ -216,7 +216,7 @@ def _misfits(session: Session, wrong: Mapping[tuple[int, int, int], float]) -> l
     return sorted(strongest, key=lambda name: -strongest[name])
 
 
-def _doubt(session: Session, name: str, kind: str, conflicts: Sequence[Conflict]) -> dict[str, Any]:
+def _doubt(session: Session, name: str, kind: str, conflicts: Sequence[Contradiction]) -> dict[str, Any]:
     answer = session.history.answers[name]
     first = conflicts[0] if conflicts else None
     links = [
@@ -225,7 +225,7 @@ def _doubt(session: Session, name: str, kind: str, conflicts: Sequence[Conflict]
     ]
     return {
         "kind": kind,
-        "question": session.shown_again(answer),
+        "question": session.shown(Question.from_dict(answer.question)),
         "answer": session.told_alone(answer),
         "annotator": answer.annotator,
         "links": links,
@@ -280,16 +280,11 @@ def export(session: Session, name: str) -> Any:
         return map_csv(session.map.points, session.groups(), ids)
     if name == "groups.csv" and not session.groups():
         return table_csv(COLUMNS, ())
-    return _fitted(session, name)
-
-
-def _fitted(session: Session, name: str) -> Any:
     known = session.snapshot()
     pairs = known.constraints if known.constraints is not None else known.preferences
     if pairs is None or pairs.n_pairs == 0:
         raise BadRequestError("there is no answer yet to learn from", 409)
-    worker = Worker(("pairlens.studio.files:nothing",))
-    target = TARGETS[name]
-    future = worker.submit(f"pairlens.studio.files:{target}", known)
+    worker = Worker()
+    future = worker.submit(f"pairlens.studio.files:{TARGETS[name]}", known)
     future.add_done_callback(lambda done: worker.close())
     return future

@@ -145,11 +145,6 @@ class History:
         """Return the answers that were given at once by this event."""
         return [answer for answer in self.answers.values() if answer.batch == batch]
 
-    @property
-    def n_given(self) -> int:
-        """Return how often people have answered; what they gave at once counts once."""
-        return len({answer.batch or answer.id for answer in self.answers.values()})
-
     def about(self, ids: Sequence[str]) -> History:
         """Return the same answers about the rows of these ids; those whose rows are not in the table are left out."""
         where = {name: row for row, name in enumerate(ids)}
@@ -262,7 +257,7 @@ def verdicts(answers: Iterable[Answer]) -> list[tuple[Answer, int, int, int]]:
 
 
 @dataclass(frozen=True)
-class Settings:
+class StudioSettings:
     """Choices that a studio was started with: the kind of questions, and parameters of the asker.
 
     The question "auto" asks about two rows until there are three groups, and then for the group of a row.

@@ -309,7 +309,7 @@ def _prepared(table: Table, embed: Mapping[str, Any] | None) -> tuple[Preparatio
 def rows_from_array(
     X: ArrayLike,
     *,
-    ids: Sequence[Any] | None = None,
+    ids: Sequence[Any] | NDArray[Any] | None = None,
     cells: dict[str, Sequence[Any]] | None = None,
     texts: dict[str, Sequence[Any]] | None = None,
     images: Sequence[str] | None = None,

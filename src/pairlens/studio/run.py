@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from pairlens._optional import require
 from pairlens.exceptions import InputError
-from pairlens.studio.replay import OVERLAP, History, Settings
+from pairlens.studio.replay import OVERLAP, History, StudioSettings
 from pairlens.studio.rows import Rows
 from pairlens.studio.store import Event, Store, StoreError
 
@@ -150,7 +150,7 @@ class Studio:
         tokens = {name: access.link(name, token if k == 0 else None) for k, name in enumerate(people)}
         hub = Hub()
         meta = store.meta()
-        settings = Settings(question, seed=int(meta["seed"]), overlap=float(meta.get("overlap", OVERLAP)))
+        settings = StudioSettings(question, seed=int(meta["seed"]), overlap=float(meta.get("overlap", OVERLAP)))
         session = Session(rows, store, settings, hub.publish)
         guarded = Guard(build_app(session, access, hub), access, allowed_hosts(host, number))
         config = uvicorn.Config(

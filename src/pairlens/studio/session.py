@@ -20,7 +20,7 @@ from pairlens.exceptions import ConflictWarning
 from pairlens.studio.files import Snapshot
 from pairlens.studio.groups import GroupNumbers, chosen_pairs
 from pairlens.studio.maps import MapJob, MapKeeper, MapState, by_lens
-from pairlens.studio.replay import Answer, Batch, History, Settings, verdicts
+from pairlens.studio.replay import Answer, Batch, History, StudioSettings, verdicts
 from pairlens.studio.rows import Rows
 from pairlens.studio.store import Event, Store, StoreError
 from pairlens.studio.worker import Worker
@@ -74,7 +74,7 @@ class Session:
     there is an asker, and carries the error if there will be none.
     """
 
-    def __init__(self, rows: Rows, store: Store, settings: Settings, listener: Listener | None = None) -> None:
+    def __init__(self, rows: Rows, store: Store, settings: StudioSettings, listener: Listener | None = None) -> None:
         self.rows = rows
         self.store = store
         self.settings = settings
@@ -148,7 +148,7 @@ class Session:
         self._closed = True
         self.prepared.cancel()
         self._lens.close()
-        self._maps.close()
+        self._maps.worker.close()
         self.thread.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
@@ -185,7 +185,7 @@ class Session:
 
     def questions(self, annotator: str) -> list[dict[str, Any]]:
         """Return the questions that a person has in hand, the one to be shown first."""
-        return [self._shown(question) for question in self._open(annotator)]
+        return [self.shown(question) for question in self._open(annotator)]
 
     def _open(self, annotator: str) -> list[Question]:
         pending = list(self.asker.pending(annotator))
@@ -197,7 +197,8 @@ class Session:
         first = self._first.get(annotator, [])
         return sorted(pending, key=lambda open: first.index(open.id) if open.id in first else len(first))
 
-    def _shown(self, question: Question) -> dict[str, Any]:
+    def shown(self, question: Question) -> dict[str, Any]:
+        """Return a question as the page shows it, also one that was answered before."""
         groups = self._groups() if question.groups else []
         where = {row: group for group in groups for row in group["rows"]}
         # By the rows: of an old question the groups may have gone on under other numbers.
@@ -469,8 +470,8 @@ class Session:
 
     @property
     def n_answers(self) -> int:
-        """Return how many answers count."""
-        return self.history.n_given
+        """Return how many answers count; those that were given at once count as one."""
+        return len({answer.batch or answer.id for answer in self.history.answers.values()})
 
     @property
     def map(self) -> MapState:
@@ -502,7 +503,7 @@ class Session:
             for row in group["rows"]:
                 placed[row] = str(group["number"])
         n_answers = self.n_answers
-        self._grouping = self._maps.submit("pairlens.studio.maps:group_rows", self._constraints(), placed)
+        self._grouping = self._maps.worker.submit("pairlens.studio.maps:group_rows", self._constraints(), placed)
         self._grouping.add_done_callback(lambda future: self._later(self._grouped, future, n_answers))
 
     def _grouped(self, future: Future[Any], n_answers: int) -> None:
@@ -614,7 +615,12 @@ class Session:
     def told(self, answer: Answer) -> dict[str, Any]:
         """Return an answer as the page lists it."""
         batch = self.history.batches.get(answer.batch)
-        return self.told_alone(answer) if batch is None else self._told_at_once(batch)
+        if batch is None:
+            return self.told_alone(answer)
+        where = {name: row for row, name in enumerate(self.rows.ids)}
+        rows = [where[name] for name in batch.ids if name in where]
+        told = {"id": batch.id, "kind": "chosen", "rows": rows, "ids": list(batch.ids), "answer": batch.action}
+        return {**told, "answers": [], "changed": False, "flagged": False}
 
     def told_alone(self, answer: Answer) -> dict[str, Any]:
         """Return an answer as the page lists it, also one that was given together with others."""
@@ -629,16 +635,6 @@ class Session:
             "changed": answer.changed,
             "flagged": answer.flagged,
         }
-
-    def _told_at_once(self, batch: Batch) -> dict[str, Any]:
-        where = {name: row for row, name in enumerate(self.rows.ids)}
-        rows = [where[name] for name in batch.ids if name in where]
-        told = {"id": batch.id, "kind": "chosen", "rows": rows, "ids": list(batch.ids), "answer": batch.action}
-        return {**told, "answers": [], "changed": False, "flagged": False}
-
-    def shown_again(self, answer: Answer) -> dict[str, Any]:
-        """Return the question of an old answer, as it was put."""
-        return self._shown(Question.from_dict(answer.question))
 
     def snapshot(self) -> Snapshot:
         """Return the rows and what is known of them now."""

@@ -14,23 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pairlens._atomic import atomic_path
-from pairlens.studio.entries import (
-    APPLICATION_ID,
-    MOST_GAP,
-    UNREADABLE,
-    VERSION,
-    Event,
-    create,
-    is_sound,
-    now,
-    read_events,
-    read_meta,
-    read_rows,
-    write_event,
-    write_meta,
-    write_row,
-)
-from pairlens.studio.guard import ANOTHER, Guard, StoreError, StoreFullError, StoreMovedError, beside, check_beside
+from pairlens.studio import entries
+from pairlens.studio.entries import UNREADABLE, VERSION, Event
+from pairlens.studio.guard import ANOTHER, FileGuard, StoreError, StoreFullError, StoreMovedError, beside, check_beside
 
 BUSY_SECONDS = 10.0
 SETTLE_SECONDS = 1.0
@@ -60,7 +46,7 @@ class Store:
         # SQLite keeps its files beside the one that a symbolic link leads to.
         self._place = self.path.resolve()
         self._lock = threading.Lock()
-        self._guard = Guard()
+        self._guard = FileGuard()
         self._settling: threading.Timer | None = None
         self._rescued: Path | None = None
         try:
@@ -123,7 +109,7 @@ class Store:
         if not header.startswith(b"SQLite format 3\0"):
             raise self._damaged("file is not a database")
         version, known = (int.from_bytes(header[at : at + 4], "big") for at in (60, 68))
-        if known != APPLICATION_ID:
+        if known != entries.APPLICATION_ID:
             raise StoreError(
                 f"{self.path} is a database of another program; it was not touched",
                 self.path,
@@ -146,17 +132,17 @@ class Store:
             # Before there is a write-ahead log: the file is marked as a store from its first moment.
             execute("PRAGMA synchronous = EXTRA")
             with self._transaction():
-                create(self._connection)
+                entries.create(self._connection)
         execute("PRAGMA journal_mode = WAL")
         # Only `_settle` writes into the file itself, so that it is noticed when somebody else does.
         execute("PRAGMA wal_autocheckpoint = 0")
         execute("PRAGMA synchronous = FULL")
         # A write each time: a read-only file or folder is found now, not at the first answer.
         with self._transaction():
-            write_meta(self._connection, {"opened": now()})
+            entries.write_meta(self._connection, {"opened": entries.now()})
         self._settle()
-        self._meta = read_meta(self._connection)
-        store, self._events = read_events(self._connection)
+        self._meta = entries.read_meta(self._connection)
+        store, self._events = entries.read_events(self._connection)
         self._name = store or secrets.token_hex(8)
         self._known = {event.id: event for event in self._events if not event.damage}
         self._last = max((event.seq for event in self._known.values()), default=0)
@@ -222,14 +208,15 @@ class Store:
     def _rescue(self) -> Path | None:
         """Write a file that was removed or overwritten anew, under a name that is free, from what is known of it."""
         if self._rescued is None:
-            target = free_name(self._place.with_stem(f"{self._place.stem}.rescued"))
+            stems = (f"{self._place.stem}.rescued{f'-{number}' if number else ''}" for number in count())
+            target = next(name for stem in stems if not (name := self._place.with_stem(stem)).exists())
             with suppress(OSError, sqlite3.Error):
                 with atomic_path(target) as partial, closing(sqlite3.connect(partial)) as copy, copy:
-                    create(copy)
-                    write_meta(copy, self._meta)
+                    entries.create(copy)
+                    entries.write_meta(copy, self._meta)
                     for event in self._events:
                         if not event.damage:
-                            write_event(copy, self._name, event.seq, event)
+                            entries.write_event(copy, self._name, event.seq, event)
                 self._rescued = target
         return self._rescued
 
@@ -256,10 +243,14 @@ class Store:
         while seq in self._spoiled:
             seq += 1
         with self._transaction():
-            stored = write_event(self._connection, self._name, seq, event)
+            stored = entries.write_event(self._connection, self._name, seq, event)
         self._events.append(stored)
         self._known[event.id], self._last = stored, seq
-        self._settle_soon()
+        # Into the file itself, but not while somebody waits for an answer.
+        if self._settling is None:
+            self._settling = threading.Timer(SETTLE_SECONDS, self._settle_now)
+            self._settling.daemon = True
+            self._settling.start()
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -273,13 +264,6 @@ class Store:
             if isinstance(error, sqlite3.Error):
                 raise self._explained(error) from error
             raise
-
-    def _settle_soon(self) -> None:
-        """Write what the log holds into the file itself, but not while somebody waits for an answer."""
-        if self._settling is None:
-            self._settling = threading.Timer(SETTLE_SECONDS, self._settle_now)
-            self._settling.daemon = True
-            self._settling.start()
 
     def _settle_now(self) -> None:
         with self._lock:
@@ -305,13 +289,13 @@ class Store:
     def meta(self) -> dict[str, Any]:
         """Return what is known about the table and the settings."""
         with self._lock:
-            return {key: value for key, value in read_meta(self._connection).items() if key != "opened"}
+            return {key: value for key, value in entries.read_meta(self._connection).items() if key != "opened"}
 
     def set_meta(self, values: Mapping[str, Any]) -> None:
         """Write entries about the table and the settings."""
         with self._lock:
             with self._transaction():
-                write_meta(self._connection, values)
+                entries.write_meta(self._connection, values)
             self._meta.update(values)
 
     def close(self) -> None:
@@ -336,18 +320,6 @@ class Copied(NamedTuple):
     whole: bool
 
 
-def free_name(path: Path) -> Path:
-    """Return the path, or one beside it with a number if a file has its name."""
-    names = (path if not number else path.with_stem(f"{path.stem}-{number}") for number in count())
-    return next(name for name in names if not name.exists())
-
-
-def copy_database(source: sqlite3.Connection, target: Path) -> None:
-    """Copy a database that is open, as it is at this moment; the target is there whole or not at all."""
-    with atomic_path(target) as partial, closing(sqlite3.connect(partial)) as copy:
-        source.backup(copy)
-
-
 def backup(source: Path, target: Path) -> Copied:
     """Copy a store to a new file, also one that a studio has open; of a damaged one, all that can be read."""
     if not source.is_file():
@@ -362,7 +334,7 @@ def backup(source: Path, target: Path) -> Copied:
             f"{target} is there already", argument="target", value=target, remedy="Give the name of a new file"
         )
     place = source.resolve()
-    guard = Guard()
+    guard = FileGuard()
     try:
         options = _claim(guard, place)
         with closing(sqlite3.connect(f"{place.as_uri()}?{options}", uri=True, isolation_level=None)) as connection:
@@ -370,12 +342,12 @@ def backup(source: Path, target: Path) -> Copied:
     finally:
         guard.release()
     with closing(sqlite3.connect(target)) as copy:
-        _, events = read_events(copy)
+        _, events = entries.read_events(copy)
     damages = {event.seq: event.damage for event in events if event.damage}
     return Copied(len(events) - len(damages), damages, whole)
 
 
-def _claim(guard: Guard, place: Path) -> str:
+def _claim(guard: FileGuard, place: Path) -> str:
     """Keep studios away, unless one has the store open already; how SQLite is to open it."""
     try:
         guard.hold(place)
@@ -397,26 +369,27 @@ def _copy(connection: sqlite3.Connection, source: Path, target: Path) -> bool:
         known = connection.execute("PRAGMA application_id").fetchone()[0]
     except UNREADABLE as error:
         raise StoreError(f"{source} cannot be read as a database ({error}); nothing was written") from None
-    if known != APPLICATION_ID:
+    if known != entries.APPLICATION_ID:
         raise StoreError(f"{source} is not a store of a studio; nothing was written")
     if whole:
-        copy_database(connection, target)
+        with atomic_path(target) as partial, closing(sqlite3.connect(partial)) as copy:
+            connection.backup(copy)
         return True
     with atomic_path(target) as partial, closing(sqlite3.connect(partial, isolation_level=None)) as copy:
-        create(copy)
+        entries.create(copy)
         with suppress(*UNREADABLE):
-            write_meta(copy, read_meta(connection))
+            entries.write_meta(copy, entries.read_meta(connection))
         for row in _readable(connection):
             with suppress(sqlite3.Error):
-                write_row(copy, row)
+                entries.write_row(copy, row)
     return False
 
 
 def _is_whole(connection: sqlite3.Connection) -> bool:
     """Return whether all of a store can be read."""
     try:
-        read_meta(connection)
-        read_events(connection)
+        entries.read_meta(connection)
+        entries.read_events(connection)
         return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
     except UNREADABLE:
         return False
@@ -427,11 +400,11 @@ def _readable(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
     found: dict[int, tuple[Any, ...]] = {}
     for order in ("seq", "seq DESC"):
         with suppress(*UNREADABLE):
-            for row in read_rows(connection, order=order):
-                if row[0] not in found or is_sound(row):
+            for row in entries.read_rows(connection, order=order):
+                if row[0] not in found or entries.is_sound(row):
                     found[row[0]] = row
-    for seq in range(1, len(found) + MOST_GAP):
+    for seq in range(1, len(found) + entries.MOST_GAP):
         if seq not in found:
             with suppress(*UNREADABLE):
-                found.update((seq, row) for row in read_rows(connection, where=f"seq = {seq}"))
+                found.update((seq, row) for row in entries.read_rows(connection, where=f"seq = {seq}"))
     return list(found.values())

@@ -24,7 +24,7 @@ import traitlets
 from pairlens.cluster.assigned import COLUMNS
 from pairlens.exceptions import InputError
 from pairlens.studio.files import find_groups, fit_view
-from pairlens.studio.replay import OVERLAP, Settings
+from pairlens.studio.replay import OVERLAP, StudioSettings
 from pairlens.studio.rows import Rows
 from pairlens.studio.run import open_store
 from pairlens.studio.server import build_app
@@ -90,7 +90,7 @@ class Desk:
         return cls(rows, path, question)
 
     def __init__(self, rows: Rows, path: Path, question: str) -> None:
-        settings = Settings(question)
+        settings = StudioSettings(question)
         store = open_store(path, rows)
         self.widgets: WeakSet[Widget] = WeakSet()
         meta = store.meta()

@@ -1,8 +1,8 @@
 """A process of its own for what takes long, so that no question waits for it.
 
 ``python -m pairlens.studio.worker`` reads jobs from its standard input and writes results to its standard output, as
-pickled frames on pipes that only the two processes hold. It ends by itself when the pipe closes, so that nothing is
-left behind however the studio ends.
+pickles on pipes that only the two processes hold. It ends by itself when the pipe closes, so that nothing is left
+behind however the studio ends.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import pickle
 import queue
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -22,7 +21,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
 
-LENGTH = struct.Struct(">Q")
 MOST_DEATHS = 3
 """Children that may die on a job before it fails."""
 
@@ -53,10 +51,11 @@ class Worker:
     """Child process that runs jobs one after the other; `prepare` is the first job of each child.
 
     A job is ``target(state, *arguments)`` with `target` written as ``"module:function"`` and `state` a dict that the
-    child keeps from job to job. If a child dies, its jobs go to a new one; a job that has lost three children fails.
+    child keeps from job to job. If a child dies, its jobs go to a new one; a job that has lost three children fails. By
+    default nothing is prepared.
     """
 
-    def __init__(self, prepare: tuple[Any, ...]) -> None:
+    def __init__(self, prepare: tuple[Any, ...] = ("builtins:len",)) -> None:
         self._prepare = prepare
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
@@ -85,9 +84,10 @@ class Worker:
                 _write(self._child.stdin, job.content)
 
     def _listen(self, child: subprocess.Popen[bytes], jobs: deque[_Job]) -> None:
+        assert child.stdout is not None
         while True:
             try:
-                good, result = _read(child.stdout)
+                good, result = pickle.load(child.stdout)
             except Exception:  # the end, or something that is not a reply
                 break
             _settle(jobs.popleft(), result if good else WorkerError(result))
@@ -126,28 +126,14 @@ def _settle(job: _Job, result: Any) -> None:
 
 def _write(pipe: IO[bytes] | None, value: Any) -> None:
     assert pipe is not None
-    content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    pipe.write(LENGTH.pack(len(content)))
-    pipe.write(content)
+    pipe.write(pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL))
     pipe.flush()
-
-
-def _read(pipe: IO[bytes] | None) -> Any:
-    assert pipe is not None
-    head = pipe.read(LENGTH.size)
-    if len(head) < LENGTH.size:
-        raise EOFError
-    (size,) = LENGTH.unpack(head)
-    content = pipe.read(size)
-    if len(content) < size:
-        raise EOFError
-    return pickle.loads(content)
 
 
 def serve() -> None:
     """Serve jobs in the child: a thread reads, so that the end of the pipe is seen in the middle of a job."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What libraries print must not get between the frames.
+    # What libraries print must not get between the pickles.
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     jobs: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
@@ -155,8 +141,8 @@ def serve() -> None:
     def read() -> None:
         while True:
             try:
-                jobs.put(_read(sys.stdin.buffer))
-            except (EOFError, OSError):
+                jobs.put(pickle.load(sys.stdin.buffer))
+            except (EOFError, OSError, pickle.UnpicklingError):
                 os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()
@@ -178,7 +164,7 @@ def serve() -> None:
 
 
 def step_back(state: dict[str, Any]) -> None:
-    """Let questions go before what this child does from now on, where both want the processor."""
+    """Give questions priority over what this child does from now on."""
     if hasattr(os, "nice") and not state.get("behind"):
         state["behind"] = True
         os.nice(10)

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -533,18 +533,12 @@ class AnswerFile:
         return read_rows(self._table, self._table.ends, ids, n_samples)
 
 
-class PairBlock(NamedTuple):
-    """Hold the columns a and b of some lines of a file of pairs, and the two rows of X that each line names."""
-
-    ends: tuple[NDArray[Any], NDArray[Any]]
-    rows: IntArray
-
-
 def read_pair_blocks(
     path: str | PathLike[str], *, ids: ArrayLike | None, n_samples: int, size: int = BLOCK
-) -> Iterator[PairBlock]:
+) -> Iterator[tuple[tuple[NDArray[Any], ...], IntArray]]:
     """Read the two rows of each line of a file of pairs without answers, in the memory of one block at a time.
 
+    Each block is the columns a and b as they are written, and the rows of X that they name.
     Files have a header or are JSON lines, and other columns are ignored. They name rows by `ids`, or by number if None.
     A line that cannot be read is an AnswerError with the file, the line, the column and the value.
     """
@@ -552,5 +546,5 @@ def read_pair_blocks(
     for table in _tables(Path(path), size):
         table.require(table.ends)
         if table.lines:
-            first, second = table.ends
-            yield PairBlock((table[first], table[second]), read_rows(table, table.ends, index, n_samples)[0])
+            ends = tuple(table[column] for column in table.ends)
+            yield ends, read_rows(table, table.ends, index, n_samples)[0]

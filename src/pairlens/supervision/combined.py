@@ -212,7 +212,10 @@ def pair_shares(sample_weight: ArrayLike, pairs: IntArray, n_samples: int) -> Fl
 
 
 def _from_labels(y: Any, n_samples: int) -> Constraints:
-    known = Constraints.from_labels(_in_memory(y))
+    if is_tensor(y):
+        y = y.detach().cpu().numpy()
+    # Labels of a dask array or series are few enough for the memory.
+    known = Constraints.from_labels(np.asarray(y.compute()) if hasattr(y, "dask") else y)
     _check_entries("y", len(known), n_samples)
     return known
 
@@ -220,13 +223,6 @@ def _from_labels(y: Any, n_samples: int) -> Constraints:
 def _check_entries(name: str, count: int, n_samples: int) -> None:
     if count != n_samples:
         raise ArgumentError(name, count, f"must have {n_samples} entries, one for each row of X")
-
-
-def _in_memory(y: Any) -> ArrayLike:
-    """Return labels as an array: those of a tensor or of a dask array or series are few enough for that."""
-    if is_tensor(y):
-        return y.detach().cpu().numpy()
-    return np.asarray(y.compute()) if hasattr(y, "dask") else y
 
 
 def written_pairs(known: Constraints) -> Constraints:

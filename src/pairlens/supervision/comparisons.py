@@ -27,6 +27,8 @@ class OrderedAnswers(AnswerSet):
     """The columns of the rows in a file."""
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]]
     """Columns that cannot name the same row."""
+    _OPPOSITE: ClassVar[list[int]]
+    """The order of the columns that says the contrary."""
 
     def __init__(
         self,
@@ -48,14 +50,16 @@ class OrderedAnswers(AnswerSet):
         self._fill(_tables=(self._settled(self._tabled(members, values), on_conflict),), _n_samples=size)
 
     @classmethod
-    def _opposite(cls, members: IntArray) -> IntArray:
-        """Return the tuples that say the contrary."""
-        raise NotImplementedError
-
-    @classmethod
     def _ends(cls, members: IntArray) -> tuple[IntArray, IntArray]:
-        """Return what is more and what is less in each tuple: rows, or the keys of pairs."""
-        raise NotImplementedError
+        """Return what is more and what is less in each tuple: rows, or the keys of two pairs that it begins and ends
+        with.
+        """
+        first, *_, last = columns = list(members.T)
+        if len(columns) == 2:
+            return first, last
+        # The pairs of a triplet both have its first row.
+        third = first if len(columns) == 3 else columns[2]
+        return packed.canonical(first, columns[1]), packed.canonical(third, last)
 
     @property
     def weight(self) -> FloatArray:
@@ -159,7 +163,7 @@ class OrderedAnswers(AnswerSet):
 
     def _flipped(self, tables: tuple[AnswerTable, ...], chosen: list[NDArray[np.bool_]]) -> tuple[AnswerTable, ...]:
         kept, moved = tables[0].select(~chosen[0]), tables[0].select(chosen[0])
-        return (self._joined([kept, self._tabled(self._opposite(moved.members), moved.weight)]),)
+        return (self._joined([kept, self._tabled(moved.members[:, self._OPPOSITE], moved.weight)]),)
 
     def _take(self, rows: IntArray) -> Self:
         table = self._tabled(*packed.among(self._tables[0], rows, len(self)))
@@ -239,6 +243,7 @@ class Preferences(OrderedAnswers):
     _EXAMPLE: ClassVar[str] = "Preferences([(better, worse), ...], n_samples=len(X))"
     _KINDS: ClassVar[tuple[str, ...]] = ("pair",)
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1),)
+    _OPPOSITE: ClassVar[list[int]] = [1, 0]
 
     def __init__(
         self,
@@ -249,14 +254,6 @@ class Preferences(OrderedAnswers):
         on_conflict: OnConflict = None,
     ) -> None:
         super().__init__(pairs, n_samples, weight=weight, on_conflict=on_conflict)
-
-    @classmethod
-    def _opposite(cls, members: IntArray) -> IntArray:
-        return members[:, ::-1]
-
-    @classmethod
-    def _ends(cls, members: IntArray) -> tuple[IntArray, IntArray]:
-        return members[:, 0], members[:, 1]
 
     @classmethod
     def from_scores(
@@ -400,6 +397,7 @@ class Triplets(OrderedAnswers):
     _EXAMPLE: ClassVar[str] = "Triplets([(a, near, far), ...], n_samples=len(X))"
     _KINDS: ClassVar[tuple[str, ...]] = ("triplet",)
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (0, 2), (1, 2))
+    _OPPOSITE: ClassVar[list[int]] = [0, 2, 1]
 
     def __init__(
         self,
@@ -410,15 +408,6 @@ class Triplets(OrderedAnswers):
         on_conflict: OnConflict = None,
     ) -> None:
         super().__init__(triplets, n_samples, weight=weight, on_conflict=on_conflict)
-
-    @classmethod
-    def _opposite(cls, members: IntArray) -> IntArray:
-        return members[:, [0, 2, 1]]
-
-    @classmethod
-    def _ends(cls, members: IntArray) -> tuple[IntArray, IntArray]:
-        a, near, far = members.T
-        return packed.canonical(a, near), packed.canonical(a, far)
 
     @classmethod
     def from_labels(cls, y: ArrayLike, *, n_triplets: int | None = None, random_state: Any = None) -> Self:
@@ -532,6 +521,7 @@ class Quadruplets(OrderedAnswers):
     _EXAMPLE: ClassVar[str] = "Quadruplets([(a, b, c, d), ...], n_samples=len(X))"
     _KINDS: ClassVar[tuple[str, ...]] = ("quadruplet",)
     _DISTINCT: ClassVar[tuple[tuple[int, int], ...]] = ((0, 1), (2, 3))
+    _OPPOSITE: ClassVar[list[int]] = [2, 3, 0, 1]
 
     def __init__(
         self,
@@ -547,15 +537,6 @@ class Quadruplets(OrderedAnswers):
     def _tabled(cls, members: IntArray, weight: FloatArray | None) -> AnswerTable:
         ordered = [np.sort(pair, axis=1) for pair in (members[:, :2], members[:, 2:])]
         return packed.from_tuples(np.column_stack(ordered), weight)
-
-    @classmethod
-    def _opposite(cls, members: IntArray) -> IntArray:
-        return members[:, [2, 3, 0, 1]]
-
-    @classmethod
-    def _ends(cls, members: IntArray) -> tuple[IntArray, IntArray]:
-        a, b, c, d = members.T
-        return packed.canonical(a, b), packed.canonical(c, d)
 
     @classmethod
     def from_labels(cls, y: ArrayLike, n_quadruplets: int, *, random_state: Any = None) -> Self:

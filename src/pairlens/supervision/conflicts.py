@@ -98,7 +98,11 @@ class Conflicts(Sequence[Conflict]):
             self._graph = _chain_graph(self._must, self._codes, self._n_rows)
         # Neighbours in this sequence often start at the same row.
         if self._latest is None or self._latest[0] != start:
-            self._latest = (start, _predecessors(self._graph, start, self._n_rows))
+            if self._graph.shape[0] == self._n_rows:
+                before = csgraph.breadth_first_order(self._graph, start, directed=False)[1]
+            else:
+                before = csgraph.dijkstra(self._graph, directed=False, indices=start, return_predecessors=True)[1]
+            self._latest = (start, before)
         steps = [end]
         while steps[-1] != start:
             steps.append(int(self._latest[1][steps[-1]]))
@@ -172,13 +176,6 @@ def _chain_graph(must: IntArray, codes: IntArray | None, n_rows: int) -> sparse.
         length = np.concatenate([length, np.full(len(rows), 0.5)])
         n_nodes += int(codes.max(initial=-1)) + 1
     return _one_way(first, second, length, n_nodes)
-
-
-def _predecessors(graph: sparse.csr_array, start: int, n_rows: int) -> IntArray:
-    """Return for every node the one before it on a shortest chain from `start`."""
-    if graph.shape[0] == n_rows:
-        return csgraph.breadth_first_order(graph, start, directed=False)[1]
-    return csgraph.dijkstra(graph, directed=False, indices=start, return_predecessors=True)[1]
 
 
 def close_must(given: AnswerTable, part: IntArray) -> AnswerTable:

@@ -41,12 +41,6 @@ def _irregular_entry(values: Sequence[Any]) -> Any:
     return next((value for value, size in zip(values, sizes) if size != sizes[0]), values)
 
 
-def refuse_set(values: Any, name: str, beside: str) -> None:
-    """Raise ArgumentError if values that are aligned with others have no order."""
-    if isinstance(values, (set, frozenset)):
-        raise ArgumentError(name, values, f"must have an order, because {beside} follows it", "Pass a list")
-
-
 def row_numbers(rows: Any, name: str) -> IntArray:
     """Return whole numbers as int64, of whatever shape; empty input has no type of its own and passes."""
     array = as_array(listed(rows), name)
@@ -71,8 +65,8 @@ def answers_of_rows(
 ) -> tuple[IntArray, FloatArray | None]:
     """Check answers about `width` rows each, and return them as an array with their weights, if they have any."""
     values = None if weight is None else _numbers(weight, weight_name)
-    if values is not None and values.ndim:
-        refuse_set(given, name, weight_name)
+    if values is not None and values.ndim and isinstance(given, (set, frozenset)):
+        raise ArgumentError(name, given, f"must have an order, because {weight_name} follows it", "Pass a list")
     members = row_numbers(() if given is None else given, name)
     if members.size == 0 and members.ndim <= 2:
         members = members.reshape(0, width)
@@ -190,10 +184,12 @@ def encode_labels(y: ArrayLike) -> IntArray:
     """Return labels as codes in order of first appearance; -1, NaN, None, pandas.NA, NaT and masked mean unlabelled."""
     codes, values = factorise(y, name="y")
     kind = values.dtype.kind
-    if kind in "fO":
-        _check_discrete(values)
+    numbers = (int, float, np.integer, np.floating)
+    for value in values.tolist() if kind in "fO" else ():
+        if isinstance(value, (float, np.floating)) and not float(value).is_integer():
+            raise ArgumentError("y", float(value), "must hold classes, not measurements", "Bin y first")
     if kind in "ifO":
-        unlabelled = np.flatnonzero([_is_minus_one(value) for value in values.tolist()])
+        unlabelled = [k for k, value in enumerate(values.tolist()) if isinstance(value, numbers) and value == -1]
         codes = np.where(np.isin(codes, unlabelled), -1, codes)
     return freeze(renumber(codes))
 
@@ -295,13 +291,3 @@ def _is_missing(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):
         return False
-
-
-def _is_minus_one(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and value == -1
-
-
-def _check_discrete(values: NDArray[Any]) -> None:
-    for value in values.tolist():
-        if isinstance(value, (float, np.floating)) and not float(value).is_integer():
-            raise ArgumentError("y", float(value), "must hold classes, not measurements", "Bin y first")

@@ -244,12 +244,9 @@ def as_frame(table: Any) -> Any:
         return pandas.DataFrame(dict(table))
     if hasattr(table, "to_pydict"):
         return table.to_pandas()
-    return pandas.DataFrame({name: _values(table[name]) for name in table.columns})
-
-
-def _values(column: Any) -> Any:
-    values = column.to_numpy()
-    return values if values.ndim == 1 else column.to_list()
+    cells = {name: table[name].to_numpy() for name in table.columns}
+    # Vectors in cells stay lists.
+    return pandas.DataFrame({name: each if each.ndim == 1 else table[name].to_list() for name, each in cells.items()})
 
 
 def _text(value: Any) -> str:

@@ -161,7 +161,7 @@ def vectors_of(embedder: Embedder, column: str, cells: Sequence[str | None]) -> 
     setting = _SETTING.get()
     distinct = list(dict.fromkeys(cell for cell in cells if cell is not None))
     found: dict[str, Vectors] = {}
-    # Half of an emoji, which JSON may hold, is no text for a model.
+    # JSON may hold half of an emoji, which models do not take.
     load: Callable[[str], Any] = lambda text: text.encode(errors="replace").decode()  # noqa: E731
     keys = {cell: sha256(cell.encode(errors="surrogatepass")).digest()[:16] for cell in distinct}
     if embedder.of_pictures:

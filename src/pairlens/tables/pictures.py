@@ -104,26 +104,21 @@ class PictureFolder:
             raise PictureError("this is not a file")
         return found
 
-    def small(self, row: int, side: int) -> Any:
-        """Return the picture of a row as an array of shape (side, side, 3), squeezed to a square."""
-        import numpy as np
-        from PIL import Image
-
-        with Image.open(io.BytesIO(self._encoded(row, 4 * side))) as picture:
-            return np.asarray(picture.convert("RGB").resize((side, side)), dtype=np.float64)
-
     def thumbnails(self) -> Any:
         """Return small versions of all pictures as an array of shape (n_rows, 3 * 16 ** 2) from 0 to 1.
 
         A file that cannot be read is an average picture, with a warning.
         """
         import numpy as np
+        from PIL import Image
 
+        side = (THUMB_SIDE, THUMB_SIDE)
         small = np.full((len(self.paths), 3 * THUMB_SIDE**2), np.nan)
         wrong: dict[str, PictureError] = {}
         for row, name in enumerate(self.paths):
             try:
-                small[row] = self.small(row, THUMB_SIDE).ravel() / 255.0
+                with Image.open(io.BytesIO(self._encoded(row, 4 * THUMB_SIDE))) as picture:
+                    small[row] = np.asarray(picture.convert("RGB").resize(side), dtype=np.float64).ravel() / 255.0
             except PictureError as error:
                 wrong[name] = error
         readable = np.isfinite(small[:, 0])

@@ -141,7 +141,8 @@ def _role_of_words(words: NDArray[np.object_], name: str | None, some_missing: b
         return Role.boolean, ""
     length = float(np.mean([len(word.split()) for word in distinct]))
     repeated = len(words) / len(distinct)
-    if repeated >= REPEATED and length < LONG_TEXT and _frequent_share(words) >= COVERED:
+    n_covered = sum(count for _, count in Counter(words.tolist()).most_common(MAX_CATEGORIES))
+    if repeated >= REPEATED and length < LONG_TEXT and n_covered / len(words) >= COVERED:
         return Role.category, ""
     if len(distinct) == len(words) and name is not None and length < LONG_TEXT:
         if ID_NAME.fullmatch(name):
@@ -149,12 +150,6 @@ def _role_of_words(words: NDArray[np.object_], name: str | None, some_missing: b
         if all(CODE.fullmatch(word) for word in distinct):
             return Role.identifier, "codes, all different"
     return (Role.long_text if length >= LONG_TEXT else Role.short_text), ""
-
-
-def _frequent_share(words: NDArray[np.object_]) -> float:
-    """Return the share of the rows with one of the most frequent words, as many as a category has room for."""
-    counts = np.array(sorted(Counter(words.tolist()).values(), reverse=True))
-    return float(counts[:MAX_CATEGORIES].sum() / len(words))
 
 
 def is_all_numbers(frame: Any) -> bool:
