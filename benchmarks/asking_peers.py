@@ -359,16 +359,17 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Curves:
-    """Means of all draws, of the sets that all methods were run on.
+    """Means of the draws that all methods were run on, of the sets with at least one of them.
 
     Attributes
     ----------
-    sets : list of str
+    draws : dict of str to list of int
+        By the set.
     of : dict of str to array of shape (n_sets, n_points)
         By the method, the one that is compared with the others first.
     """
 
-    sets: list[str]
+    draws: dict[str, list[int]]
     of: dict[str, Any]
 
     @classmethod
@@ -379,24 +380,30 @@ class Curves:
             some = [r for r in records if (r["protocol"], r["wrong"]) == (protocol, wrong)]
             first = "Asker, screens" if protocol == "many" else "Asker"
             methods = [name for name in METHODS if any(r["method"] == name for r in some)]
-            sets = sorted(set.intersection(*({r["set"] for r in some if r["method"] == name} for name in methods)))
-            if sets and first in methods:
+            runs = {(r["method"], r["set"], r["draw"]): r["ari"] for r in some}
+            common = set.intersection(*({run[1:] for run in runs if run[0] == name} for name in methods))
+            draws: dict[str, list[int]] = {}
+            for one, draw in sorted(common):
+                draws.setdefault(one, []).append(draw)
+            if draws and first in methods:
                 of = {
-                    name: np.array(
-                        [np.mean([r["ari"] for r in some if (r["method"], r["set"]) == (name, one)], 0) for one in sets]
-                    )
+                    name: np.array([np.mean([runs[name, one, d] for d in drawn], 0) for one, drawn in draws.items()])
                     for name in (first, *(name for name in methods if name != first))
                 }
-                found[protocol, wrong] = cls(sets, of)
+                found[protocol, wrong] = cls(draws, of)
         return found
 
 
 def table(records: list[Record]) -> str:
-    """Return the means over the sets that all methods were run on, with the standard errors of what they are behind."""
+    """Return the means over the sets that all methods were run on, with the standard errors of what they are behind.
+
+    The number of draws is given with each set that has several.
+    """
     lines = []
     for (protocol, wrong), curves in Curves.all(records).items():
-        first, sets = next(iter(curves.of)), curves.sets
-        lines += ["", textwrap.fill(TITLES[protocol].format(wrong=wrong, n=len(sets), sets=", ".join(sets)), 118), ""]
+        first, sets = next(iter(curves.of)), list(curves.draws)
+        names = ", ".join(name if len(drawn) == 1 else f"{name} ({len(drawn)})" for name, drawn in curves.draws.items())
+        lines += ["", textwrap.fill(TITLES[protocol].format(wrong=wrong, n=len(sets), sets=names), 118), ""]
         ahead_at = " | ".join(f"ahead at {point} by" for point in POINTS[1:])
         lines.append(f"| {first} is | " + " | ".join(map(str, POINTS)) + f" | {ahead_at} | loses at {POINTS[-2]} on |")
         lines.append("|---|" + "--:|" * (2 * len(POINTS) - 1) + "---|")
@@ -419,7 +426,7 @@ def figure(records: list[Record]) -> Any:
             ours = name.startswith(("Asker", "PairClusters"))
             style = {"lw": 2.2 if ours else 1.2, "ls": "-" if ours else "--", "color": f"C{number % 10}"}
             panel.plot(POINTS, curve.mean(axis=0), marker="o" if ours else MARKERS[number], ms=4, label=name, **style)
-        panel.set(title=f"{wrong:.0%} wrong, {len(found.sets)} sets", xlabel="questions", xscale="log")
+        panel.set(title=f"{wrong:.0%} wrong, {len(found.draws)} sets", xlabel="questions", xscale="log")
         panel.set_xticks(POINTS, [str(point) for point in POINTS])
         panel.minorticks_off()
         panel.grid(alpha=0.3)

@@ -64,6 +64,19 @@ def test_tables_are_of_the_sets_that_all_have(small, tmp_path):
     asking_peers.main(["--only-print", "--results", str(path)])
 
 
+def test_methods_are_compared_on_the_same_draws():
+    records = [
+        {"method": method, "protocol": "all rows", "set": "a", "wrong": 0.0, "draw": draw, "ari": [0.1, value]}
+        for method, draw, value in (("Asker", 0, 0.5), ("Asker", 1, 0.7), ("Asker", 2, 0.9), ("COBRAS", 0, 0.4))
+    ]
+    assert "0% wrong, 1 sets: a." in asking_peers.table(records)
+    assert "| Asker | 0.100 | 0.500 |" in asking_peers.table(records)
+    both = [*records, {**records[-1], "draw": 1, "ari": [0.1, 0.9]}]
+    assert "0% wrong, 1 sets: a (2)." in asking_peers.table(both)
+    assert "| Asker | 0.100 | 0.600 |" in asking_peers.table(both)
+    assert "| COBRAS | 0.100 | 0.650 | -0.050 (nan) | none |" in asking_peers.table(both)
+
+
 def test_groups_are_measured_beside_k_means(small):
     record = clusters.run(("iris", 20, 0.1, 0))
     assert record["k"] == 3

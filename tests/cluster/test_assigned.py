@@ -39,6 +39,19 @@ def test_groups_are_called_as_people_call_them(blobs):
     assert {found.known[row] for row in untold} <= {"inferred"}
 
 
+def test_a_row_that_people_put_elsewhere_is_not_as_sure_as_the_model_is(blobs):
+    X, y, pairs = blobs
+    placed: list[str | None] = ["red" if group == 0 else "blue" if group == 1 else None for group in y]
+    row = int(np.setdiff1d(np.flatnonzero(y == 0), pairs.rows)[0])
+    sure = assign_rows(X, pairs, placed).probability[row]
+    placed[row] = "blue"
+    found = assign_rows(X, pairs, placed)
+    assert found.names[found.group[row]] == "blue"
+    assert found.known[row] == "placed"
+    assert sure > 0.7
+    assert found.probability[row] == pytest.approx(1 - sure)
+
+
 def test_the_file_has_a_line_for_every_row(blobs, tmp_path):
     X, _, pairs = blobs
     found = assign_rows(X, pairs)

@@ -27,7 +27,7 @@ from pairlens.cluster.grouping import (
     named_groups,
 )
 from pairlens.cluster.pairclusters import broken_pairs
-from pairlens.exceptions import SupervisionWarning
+from pairlens.exceptions import InputError, SupervisionWarning
 from tests.oracles.clusters import expected_adjusted_rand, probabilities_of_groups
 
 
@@ -380,8 +380,9 @@ def test_models_are_saved(blobs, fitted, tmp_path):
 
 def test_errors_say_what_is_wrong():
     X, _ = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="n_clusters=151 must be at most the number of rows, 150"):
+    with pytest.raises(InputError, match="n_clusters=151 must be at most the number of rows, 150") as caught:
         PairClusters(151).fit(X)
+    assert (caught.value.argument, caught.value.value) == ("n_clusters", 151)
     for name, value in (("n_clusters", 0), ("n_clusters", "many"), ("doubt", 1.5), ("standardize", "yes")):
         with pytest.raises(ValueError, match=f"'{name}' parameter of PairClusters"):
             PairClusters(**{name: value}).fit(X)

@@ -31,7 +31,7 @@ from pairlens.cluster.skkmeans import (
     move_costs,
     weighted_kmeans,
 )
-from pairlens.exceptions import SupervisionWarning
+from pairlens.exceptions import InputError, SupervisionWarning
 from pairlens.kernels import delta_to_gamma
 from pairlens.methods.kernel import KernelNullSpace
 from tests.oracles.dsp import kernel_kmeans_cost
@@ -345,7 +345,7 @@ def test_routing():
 
 def test_errors_and_warnings():
     X = np.random.default_rng(0).standard_normal((6, 2))
-    with pytest.raises(ValueError, match="n_clusters=7 must be at most the number of rows, 6"):
+    with pytest.raises(InputError, match="n_clusters=7 must be at most the number of rows, 6"):
         SKKMeans(7).fit(X)
     for name, value in {"gamma": 0, "n_init": 0, "max_iter": 0, "kernel": 1, "n_clusters": 0}.items():
         with pytest.raises(ValueError, match=f"'{name}' parameter of SKKMeans"):

@@ -68,19 +68,24 @@ def assign_rows(
 
     `placed` names the groups that people put rows in, None for other rows. Such rows stay there, and the other rows of
     a group get its name. Groups without a name are called "group 1", "group 2", ..., by the first number that is free.
+    Where people put a row in another group than the model does, the probability is the largest that the model leaves.
     """
     model = PairClusters(standardize=standardize, random_state=random_state).fit(X, constraints=known)
     given = [None] * len(model.labels_) if placed is None else list(placed)
     names = list(dict.fromkeys(name for name in given if name is not None))
     codes = np.array([-1 if name is None else names.index(name) for name in given], dtype=np.int64)
     numbers = renumbered(model.labels_, codes, len(names))
-    group = np.where(codes >= 0, codes, numbers[model.labels_])
+    found = numbers[model.labels_]
+    group = np.where(codes >= 0, codes, found)
+    # Another group is neither likelier than the likeliest one nor than the remainder.
+    likely = model.probabilities_
+    chance = np.where(group == found, likely, np.minimum(likely, 1 - likely))
     free = (f"group {number}" for number in range(1, len(names) + len(numbers) + 1))
     taken = set(names)
     fresh = (name for name in free if name not in taken)
     for _ in range(int(numbers.max(initial=-1)) + 1 - len(names)):
         names.append(next(fresh))
-    return AssignedRows(names, group, model.probabilities_, how_known(codes >= 0, known))
+    return AssignedRows(names, group, chance, how_known(codes >= 0, known))
 
 
 def how_known(placed: NDArray[np.bool_], known: Constraints) -> list[str]:

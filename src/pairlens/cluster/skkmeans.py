@@ -26,7 +26,7 @@ from sklearn.base import ClusterMixin
 from pairlens._sklearn import COUNT, SEED, as_generator, check_is_fitted, estimator, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means, group_means
-from pairlens.exceptions import SupervisionWarning
+from pairlens.exceptions import InputError, SupervisionWarning
 from pairlens.kernels import ANCHORS, MustLinkKernel, feature_null_space, kernel_features
 from pairlens.supervision import Constraints
 
@@ -351,7 +351,11 @@ class SKKMeans(ClusterMixin, MustLinkKernel):
         """Find the clusters in kernel features without what must-linked rows differ in."""
         n = rows.shape[0]
         if self.n_clusters > n:
-            raise ValueError(f"n_clusters={self.n_clusters} must be at most the number of rows, {n}.")
+            raise InputError(
+                f"n_clusters={self.n_clusters} must be at most the number of rows, {n}",
+                argument="n_clusters",
+                value=self.n_clusters,
+            )
         # Differences of rows are what this kernel sees; far from the origin they would lose digits.
         centred = self.kernel == "rbf" and not sparse.issparse(rows)
         self._shift = column_means(rows).astype(rows.dtype) if centred else None
