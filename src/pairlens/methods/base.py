@@ -61,7 +61,7 @@ from pairlens.spectral.rowspace import (
     looks_principal,
     row_space,
 )
-from pairlens.spectral.scatters import BatchSums, Space, unsupervised
+from pairlens.spectral.scatters import BatchSums, Space
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
@@ -543,8 +543,7 @@ def solved(
         if lacking:
             space, _ = coordinates(False)
             check_variation(space.dim)
-            identity, covariance = unsupervised(space)
-            values, directions = generalized(finite(covariance), identity, method._n_wanted)
+            values, directions = generalized(finite(space.covariance()), np.eye(space.dim), method._n_wanted)
             if directions.shape[1] == 0:
                 raise FloatingPointError
             warn_fallback(method, lacking)

@@ -28,7 +28,7 @@ from pairlens.spectral.scatters import (
     Space,
     between_scatter,
     cannot_link_scatter,
-    chunklet_covariance,
+    chunklet_covariances,
     chunklet_scatters,
     mean_pair_scatters,
     must_link_scatter,
@@ -70,8 +70,7 @@ class RCA(IncrementalPairTransformer):
     _needs: ClassVar = "must-links"
     _sums: ClassVar = ("chunklets",)
 
-    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
-        return chunklet_covariance(space, pairs), space.covariance()
+    _scatters = staticmethod(chunklet_covariances)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         return generalized(repel, attract, k)
@@ -108,8 +107,7 @@ class CFLD(IncrementalPairTransformer):
     _needs: ClassVar = "must-links"
     _sums: ClassVar = ("chunklets",)
 
-    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
-        return chunklet_covariance(space, pairs), space.covariance()
+    _scatters = staticmethod(chunklet_covariances)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         values, directions = generalized(repel, attract, k)

@@ -146,8 +146,7 @@ class ShrunkKernelTransformer(KernelPairTransformer):
     shrinkage: float | str = parameter(*SHRINKAGE, default="auto")
     shrinkage_factor: float = parameter(POSITIVE, default=1.0)
 
-    def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
-        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
+    _scatters = shrunk_scatters
 
 
 @estimator

@@ -252,6 +252,10 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
         """Return distances of pairs of rows in the view: row i of A and row i of B are one pair."""
         return pair_distance(self, A, B)
 
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         """Return the score of each row, higher is better: a linear ranking of the view, from the same preferences."""
         check_is_fitted(self)

@@ -151,7 +151,6 @@ class ComparisonResidual:
     farther: Pairs
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Return value, and gradient of the shape of Z."""
         near, far = self.closer.differences(Z), self.farther.differences(Z)
         short, long = np.sqrt(squared_lengths(near)), np.sqrt(squared_lengths(far))
         residual = np.maximum(short - long, 0.0)

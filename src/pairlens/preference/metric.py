@@ -181,6 +181,12 @@ class LinearView(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
 
 @estimator
 class MetricLearner(LinearView, BaseEstimator, ABC):
@@ -285,12 +291,6 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
         self.n_iter_ = max(0, len(self.loss_curve_) - 1)
         self.components_ = fix_signs(place.space.lift((turn.T @ L).T)).astype(dtype)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
 
 RANDOM_PAIRS = 10_000
 """Pairs of rows whose distances say which are short and which long."""
@@ -312,7 +312,6 @@ class BoundedPairs:
     gamma: float
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Return value, and gradient of the shape of Z."""
         Q = self.pairs.differences(Z)
         ratio = np.maximum(squared_lengths(Q) / self.bound, np.finfo(np.float64).tiny)
         violated = self.gamma * self.weight * (self.sign * (ratio - 1) > 0)
@@ -435,7 +434,6 @@ class KernelRegression:
     y: Float64
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Return value, and gradient of the shape of Z."""
         n = len(Z)
         norms = squared_lengths(Z)
         value, gradient = 0.0, np.zeros_like(Z)

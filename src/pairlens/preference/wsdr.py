@@ -26,7 +26,7 @@ from pairlens.preference.objective import (
     like,
     namespace,
 )
-from pairlens.preference.ranksvm import embedded_ranking, folds, select
+from pairlens.preference.ranksvm import embedded_ranking, folds, held_out_scores
 from pairlens.spectral.rowspace import RowSpace, fix_signs, symmetric
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences
@@ -266,14 +266,9 @@ class WSDR(LinearView, MarginTransformer):
                 weights = embedded_ranking(rows @ like(rows, L).T, part.pairs) @ like(rows, L)
                 yield lambda Z, w=weights: Z @ w  # type: ignore[misc]
 
-        found = select(rows, objective.pairs, folds(objective.pairs, self.cv, rng), path)
-        self.cv_scores_ = dict(zip(C_PATH, found.scores.tolist()))
-        return C_PATH[: found.best + 1]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+        scores = held_out_scores(rows, objective.pairs, folds(objective.pairs, self.cv, rng), path)
+        self.cv_scores_ = dict(zip(C_PATH, scores.tolist()))
+        return C_PATH[: np.argmax(scores) + 1]
 
 
 def _canonical(L: Float64, space: RowSpace, rows: Rows, pairs: Pairs) -> Float64:
@@ -301,11 +296,11 @@ class LinearProblem:
 
     def distance(self, L: Float64) -> tuple[float, Float64]:
         """Return the distance term and the ridge."""
-        return self._ridge(L, *self.objective.terms(self._embed(L), angle=False))
+        return self._ridge(L, *self.objective(self._embed(L), angle=False))
 
     def angle(self, L: Float64) -> tuple[float, Float64]:
         """Return the angle term alone."""
-        value, gradient = self.objective.terms(self._embed(L), distance=False)
+        value, gradient = self.objective(self._embed(L), distance=False)
         return value, self._pull(gradient)
 
     def _embed(self, L: Float64) -> Float64:

@@ -20,8 +20,8 @@ relative tolerance, so rank-deficient problems give fewer columns, never NaN.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,26 +155,20 @@ def fix_signs(components: NDArray[np.float64]) -> NDArray[np.float64]:
     return components * np.where(components[np.arange(len(components)), decisive] < 0, -1.0, 1.0)[:, None]
 
 
-class Basis(Protocol):
-    """Lead from coordinates back to features."""
-
-    def lift(self, directions: NDArray[np.float64], /) -> NDArray[np.float64]:
-        """Return directions in the coordinates (in columns) as components in the features (in rows)."""
-
-
 @dataclass(frozen=True)
 class RowSpace:
     """Hold rows in the coordinates of a method, not centred where these are the features; the offset is their mean.
 
     `input_rows` are those whose distances say who is near whom, where the coordinates do not: the input of a kernel
-    method. `all_rows` says whether these are all rows of the data, whose mean is then the offset.
+    method. `all_rows` says whether these are all rows of the data, whose mean is then the offset. `lift` turns
+    directions in these coordinates (in columns) into components in the features (in rows).
     """
 
     rows: Rows
     offset: NDArray[np.float64]
     input_rows: Rows | None = None
     all_rows: bool = False
-    _basis: Basis | None = None
+    lift: Callable[[Matrix], Matrix] = np.transpose
 
     @property
     def near_rows(self) -> Rows:
@@ -198,23 +192,6 @@ class RowSpace:
     def covariance(self) -> NDArray[np.float64]:
         """Return the total scatter divided by the number of rows."""
         return self.total_scatter() / self.n_rows
-
-    def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return directions in these coordinates (in columns) as components in the features (in rows)."""
-        return directions.T if self._basis is None else self._basis.lift(directions)
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """Lead back from some of the features."""
-
-    chosen: IntArray
-    n_features: int
-
-    def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        components = np.zeros((directions.shape[1], self.n_features))
-        components[:, self.chosen] = directions.T
-        return components
 
 
 @dataclass(frozen=True)
@@ -254,9 +231,15 @@ def row_space(
         varying = np.flatnonzero(varying_columns(rows))
         if len(varying) == f:
             return RowSpace(rows, mean, all_rows=used is None)
-        return RowSpace(rows[:, varying], mean[varying], all_rows=used is None, _basis=_Columns(varying, f))
+
+        def lift(directions: Matrix) -> Matrix:
+            components = np.zeros((directions.shape[1], f))
+            components[:, varying] = directions.T
+            return components
+
+        return RowSpace(rows[:, varying], mean[varying], all_rows=used is None, lift=lift)
     dual, coordinates = _dual_basis(rows_in_memory(rows), mean)
-    return RowSpace(coordinates, np.zeros(coordinates.shape[1]), _basis=dual)
+    return RowSpace(coordinates, np.zeros(coordinates.shape[1]), lift=dual.lift)
 
 
 def check_variation(n_directions: int) -> None:
@@ -286,7 +269,7 @@ def _landmark_space(rows: Rows, mean: NDArray[np.float64], anchors: IntArray) ->
         ApproximationWarning,
     )
     dual, _ = _dual_basis(rows_in_memory(rows, chosen), mean)
-    return RowSpace(dual.coordinates(rows), np.zeros(dual.combination.shape[1]), _basis=dual)
+    return RowSpace(dual.coordinates(rows), np.zeros(dual.combination.shape[1]), lift=dual.lift)
 
 
 def _dual_basis(anchors: Rows, centre: NDArray[np.float64]) -> tuple[_Dual, NDArray[np.float64]]:
@@ -308,19 +291,6 @@ def _centred_product(left: Rows, right: Rows, centre: NDArray[np.float64]) -> Ma
         shift = centre[block]
         product += (left[:, block] - shift) @ (right[:, block] - shift).T
     return product
-
-
-@dataclass(frozen=True)
-class _WhitenedBasis:
-    """Whitened principal components of scaled rows as a basis of a row space."""
-
-    space: RowSpace
-    scale: NDArray[np.float64]
-    vectors: NDArray[np.float64]
-
-    def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return directions in whitened components as components in the features."""
-        return self.space.lift(self.vectors @ directions) / self.scale
 
 
 @dataclass(frozen=True)
@@ -408,4 +378,4 @@ def whitened_rows(
     if not isinstance(rows, EngineRows):
         # Where there are fewer rows than features, they are computed in memory.
         rows = getattr(X, "like", np.asarray)(rows)
-    return RowSpace(rows, np.zeros(len(kept)), _basis=_WhitenedBasis(space, scale, basis)), values
+    return RowSpace(rows, np.zeros(len(kept)), lift=lambda found: space.lift(basis @ found) / scale), values
