@@ -95,6 +95,8 @@ shrinkage : float in [0, 1] or "auto", default="auto"
     :class:`BWDR`. 0.0 is the method of the paper, for which only the rows in pairs count.
 shrinkage_factor : float, default=1.0
     Factor c of the number p of coordinates in "auto". 1 to 3 suits clean pairs, 10 and more noisy ones.
+random_state : int, RandomState, Generator or None, default=None
+    Makes what is drawn repeatable: folds, and pairs or rows where there are very many.
 standardize : bool, default=True
     Whether to divide each feature by its deviation; those in which few rows differ, such as pixels at the border of
     pictures, count less than that. Choose False for features on one scale of their own: principal components,

@@ -194,19 +194,15 @@ def feature_null_space(features: NDArray[np.float64], chunklets: IntArray) -> tu
     return space.points.T @ space.combination, space.residual
 
 
-def linked_sample(chunklets: IntArray, at_most: int | None = None) -> NDArray[np.int64]:
-    """Return the rows in must-links, sorted by chunklet; of too many, an even choice with two or more of each.
-
-    `at_most` is :data:`MAX_LINKED` by default.
-    """
-    at_most = MAX_LINKED if at_most is None else at_most
+def linked_sample(chunklets: IntArray) -> NDArray[np.int64]:
+    """Return the rows in must-links, sorted by chunklet; of too many, an even choice with two or more of each."""
     order = np.argsort(chunklets, kind="stable")
     order = order[np.searchsorted(chunklets[order], 0) :]
-    if len(order) <= at_most:
+    if len(order) <= MAX_LINKED:
         return order
     sizes = np.bincount(chunklets[order])
-    kept = np.maximum(2, sizes * at_most // len(order))
-    groups = np.flatnonzero(sizes)[evenly_spaced(int(np.count_nonzero(sizes)), at_most // 2)]
+    kept = np.maximum(2, sizes * MAX_LINKED // len(order))
+    groups = np.flatnonzero(sizes)[evenly_spaced(int(np.count_nonzero(sizes)), MAX_LINKED // 2)]
     end = np.cumsum(sizes)
     chosen = np.concatenate([order[end[g] - sizes[g] + evenly_spaced(int(sizes[g]), int(kept[g]))] for g in groups])
     warn_user(

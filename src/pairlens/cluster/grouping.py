@@ -29,7 +29,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -47,12 +46,14 @@ from pairlens.engines import (
     row_blocks,
     rows_in_memory,
     rows_to_learn_from,
+    weight_matrix,
 )
 from pairlens.judging.held_out import HeldOutDistances, distance_columns, measured_distances, pair_weights
 from pairlens.judging.probability import MISTAKES, PairModel, fit_with_mistakes
+from pairlens.judging.views import in_memory
 from pairlens.learning.spaces import LANDMARKS, PreparedRows, RawSpace, TaughtSpaces, chosen_landmarks
-from pairlens.learning.stack import Stack, effective_answers, side_by_side
-from pairlens.spectral.rowspace import Standardiser, symmetric
+from pairlens.learning.stack import Stack, effective_answers, principal, side_by_side
+from pairlens.spectral.rowspace import Standardiser
 from pairlens.supervision import Constraints
 
 N_COLUMNS = 10
@@ -81,7 +82,7 @@ class ClusterView:
             return side_by_side(self.spaces(rows), self.shares) @ self.turn
 
         if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
-            return as_array(map_rows(X, embed, self.turn.shape[1]))
+            return in_memory(map_rows(X, embed, self.turn.shape[1]))
         # Kernel features of a million rows at once would fill the memory.
         return np.concatenate([embed(X[start : start + BLOCK]) for start in range(0, X.shape[0], BLOCK)])
 
@@ -173,25 +174,14 @@ def learn(
     stack = Stack.of(prepared, plain, known, rng, kernel_columns=N_COLUMNS)
     shares = stack.shares[1:] / stack.shares[1:].sum()
     together = side_by_side(stack.seen.spaces, shares)
-    turn = _principal(together)
+    turn = principal(together, N_COLUMNS)[1]
     new = side_by_side(stack.spaces.seen_as_new(stack.seen), shares) @ turn
     same = None
     if stack.drawn is not None:
         found = (side_by_side(fold.spaces.seen_as_new(fold.seen), shares) for fold in stack)
-        held_out = measured_distances(stack.drawn, (fold @ _principal(fold) for fold in found))
+        held_out = measured_distances(stack.drawn, (fold @ principal(fold, N_COLUMNS)[1] for fold in found))
         same = SamePairs.of(held_out, new.var(axis=0))
     return Learned(ClusterView(stack.spaces, shares, turn), together @ turn, new, plain, known, chosen, same)
-
-
-def _principal(rows: Float64) -> Float64:
-    """Return the directions of the leading principal components of centred rows."""
-    values, vectors = symmetric(rows.T @ rows / len(rows), min(N_COLUMNS, rows.shape[1]))
-    return vectors[:, values > 1e-12 * values.max(initial=0.0)]
-
-
-def as_array(view: Any) -> Float64:
-    """Return an embedding as an array, whatever it came as."""
-    return np.asarray(view.cpu() if hasattr(view, "cpu") else view, dtype=np.float64)
 
 
 MOST_ITERATIONS = 30
@@ -220,8 +210,7 @@ class Evidence:
         rows = known.rows
         pairs = np.searchsorted(rows, np.concatenate([known.must_link, known.cannot_link]))
         value = np.concatenate([known.must_link_weight, -known.cannot_link_weight]) * np.log(1 / mistakes - 1)
-        half = sparse.csr_matrix((value, (pairs[:, 0], pairs[:, 1])), shape=(len(rows), len(rows)))
-        return cls(rows, (half + half.T).tocsr())
+        return cls(rows, weight_matrix(pairs, value, len(rows)))
 
 
 @dataclass(frozen=True)

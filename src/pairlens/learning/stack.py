@@ -24,6 +24,7 @@ from pairlens.judging.held_out import PairFolds, auc
 from pairlens.judging.probability import FEWEST_OF_A_KIND, fit_pair_model
 from pairlens.learning.learner import REPEATS
 from pairlens.learning.spaces import PreparedRows, Seen, TaughtSpaces
+from pairlens.spectral.rowspace import symmetric
 from pairlens.supervision import Constraints
 
 SPACES = ("rows", "linear", "kernel", "diffusion")
@@ -32,11 +33,6 @@ DEFAULT_COUNTS = 30.0
 """Answers that the default shares count as."""
 FOLDS = 5
 FEWEST_HELD_OUT = 5
-
-
-def enough_pairs(known: Constraints) -> bool:
-    """Return whether there are at least three pairs of each kind, without which nothing is held out."""
-    return min(known.n_must_link, known.n_cannot_link) >= FEWEST_OF_A_KIND
 
 
 def effective_answers(known: Constraints) -> float:
@@ -60,6 +56,13 @@ def listed_lengths(spaces: Iterable[Rows], pairs: IntArray) -> Float64:
 def side_by_side(spaces: Sequence[Float64], shares: Float64) -> Float64:
     """Return spaces of total variance 1 side by side, with these total variances instead; those of 0 are left out."""
     return np.hstack([np.sqrt(share) * space for space, share in zip(spaces, shares) if share > 0])
+
+
+def principal(rows: Float64, k: int) -> tuple[Float64, Float64]:
+    """Return the variances of the leading principal components of centred rows, and their directions in columns."""
+    values, vectors = symmetric(rows.T @ rows / len(rows), k)
+    kept = values > 1e-12 * values.max(initial=0.0)
+    return values[kept], vectors[:, kept]
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class Stack:
         seed = int(rng.integers(2**31))
         spaces, seen = prepared.teach(known, seed, kernel_columns=kernel_columns, repeats=REPEATS)
         drawn, folds = None, []
-        if enough_pairs(known):
+        if min(known.n_must_link, known.n_cannot_link) >= FEWEST_OF_A_KIND:
             drawn = PairFolds.draw_independent(known, FOLDS, rng, keys=prepared.linear.keys(known.rows))
             for train, rest in drawn:
                 folds.append(Fold(train, rest, *prepared.teach(train, seed, kernel_columns=kernel_columns)))

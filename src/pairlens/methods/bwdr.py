@@ -237,16 +237,6 @@ class WBDR(IncrementalPairTransformer):
     ----------
     .. [1] The paper of BWDR and WBDR, two dual linear methods for dimensionality reduction under pairwise constraints
        (vol. 8, 2020), Algorithm 2; title and authors are not confirmed (docs/citing.md).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from pairlens import Constraints, WBDR
-    >>> X, y = load_wine(return_X_y=True)
-    >>> pairs = Constraints.from_labels(y, n_pairs=60, random_state=0)
-    >>> WBDR(n_components=2).fit_transform(StandardScaler().fit_transform(X), constraints=pairs).shape
-    (178, 2)
     """
 
     threshold: float = parameter(THRESHOLD, default=1.0)

@@ -30,7 +30,7 @@ from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
 from pairlens.judging.views import in_memory
 from pairlens.learning.learner import FEWEST_FOR_FOLDS, N_COLUMNS, PRIORS, PairLearner, Prior, choose_prior, weighted
 from pairlens.learning.spaces import PreparedRows, RawSpace, chosen_landmarks
-from pairlens.learning.stack import SPACES, Fold, Stack, side_by_side
+from pairlens.learning.stack import SPACES, Fold, Stack, principal, side_by_side
 from pairlens.methods.base import LinearPairTransformer, PairTransformer, checked_standardiser, warn_without_pairs
 from pairlens.spectral.rowspace import (
     MOST_COORDINATES,
@@ -39,7 +39,6 @@ from pairlens.spectral.rowspace import (
     RowSpace,
     check_variation,
     fix_signs,
-    symmetric,
     whitened_rows,
 )
 from pairlens.spectral.scatters import Space
@@ -77,16 +76,22 @@ class JudgedByHeldOutPairs(PairTransformer):
             that stand out, ``standing_out``.
         """
         check_is_fitted(self)
-        if self._held_out is None:
+        found = self._ranked_pairs()
+        if found is None:
             raise InputError(
                 f"suspicious_pairs needs at least {self._fewest_judged} must-links and {self._fewest_judged} "
                 "cannot-links in fit: with fewer, none can be held out and judged by the others",
                 argument="constraints",
             )
-        found = suspicious_pairs(self._held_out, self.n_components_)
-        landmarks = getattr(self, "_landmarks", None)
-        # Of a large dask array some rows are learned from: their numbers there are meant.
-        return found if landmarks is None else replace(found, pairs=landmarks[found.pairs])
+        # Of many rows some are learned from: their numbers among all are meant.
+        for numbers in (getattr(self, "_landmarks", None), getattr(self, "_sample", None)):
+            if numbers is not None:
+                found = replace(found, pairs=numbers[found.pairs])
+        return found
+
+    def _ranked_pairs(self) -> SuspiciousPairs | None:
+        """Return the pairs by their suspicion, with the numbers of the rows that were learned from; None of too few."""
+        return None if self._held_out is None else suspicious_pairs(self._held_out, self.n_components_)
 
     def _judge(self, held_out: HeldOutDistances | None, n_dims: int) -> None:
         """Keep the AUC of held-out pairs and its standard error."""
@@ -155,8 +160,6 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         ("white"). With "auto" it is "near" unless held-out pairs clearly ask for "local" or "iso". With "white" the
         probabilities of pairs do not depend on any invertible linear map of the features. It needs at
         least two rows more than there are independent features; with fewer, all rows are equally far apart.
-    random_state : int, RandomState, Generator or None, default=None
-        Makes the folds over the pairs repeatable.
 
     Attributes
     ----------
@@ -170,8 +173,6 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         The prior that was used: its `shape`, `spread` and `strength`.
     purity_ : float
         Estimated share of must-links that behave like must-links; 0.6 if there are fewer than 8 pairs of a kind.
-    auc_, auc_error_ : float
-        AUC with which distance in the view tells held-out pairs apart, and its standard error; NaN without both kinds.
 
     See Also
     --------
@@ -186,15 +187,6 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
     ----------
     .. [1] The method is this library's own: docs/pairlens.md defines it, docs/league.md and docs/notions.md show how it
        stands.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from pairlens import Constraints, LinearPairLens
-    >>> X, y = load_wine(return_X_y=True)
-    >>> pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
-    >>> LinearPairLens(n_components=2, random_state=0).fit(X, constraints=pairs).transform(X).shape
-    (178, 2)
     """
 
     n_components: int | str = parameter(COUNT, AUTO, default=2, kw_only=False)
@@ -318,8 +310,6 @@ class PairLens(JudgedByHeldOutPairs):
     ----------
     n_components : int or "auto", default=2
         Number of directions. "auto" takes the number that :class:`LinearPairLens` finds from held-out pairs.
-    random_state : int, RandomState, Generator or None, default=None
-        Makes the folds over the pairs repeatable.
 
     Attributes
     ----------
@@ -408,8 +398,7 @@ class PairLens(JudgedByHeldOutPairs):
 
         def as_new(taught: Stack | Fold) -> Float64:
             found = side_by_side(taught.spaces.seen_as_new(taught.seen), self._shares)
-            turn = self._turn if taught is stack else principal(found, self.n_components_)[1]
-            return found @ turn
+            return found @ (self._turn if taught is stack else principal(found, self.n_components_)[1])
 
         held_out = None if stack.drawn is None else measured_distances(stack.drawn, (as_new(fold) for fold in stack))
         self._judge(held_out, self.n_components_)
@@ -440,10 +429,3 @@ class PairLens(JudgedByHeldOutPairs):
     def _seen_as_new(self, X: ArrayLike) -> NDArray[np.float64]:
         rows = self._read(X, fitting=False)
         return in_memory(map_rows(rows, lambda part: self._embedded(part, as_new=True), self._n_features_out))
-
-
-def principal(rows: Float64, k: int) -> tuple[Float64, Float64]:
-    """Return the variances of the leading principal components of centred rows, and their directions in columns."""
-    values, vectors = symmetric(rows.T @ rows / len(rows), k)
-    kept = values > 1e-12 * values.max(initial=0.0)
-    return values[kept], vectors[:, kept]

@@ -27,6 +27,13 @@ class LocalityPreserving(LinearPairTransformer):
         Neighbours of each row; all rows if there are fewer.
     gamma : float or "auto", default="auto"
         The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Directions with :math:`W X' D X W' = I`.
+    eigenvalues_ : array of shape (n_components,)
+        Value of the objective in each direction, smallest first.
     """
 
     _rows_may_be: ClassVar = Placement.DEVICE
@@ -48,13 +55,6 @@ class LPP(LocalityPreserving):
 
     Choose it when nothing is known about pairs and neighbourhoods matter more than variance. It uses no supervision:
     `y` and `constraints` are accepted and ignored.
-
-    Attributes
-    ----------
-    components_ : array of shape (n_components, n_features)
-        Directions with :math:`W X' D X W' = I`.
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, smallest first.
 
     References
     ----------
@@ -122,13 +122,6 @@ class CLPP(LocalityPreserving):
 
     Choose it when pairs are few and a neighbour of a constrained row most likely belongs to the same class.
 
-    Attributes
-    ----------
-    components_ : array of shape (n_components, n_features)
-        Directions with :math:`W X' D X W' = I`.
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, smallest first.
-
     Notes
     -----
     A pair that is itself constrained, or joins two neighbours already, receives nothing; what several pairs pass on
@@ -172,8 +165,6 @@ class LPPSI(LocalityPreserving):
     ----------
     components_ : array of shape (n_components, n_features)
         Directions with :math:`W X' D_s X W' = I`.
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, smallest first.
 
     References
     ----------

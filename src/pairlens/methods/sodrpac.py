@@ -92,8 +92,6 @@ class SODRPaC(LinearPairTransformer):
     cv : int, default=5
         Folds over the pairs for ``lam="auto"``, ``gamma="search"`` and ``n_components="auto"``; fewer if there are
         fewer cannot-links.
-    random_state : int, RandomState, Generator or None, default=None
-        Makes the folds repeatable.
 
     Attributes
     ----------

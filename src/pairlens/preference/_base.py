@@ -27,10 +27,10 @@ from pairlens._sklearn import (
     parameter,
 )
 from pairlens._warnings import warn_fallback, warn_fewer
-from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means
+from pairlens.engines import Float64, IntArray, Rows, as_numpy, checked_rows, column_means
 from pairlens.exceptions import ArgumentError, InputError
 from pairlens.judging.views import pair_distance
-from pairlens.preference.objective import Objective, Pairs, as_numpy, largest_differences, like
+from pairlens.preference.objective import Objective, Pairs, largest_differences, like
 from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, fix_signs, principal_directions, row_space
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences, pair_shares

@@ -345,8 +345,6 @@ class ITML(MetricLearner, PairTransformer):
         Squared distances (u, l). "auto" takes the 5th and 95th percentile of those of random pairs of rows.
     max_pairs : int, default=20000
         Of more pairs this many are drawn.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draws.
 
     Attributes
     ----------
@@ -367,15 +365,6 @@ class ITML(MetricLearner, PairTransformer):
     ----------
     .. [1] Jason V. Davis, Brian Kulis, Prateek Jain, Suvrit Sra and Inderjit S. Dhillon, "Information-theoretic metric
        learning", ICML 2007.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import ITML, Constraints
-    >>> X, y = load_iris(return_X_y=True)
-    >>> pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
-    >>> ITML(2, random_state=0).fit(X, constraints=pairs).transform(X).shape
-    (150, 2)
     """
 
     gamma: float = parameter(POSITIVE, default=1.0)

@@ -71,11 +71,6 @@ def like(rows: Any, values: NDArray[Any]) -> Any:
     return tensor.to(rows.dtype) if tensor.is_floating_point() else tensor
 
 
-def as_numpy(array: Any) -> NDArray[Any]:
-    """Return the array in the memory of this process."""
-    return array.cpu().numpy() if is_tensor(array) else np.asarray(array)
-
-
 def squared_lengths(Q: Float64) -> Float64:
     """Return the squared length of each row."""
     return np.asarray(np.einsum("ij,ij->i", Q, Q))

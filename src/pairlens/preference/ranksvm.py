@@ -20,10 +20,10 @@ from scipy.sparse import csgraph
 
 from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, SEED, Interval, check_is_fitted, estimator, parameter
 from pairlens._warnings import warn_user
-from pairlens.engines import Float64, IntArray, Rows, fitting_threads
+from pairlens.engines import Float64, IntArray, Rows, as_numpy, fitting_threads
 from pairlens.exceptions import InputError, SupervisionWarning
 from pairlens.preference._base import PreferenceEstimator
-from pairlens.preference.objective import Pairs, as_numpy, like, namespace
+from pairlens.preference.objective import Pairs, like, namespace
 from pairlens.supervision import Preferences
 
 C_PATH = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
@@ -202,8 +202,6 @@ class RankSVM(PreferenceEstimator):
         Stop when the norm of the gradient, relative to that of the zero ranking, is below this.
     max_iter : int, default=100
         Most Newton steps.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draw of pairs and folds.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, StrOptions, estimator, parameter
 from pairlens._warnings import warn_user
-from pairlens.engines import Float64, Rows, checked_rows, evenly_spaced, fitting_threads, is_tensor
+from pairlens.engines import Float64, Rows, as_numpy, checked_rows, evenly_spaced, fitting_threads, is_tensor
 from pairlens.engines.torch import TensorRows
 from pairlens.exceptions import InputError
 from pairlens.preference._base import C_PATH, MarginTransformer
@@ -21,7 +21,6 @@ from pairlens.preference.metric import LinearView, Solution, ValueAndGradient, m
 from pairlens.preference.objective import (
     Objective,
     Pairs,
-    as_numpy,
     largest_differences_on_device,
     like,
     namespace,
@@ -109,8 +108,6 @@ class WSDR(LinearView, MarginTransformer):
         Stop when the objective improves by less than this share.
     cv : int, default=5
         Number of folds for ``C="auto"``.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draws and the folds.
 
     Attributes
     ----------

@@ -138,20 +138,11 @@ def held_out_pairs(
 
     found = measured_distances(folds, views())
     mean = float(np.mean(scores))
-    return judged_by_distance(
-        folds.known,
-        np.sqrt(np.concatenate([found.must[:, -1], found.cannot[:, -1]])),
-        HeldOutScore(mean, auc_standard_error(mean, len(found.must), len(found.cannot)), tuple(scores)),
-    )
-
-
-def judged_by_distance(known: Constraints, distance: Float64, score: HeldOutScore | None = None) -> JudgedPairs:
-    """Return pairs with the probability that their distances give them; the must-links are first."""
-    pairs = np.concatenate([known.must_link, known.cannot_link])
-    same = np.repeat([True, False], [known.n_must_link, known.n_cannot_link])
-    column = distance[:, None]
-    together = fit_pair_model(column, same, np.ones(len(same)))(column)
-    return JudgedPairs(pairs, same, together, NOTHING if score is None else score)
+    score = HeldOutScore(mean, auc_standard_error(mean, len(found.must), len(found.cannot)), tuple(scores))
+    pairs = np.concatenate([folds.known.must_link, folds.known.cannot_link])
+    same = np.repeat([True, False], [len(found.must), len(found.cannot)])
+    distance = np.sqrt(np.concatenate([found.must[:, -1:], found.cannot[:, -1:]]))
+    return JudgedPairs(pairs, same, fit_pair_model(distance, same, np.ones(len(same)))(distance), score)
 
 
 def held_out_auc(

@@ -26,7 +26,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import Float64, FloatArray, IntArray, NearGraph, one_thread, row_blocks, spread_over
+from pairlens.engines import (
+    Float64,
+    FloatArray,
+    IntArray,
+    NearGraph,
+    one_thread,
+    row_blocks,
+    spread_over,
+    weight_matrix,
+)
 from pairlens.graphs.nearest import nearest_rows
 from pairlens.judging.probability import PairModel, base_rate, fit_moderated_model, fit_pair_model
 from pairlens.judging.suspicion import share_of_mistakes, suspicion_of
@@ -148,8 +157,7 @@ def _between(rows: IntArray, pairs: IntArray, weight: Float64) -> sparse.csr_mat
     place = np.searchsorted(rows, pairs)
     mean = float(weight.mean()) if len(weight) else 0.0
     weight = weight / mean if mean > 0 else weight
-    half = sparse.csr_matrix((weight, (place[:, 0], place[:, 1])), shape=(len(rows), len(rows)))
-    return half + half.T
+    return weight_matrix(place, weight, len(rows))
 
 
 def with_evidence(lengths: Float64, evidence: Float64) -> Float64:
@@ -354,8 +362,7 @@ def long_range(pairs: IntArray, together: Float64, rate: float, n: int) -> LongR
         return None
     strength = STRENGTH * min(1.0, float(pull.mean()) / rate)
     kept = pull > 0
-    half = sparse.csr_matrix((pull[kept] / (2 * pull.sum()), tuple(pairs[kept].T)), shape=(n, n))
-    return LongRange((half + half.T).tocsr(), strength)
+    return LongRange(weight_matrix(pairs[kept], pull[kept] / (2 * pull.sum()), n), strength)
 
 
 def joined(near: sparse.csr_matrix, far: LongRange | None) -> sparse.csr_matrix:

@@ -19,6 +19,7 @@ from pairlens.engines import (
     IntArray,
     Placement,
     Rows,
+    as_numpy,
     checked_rows,
     engine_rows,
     is_tensor,
@@ -33,6 +34,8 @@ from pairlens.judging.views import check_paired
 from pairlens.learning.spaces import LANDMARKS, PreparedRows, RawSpace, TaughtSpaces, chosen_landmarks
 from pairlens.learning.stack import SPACES, Stack, listed_lengths, pair_lengths, side_by_side
 from pairlens.methods.base import PairTransformer, checked_standardiser, warn_without_pairs
+from pairlens.methods.lenses import JudgedByHeldOutPairs
+from pairlens.methods.pairmap import device
 from pairlens.methods.pairmap.attraction import (
     Evidence,
     Judgement,
@@ -87,13 +90,8 @@ class MapSpaces:
         return side_by_side(self(X), self.shares)
 
 
-def _array(values: Any) -> NDArray[Any]:
-    """Return an array, or a tensor as one."""
-    return np.asarray(values.cpu().numpy() if is_tensor(values) else values)
-
-
 @estimator
-class PairMap(PairTransformer):
+class PairMap(JudgedByHeldOutPairs):
     r"""A neighbour map in two dimensions whose notion of "same" is that of the answers.
 
     A t-SNE of the rows in a metric that is stacked from four spaces: the rows as they are, and the three that answers
@@ -196,6 +194,7 @@ class PairMap(PairTransformer):
     random_state: Any = parameter(*SEED, default=None)
 
     _fewest_rows: ClassVar = 3
+    _fewest_judged = FEWEST_OF_A_KIND
     _rows_may_be: ClassVar = Placement.DEVICE
     _rows: Any = field(init=False)
     _map: Any = field(init=False)
@@ -242,7 +241,7 @@ class PairMap(PairTransformer):
         else:
             given: Any = getattr(rows, "tensor", rows)
             start = self.init.transform(given) if isinstance(self.init, PairTransformer) else self.init
-            start = _array(start)
+            start = as_numpy(start)
         start, wanted = np.asarray(start, dtype=np.float64), (rows.shape[0], self.n_components)
         if start.shape != wanted:
             raise ValueError(
@@ -338,8 +337,6 @@ class PairMap(PairTransformer):
 
     def _learn_on_device(self, rows: Any, known: Constraints) -> None:
         """Learn from landmarks, and lay out all rows where they are."""
-        from pairlens.methods.pairmap import device
-
         former = self._former(rows, False)
         rng = as_generator(self.random_state)
         warn_without_pairs(self, known)
@@ -371,15 +368,11 @@ class PairMap(PairTransformer):
         attraction = device.affinities(V, float(self.perplexity), far, strength)
         if former is None:
             start = device.principal_start(V, self.n_components, seed)
-            phases = phases_of(self.early_exaggeration_iter, self.max_iter)
         else:
             start = device.parted(rows.like(former).tensor, float(former.std()) or 1.0, seed)
-            phases = [(round(WARM_SHARE * self.max_iter), 1.0, MOMENTUM)]
-        self.n_iter_ = sum(count for count, _, _ in phases)
-        progress = self._progress if self.verbose else None
-        self._rows, self._map = V, device.lay_out(attraction, start, phases, progress=progress)
+        self._rows, self._map = V, device.lay_out(attraction, start, **self._course(former))
         if former is not None:
-            self._map = rows.like(align(_array(self._map), former)).tensor
+            self._map = rows.like(align(as_numpy(self._map), former)).tensor
         self._scale = device.local_scale(self._map)
         self.embedding_ = self._map.to(rows.tensor.dtype)
 
@@ -387,8 +380,6 @@ class PairMap(PairTransformer):
         """Return rows in the local metric, from their places in the spaces."""
         if not isinstance(seen[0], EngineRows):
             return side_by_side(seen, self._spaces.shares)
-        from pairlens.methods.pairmap import device
-
         return device.TensorRows(device.side_by_side([space.tensor for space in seen], self._spaces.shares))
 
     def _carried(
@@ -409,13 +400,17 @@ class PairMap(PairTransformer):
         """Lay out rows in the local metric."""
         if former is None:
             start = principal_start(V, self.n_components, rng)
-            phases = phases_of(self.early_exaggeration_iter, self.max_iter)
         else:
             start = parted(former, former.std() or 1.0, rng)
+        return lay_out(affinities, start, n_jobs=self.n_jobs, **self._course(former))
+
+    def _course(self, former: Float64 | None) -> dict[str, Any]:
+        """Return the phases of the layout, and who is told of its progress."""
+        phases = phases_of(self.early_exaggeration_iter, self.max_iter)
+        if former is not None:
             phases = [(round(WARM_SHARE * self.max_iter), 1.0, MOMENTUM)]
         self.n_iter_ = sum(count for count, _, _ in phases)
-        progress = self._progress if self.verbose else None
-        return lay_out(affinities, start, phases, n_jobs=self.n_jobs, progress=progress)
+        return {"phases": phases, "progress": self._progress if self.verbose else None}
 
     def _report(self, what: str) -> None:
         if self.verbose:
@@ -461,14 +456,12 @@ class PairMap(PairTransformer):
 
     def _placed(self, rows: Rows) -> Any:
         if isinstance(rows, EngineRows) and is_tensor(self._map):
-            from pairlens.methods.pairmap import device
-
             metric = device.side_by_side(device.seen_in(self._spaces, rows), self._spaces.shares)
             known, drawn = (part.to(metric.device) for part in (self._rows, self._map))
             return device.place(*device.nearest_known(known, metric), drawn, self._scale)
         metric = self._spaces.metric(rows_in_memory(rows))
-        found, weights = nearest_known(metric, _array(self._rows), search=self.neighbors)
-        return place(found, weights, _array(self._map), self._scale)
+        found, weights = nearest_known(metric, as_numpy(self._rows), search=self.neighbors)
+        return place(found, weights, as_numpy(self._map), self._scale)
 
     @np.errstate(under="ignore")
     def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
@@ -495,8 +488,6 @@ class PairMap(PairTransformer):
         if self._judgement is None:
             return left.place(np.full(left.shape[0], self._prior)) if on_device else np.full(left.shape[0], self._prior)
         if on_device:
-            from pairlens.methods.pairmap import device
-
             known = self._rows[left.place(self._landmarks)].to(left.tensor.device)
             seen = [device.seen_in(self._spaces, rows) for rows in (left, right)]
             told = [
@@ -532,41 +523,20 @@ class PairMap(PairTransformer):
     def _reached(self, rows: Rows) -> tuple[tuple[Float64, ...], Float64]:
         """Return rows in the spaces, and what answers say about them."""
         seen = self._spaces(rows)
-        known = _array(self._rows) if self._landmarks is None else _array(self._rows)[self._landmarks]
+        known = as_numpy(self._rows) if self._landmarks is None else as_numpy(self._rows)[self._landmarks]
         found, weights = nearest_known(side_by_side(seen, self._spaces.shares), known, search=self.neighbors)
         return seen, np.einsum("ij,ijk->ik", weights, self._evidence.reach[found])
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the model with arrays in place of tensors, so that it can be read where the device is not."""
         state = dict(super().__getstate__())
-        return {name: _array(value) if is_tensor(value) else value for name, value in state.items()}
+        return {name: as_numpy(value) if is_tensor(value) else value for name, value in state.items()}
 
-    def suspicious_pairs(self) -> SuspiciousPairs:
-        """Return the pairs of :meth:`fit`, those that look most like wrong answers first.
-
-        Each pair is judged by spaces and probabilities that did not see it. Its suspicion is the probability that the
-        answer is wrong, given the answer and the share of wrong answers that all of them suggest (:attr:`mistakes_`).
-
-        Returns
-        -------
-        SuspiciousPairs
-            With the arrays ``pairs``, ``link`` (+1 or -1), ``suspicion`` and ``together``, ``to_frame()``, and those
-            that stand out, ``standing_out``.
-        """
-        check_is_fitted(self)
+    def _ranked_pairs(self) -> SuspiciousPairs | None:
         if self._judgement is None:
-            raise ValueError(
-                f"suspicious_pairs needs at least {FEWEST_OF_A_KIND} must-links and {FEWEST_OF_A_KIND} cannot-links in "
-                "fit: with fewer, none can be held out and judged by the others."
-            )
+            return None
         found, same, wrong = self._judgement.suspicion()
         pairs = np.asarray(found, dtype=np.int64)
-        if self._landmarks is not None:
-            pairs = self._landmarks[pairs].astype(np.int64)
-        sample = getattr(self, "_sample", None)
-        if sample is not None:
-            # Of a large dask array some rows are learned from: their numbers there are meant.
-            pairs = sample[pairs]
         return SuspiciousPairs.ranked(pairs, same.astype(bool), wrong, self._judgement.together()[1], STANDS_OUT)
 
     @property

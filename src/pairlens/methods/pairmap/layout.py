@@ -25,7 +25,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -118,13 +118,6 @@ def lay_out(
     for n_iter, exaggeration, momentum in phases:
         if n_iter == 0:
             continue
-        reporting: dict[str, Any] = {}
-        if progress is not None:
-            reporting = {
-                "use_callbacks": True,
-                "callbacks": [_Report(progress, done)],
-                "callbacks_every_iters": REPORT_EVERY,
-            }
         map_.optimize(
             n_iter,
             inplace=True,
@@ -132,7 +125,8 @@ def lay_out(
             exaggeration=exaggeration,
             momentum=momentum,
             learning_rate=n / exaggeration,
-            **reporting,
+            callbacks=None if progress is None else partial(_report, progress, done),
+            callbacks_every_iters=REPORT_EVERY,
         )
         done += n_iter
     return np.array(map_, dtype=np.float64)
@@ -174,15 +168,10 @@ def _forces(
     return (error + sum_p * np.log(total) if should_eval_error else 0.0), gradient
 
 
-class _Report:
-    """A callback of openTSNE that hands on the number of iterations."""
-
-    def __init__(self, progress: Progress, done: int) -> None:
-        self._progress, self._done = progress, done
-
-    def __call__(self, iteration: int, error: float, embedding: Any) -> bool:
-        self._progress(self._done + iteration)
-        return False
+def _report(progress: Progress, done: int, iteration: int, *_: Any) -> bool:
+    """Hand on the number of iterations, as a callback of openTSNE that does not stop it."""
+    progress(done + iteration)
+    return False
 
 
 def align(moved: Float64, former: Float64) -> Float64:
