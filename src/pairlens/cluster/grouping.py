@@ -51,8 +51,17 @@ from pairlens.engines import (
 from pairlens.judging.held_out import HeldOutDistances, distance_columns, measured_distances, pair_weights
 from pairlens.judging.probability import MISTAKES, PairModel, fit_with_mistakes
 from pairlens.judging.views import in_memory
-from pairlens.learning.spaces import LANDMARKS, PreparedRows, RawSpace, TaughtSpaces, chosen_landmarks
-from pairlens.learning.stack import Stack, effective_answers, principal, side_by_side
+from pairlens.learning.spaces import (
+    LANDMARKS,
+    PreparedRows,
+    RawSpace,
+    Stack,
+    TaughtSpaces,
+    chosen_landmarks,
+    effective_answers,
+    principal,
+    side_by_side,
+)
 from pairlens.spectral.rowspace import Standardiser
 from pairlens.supervision import Constraints
 

@@ -25,12 +25,19 @@ from pairlens.engines import Float64, Placement, Rows, map_rows, rows_in_memory
 from pairlens.exceptions import ArgumentError, ConflictWarning, InputError, SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.judging.held_out import CHANCE, HeldOutDistances, measured_distances
-from pairlens.judging.probability import FEWEST_OF_A_KIND, PairProbability
-from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
+from pairlens.judging.probability import FEWEST_OF_A_KIND, PairProbability, SuspiciousPairs, suspicious_pairs
 from pairlens.judging.views import in_memory
 from pairlens.learning.learner import FEWEST_FOR_FOLDS, N_COLUMNS, PRIORS, PairLearner, Prior, choose_prior, weighted
-from pairlens.learning.spaces import PreparedRows, RawSpace, chosen_landmarks
-from pairlens.learning.stack import SPACES, Fold, Stack, principal, side_by_side
+from pairlens.learning.spaces import (
+    SPACES,
+    Fold,
+    PreparedRows,
+    RawSpace,
+    Stack,
+    chosen_landmarks,
+    principal,
+    side_by_side,
+)
 from pairlens.methods.base import LinearPairTransformer, PairTransformer, checked_standardiser, warn_without_pairs
 from pairlens.spectral.rowspace import (
     MOST_COORDINATES,

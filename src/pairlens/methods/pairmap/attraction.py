@@ -37,9 +37,15 @@ from pairlens.engines import (
     weight_matrix,
 )
 from pairlens.graphs.nearest import nearest_rows
-from pairlens.judging.probability import PairModel, base_rate, fit_moderated_model, fit_pair_model
-from pairlens.judging.suspicion import share_of_mistakes, suspicion_of
-from pairlens.learning.stack import Fold, effective_answers
+from pairlens.judging.probability import (
+    PairModel,
+    base_rate,
+    fit_moderated_model,
+    fit_pair_model,
+    share_of_mistakes,
+    suspicion_of,
+)
+from pairlens.learning.spaces import Fold, effective_answers
 from pairlens.supervision import Constraints
 
 WALK_ON = 0.9

@@ -22,7 +22,7 @@ from pairlens.engines.torch import TensorRows, chunks, torch, torch_neighbors
 from pairlens.engines.torch.rows import product_precision, triton_kernels
 from pairlens.graphs.nearest import NEW_ROW_NEIGHBORS, SAME_ROW, Diffusion
 from pairlens.judging.probability import PairModel
-from pairlens.methods.pairmap import placement
+from pairlens.methods.pairmap import layout
 from pairlens.methods.pairmap.attraction import PARTNERS, STRENGTH, Evidence, attracted
 from pairlens.methods.pairmap.layout import (
     FINE,
@@ -457,10 +457,10 @@ def _spline(dtype: Any, device: Any) -> Tensor:
 
 
 def nearest_known(known: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the 15 nearest known rows of each row and their weights: see `placement`."""
-    found, distance = nearest_among(known, rows, placement.NEIGHBORS)
+    """Return the 15 nearest known rows of each row and their weights: see `layout`."""
+    found, distance = nearest_among(known, rows, layout.NEIGHBORS)
     squared = distance.square()
-    weights = perplexity_weights(squared, placement.PERPLEXITY)
+    weights = perplexity_weights(squared, layout.PERPLEXITY)
     same = squared[:, 0] <= SAME_SINGLE * float((known - known.mean(dim=0)).double().square().sum()) / len(known)
     first = torch.zeros_like(weights)
     first[:, 0] = 1.0
@@ -469,13 +469,13 @@ def nearest_known(known: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 def local_scale(embedding: Tensor) -> float:
     """Return h, the median distance to the 10th neighbour in the map, of up to 2,000 rows."""
-    k = min(placement.SCALE_NEIGHBOR, len(embedding) - 1)
+    k = min(layout.SCALE_NEIGHBOR, len(embedding) - 1)
     some = embedding[torch.from_numpy(evenly_spaced(len(embedding), SCALE_SAMPLE)).to(embedding.device)]
     return float(np.median(nearest_among(embedding, some, k + 1)[1][:, k].cpu().numpy()))
 
 
 def place(found: Tensor, weights: Tensor, embedding: Tensor, scale: float) -> Tensor:
-    """Return places of new rows from their nearest known rows: see `placement`."""
+    """Return places of new rows from their nearest known rows: see `layout`."""
     result = torch.empty((len(found), embedding.shape[1]), dtype=torch.float64, device=embedding.device)
     steep = 1 / scale**2 if scale > 0 else 1.0
     for part in chunks(len(found), _part(embedding, 32 * found.shape[1] ** 2)):
@@ -483,7 +483,7 @@ def place(found: Tensor, weights: Tensor, embedding: Tensor, scale: float) -> Te
         apart = (near[:, :, None, :] - near[:, None, :, :]).square().sum(dim=3)
         agreed = (w[:, None, :] / (1 + steep * apart)).sum(dim=2)
         z = near.gather(1, agreed.argmax(dim=1)[:, None, None].expand(-1, 1, near.shape[2]))[:, 0]
-        for _ in range(placement.STEPS):
+        for _ in range(layout.STEPS):
             pull = w / (1 + steep * (near - z[:, None, :]).square().sum(dim=2))
             z = (pull[:, :, None] * near).sum(dim=1) / pull.sum(dim=1, keepdim=True)
         result[part] = z

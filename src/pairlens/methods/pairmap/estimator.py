@@ -28,11 +28,20 @@ from pairlens.engines import (
 )
 from pairlens.graphs.nearest import SEARCHES, near_graph, nearest_rows
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
-from pairlens.judging.probability import FEWEST_OF_A_KIND, checked_rate
-from pairlens.judging.suspicion import STANDS_OUT
+from pairlens.judging.probability import FEWEST_OF_A_KIND, STANDS_OUT, checked_rate
 from pairlens.judging.views import check_paired
-from pairlens.learning.spaces import LANDMARKS, PreparedRows, RawSpace, TaughtSpaces, chosen_landmarks
-from pairlens.learning.stack import SPACES, Stack, listed_lengths, pair_lengths, side_by_side
+from pairlens.learning.spaces import (
+    LANDMARKS,
+    SPACES,
+    PreparedRows,
+    RawSpace,
+    Stack,
+    TaughtSpaces,
+    chosen_landmarks,
+    listed_lengths,
+    pair_lengths,
+    side_by_side,
+)
 from pairlens.methods.base import PairTransformer, checked_standardiser, warn_without_pairs
 from pairlens.methods.lenses import JudgedByHeldOutPairs
 from pairlens.methods.pairmap import device
@@ -54,11 +63,15 @@ from pairlens.methods.pairmap.layout import (
     MOMENTUM,
     align,
     lay_out,
+    local_scale,
+    nearest_known,
     parted,
     phases_of,
+    place,
     principal_start,
+    ready_to_place,
+    with_placed,
 )
-from pairlens.methods.pairmap.placement import local_scale, nearest_known, place, ready_to_place, with_placed
 from pairlens.supervision import Constraints
 
 N_NEIGHBORS = 10
