@@ -86,6 +86,8 @@ def estimator(cls: _Class) -> _Class:
 
 SHARED = {
     "Parameters": """\
+n_neighbors : int, default=5
+    Neighbours of each row; all rows if there are fewer.
 neighbors : {"auto", "exact", "approx"}, default="auto"
     How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
     in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
@@ -96,7 +98,7 @@ shrinkage : float in [0, 1] or "auto", default="auto"
 shrinkage_factor : float, default=1.0
     Factor c of the number p of coordinates in "auto". 1 to 3 suits clean pairs, 10 and more noisy ones.
 random_state : int, RandomState, Generator or None, default=None
-    Makes what is drawn repeatable: folds, and pairs or rows where there are very many.
+    Makes what is drawn at random repeatable: folds, seeds, and pairs or rows where there are very many.
 standardize : bool, default=True
     Whether to divide each feature by its deviation; those in which few rows differ, such as pixels at the border of
     pictures, count less than that. Choose False for features on one scale of their own: principal components,

@@ -16,7 +16,6 @@ from pairlens.engines import neighbors
 from pairlens.graphs.nearest import near_graph
 from pairlens.judging import PairFolds
 from pairlens.learning.spaces import PreparedRows
-from pairlens.methods.pairmap import estimator as module
 from pairlens.methods.pairmap import layout
 from pairlens.methods.pairmap.attraction import (
     HeldOutPairs,
@@ -54,7 +53,7 @@ def test_affinities_are_those_of_the_oracle(pairs_of, monkeypatch):
         known = Constraints.from_labels(np.where(np.arange(len(y)) % 8 == 0, y, -1))
     seen = {}
     monkeypatch.setattr(
-        module, "lay_out", lambda A, start, phases, **_: seen.setdefault("affinities", A) is None or start
+        layout, "lay_out", lambda A, start, phases, **_: seen.setdefault("affinities", A) is None or start
     )
     model = PairMap(random_state=0).fit(X, constraints=known)
 

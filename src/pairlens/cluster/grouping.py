@@ -35,19 +35,9 @@ from scipy import sparse
 from scipy.special import betaln, softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from pairlens import engines
 from pairlens.cluster.skkmeans import WeightedPoints, greedy_seeds, squared_distances
-from pairlens.engines import (
-    Float64,
-    IntArray,
-    Placement,
-    Rows,
-    group_means,
-    map_rows,
-    row_blocks,
-    rows_in_memory,
-    rows_to_learn_from,
-    weight_matrix,
-)
+from pairlens.engines import Float64, IntArray, Placement, Rows
 from pairlens.judging.held_out import HeldOutDistances, distance_columns, measured_distances, pair_weights
 from pairlens.judging.probability import MISTAKES, PairModel, fit_with_mistakes
 from pairlens.judging.views import in_memory
@@ -91,7 +81,7 @@ class ClusterView:
             return side_by_side(self.spaces(rows), self.shares) @ self.turn
 
         if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
-            return in_memory(map_rows(X, embed, self.turn.shape[1]))
+            return in_memory(engines.map_rows(X, embed, self.turn.shape[1]))
         # Kernel features of a million rows at once would fill the memory.
         return np.concatenate([embed(X[start : start + BLOCK]) for start in range(0, X.shape[0], BLOCK)])
 
@@ -166,11 +156,11 @@ def learn(
     who: str,
 ) -> Learned | None:
     """Learn the view from checked rows, for the estimator `who`; None if all rows are equal."""
-    rows, chosen = rows_to_learn_from(rows, Placement.DEVICE, needed=known.rows, who=who)
+    rows, chosen = engines.rows_to_learn_from(rows, Placement.DEVICE, needed=known.rows, who=who)
     known = known if chosen is None else known[chosen]
     n_rows = rows.shape[0]
     landmarks = chosen_landmarks(n_rows, known.rows, rng, LANDMARKS)
-    rows = rows_in_memory(rows, landmarks).astype(np.float64, copy=False)
+    rows = engines.rows_in_memory(rows, landmarks).astype(np.float64, copy=False)
     if landmarks is not None:
         known = known[landmarks]
         chosen = landmarks if chosen is None else chosen[landmarks]
@@ -219,7 +209,7 @@ class Evidence:
         rows = known.rows
         pairs = np.searchsorted(rows, np.concatenate([known.must_link, known.cannot_link]))
         value = np.concatenate([known.must_link_weight, -known.cannot_link_weight]) * np.log(1 / mistakes - 1)
-        return cls(rows, weight_matrix(pairs, value, len(rows)))
+        return cls(rows, engines.weight_matrix(pairs, value, len(rows)))
 
 
 @dataclass(frozen=True)
@@ -314,7 +304,7 @@ def matched(mixture: Mixture, Z: Float64, same: Float64) -> Mixture:
 def likeliest(Z: Float64, mixture: Mixture, evidence: Evidence) -> tuple[IntArray, Float64]:
     """Return the likeliest group of each row by its place and the answers, and its probability."""
     labels, chance = np.empty(len(Z), dtype=np.int64), np.empty(len(Z))
-    for block in row_blocks(len(Z), 8 * len(mixture)):
+    for block in engines.row_blocks(len(Z), 8 * len(mixture)):
         q = mixture.probabilities(Z[block])
         labels[block], chance[block] = np.argmax(q, axis=1), q.max(axis=1)
     if len(evidence.rows):
@@ -413,7 +403,7 @@ def first_guesses(Z: Float64, k: int, known: Constraints, seed: int) -> Iterator
         return
     chunklets = known.chunklets()
     linked = chunklets >= 0
-    chains = WeightedPoints.of(group_means(Z, chunklets), np.bincount(chunklets[linked]).astype(np.float64))
+    chains = WeightedPoints.of(engines.group_means(Z, chunklets), np.bincount(chunklets[linked]).astype(np.float64))
     rng = np.random.default_rng(seed)
     seeds = greedy_seeds(chains, k, rng) if len(chains) > k else chains.rows
     seeds = greedy_seeds(WeightedPoints.of(Z, np.ones(len(Z))), k, rng, seeds)

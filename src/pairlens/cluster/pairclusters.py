@@ -96,10 +96,6 @@ class PairClusters(ClusterMixin, BaseEstimator):
         Number of groups, at most the number of rows. "auto" finds it from the answers and the rows.
     doubt : float or None, default=None
         Rows whose group is wrong with a higher probability than this get the label -1; None labels all rows.
-    standardize : bool, default=True
-        Whether to divide each feature by its deviation; see :class:`PairLens`.
-    random_state : int, RandomState, Generator or None, default=None
-        Makes the folds over the pairs and the first guesses repeatable.
 
     Attributes
     ----------
@@ -161,12 +157,8 @@ class PairClusters(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            All rows, those about which nothing is known too. Also dask arrays and data frames, and torch tensors.
-        y : array-like of shape (n_samples,), optional
-            Labels, -1 or missing where unknown. All pairs of labelled rows become constraints.
-        constraints : Constraints, optional
-            Pairs of rows that belong together or do not. Adds to what `y` says.
+        X, y, constraints
+            As for :class:`PairLens`. X may be a dask array or data frame, or a torch tensor.
 
         Returns
         -------

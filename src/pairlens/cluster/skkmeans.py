@@ -300,8 +300,6 @@ class SKKMeans(ClusterMixin, MustLinkKernel):
         Runs from different seeds. If there are two or more, runs from mixtures of their results follow.
     max_iter : int, default=300
         Most iterations of a run, passes over single rows included.
-    random_state : int, RandomState, Generator or None, default=None
-        Makes the seeds repeatable.
 
     Attributes
     ----------

@@ -22,19 +22,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from pairlens import engines
 from pairlens._sklearn import as_generator
-from pairlens.engines import (
-    Float64,
-    IntArray,
-    NearGraph,
-    Rows,
-    along,
-    column_means,
-    rescaled,
-    rows_in_memory,
-    take_rows,
-    weighted_scatter,
-)
+from pairlens.engines import Float64, IntArray, NearGraph, Rows
 from pairlens.graphs.nearest import near_graph
 from pairlens.judging.held_out import (
     CHANCE,
@@ -133,7 +123,7 @@ class PairLearner:
         if graph is None and not near:
             return cls(rows, values, None, None, shapes)
         if graph is None:
-            graph = near_graph(rescaled(rows, scale=np.sqrt(values.sum() / values)), N_NEIGHBORS, search=search)
+            graph = near_graph(engines.rescaled(rows, scale=np.sqrt(values.sum() / values)), N_NEIGHBORS, search=search)
         listed = graph.listed_scatter(rows)
         shapes["local"] = LOCAL_SHARE * _to_trace(listed) + (1 - LOCAL_SHARE) * shapes["iso"]
         size = float(values @ np.diag(listed))
@@ -159,7 +149,7 @@ class PairLearner:
         lengths are equal; the length before the rows were whitened decides then, unless `whitened_only` is true.
         """
         keys = np.zeros(self.rows.shape[0])
-        squared = take_rows(self.rows, rows) ** 2
+        squared = engines.take_rows(self.rows, rows) ** 2
         lengths = (
             [squared.sum(axis=1)] if whitened_only else [squared.sum(axis=1), squared @ self.values / self.values.sum()]
         )
@@ -169,7 +159,7 @@ class PairLearner:
 
     def along(self, directions: Matrix) -> Float64:
         """Return the rows along directions, which are columns, in memory."""
-        return np.asarray(rows_in_memory(along(self.rows, directions)))
+        return np.asarray(engines.rows_in_memory(engines.along(self.rows, directions)))
 
     def directions(self, known: Constraints, prior: Prior, k: int = N_COLUMNS) -> Pencil:
         """Return the ratios of the k leading directions for these pairs, and the weighted directions in columns."""
@@ -191,7 +181,7 @@ class PairLearner:
             scale = 2 * np.where(variance > 0, variance, 1.0)
 
             def squared(pairs: IntArray) -> Float64:
-                difference = take_rows(self.rows, pairs[:, 0]) - take_rows(self.rows, pairs[:, 1])
+                difference = engines.take_rows(self.rows, pairs[:, 0]) - engines.take_rows(self.rows, pairs[:, 1])
                 return np.asarray(np.cumsum((difference @ directions) ** 2, axis=1) / scale)
 
             return squared
@@ -203,7 +193,8 @@ class PairLearner:
 
         def squared(pairs: IntArray) -> Float64:
             return np.asarray(
-                (take_rows(self.rows, pairs[:, 0]) - take_rows(self.rows, pairs[:, 1])) ** 2 @ self.values
+                (engines.take_rows(self.rows, pairs[:, 0]) - engines.take_rows(self.rows, pairs[:, 1])) ** 2
+                @ self.values
             )
 
         return auc(squared(known.must_link), squared(known.cannot_link))
@@ -245,7 +236,9 @@ class PairLearner:
         for (cross, _, total), weight in zip(parts, ends.T):
             scatter = cross
             if weight.any():
-                scatter = weighted_scatter(self.rows, weight=weight, offset=np.zeros(self.dim)) - cross - cross.T
+                scatter = (
+                    engines.weighted_scatter(self.rows, weight=weight, offset=np.zeros(self.dim)) - cross - cross.T
+                )
             found.append((scatter / (2 * max(total, 1e-300)), total))
         return [(S_M, S_C, n_must, n_cannot) for (S_M, n_must), (S_C, n_cannot) in zip(found[::2], found[1::2])]
 
@@ -260,7 +253,7 @@ class PairLearner:
         )
         total = known.must_link_total if same else known.cannot_link_total
         rows = self.rows if self.smooth is None or not spread else self.smooth
-        left, right = take_rows(rows, pairs[:, 0]), take_rows(rows, pairs[:, 1])
+        left, right = engines.take_rows(rows, pairs[:, 0]), engines.take_rows(rows, pairs[:, 1])
         ends = np.zeros(self.rows.shape[0])
         if not spread and labels is None:
             difference = left - right
@@ -269,7 +262,7 @@ class PairLearner:
         np.add.at(ends, pairs.ravel(), np.repeat(weight, 2))
         if labels is not None:
             member = np.flatnonzero(labels >= 0)
-            mu, code = take_rows(rows, member), labels[member]
+            mu, code = engines.take_rows(rows, member), labels[member]
             size = np.bincount(code).astype(np.float64)
             sums = np.asarray(sparse.csr_matrix((np.ones(len(member)), (code, np.arange(len(member))))) @ mu)
             everything = sums.sum(axis=0)
@@ -283,11 +276,11 @@ def whitened(rows: Rows, graph: NearGraph | None) -> tuple[PairLearner, Matrix]:
 
     Near rows may have been found in other coordinates.
     """
-    mean = column_means(rows)
-    values, vectors = symmetric(weighted_scatter(rows, offset=mean, is_mean=True) / rows.shape[0])
+    mean = engines.column_means(rows)
+    values, vectors = symmetric(engines.weighted_scatter(rows, offset=mean, is_mean=True) / rows.shape[0])
     kept = values > LEAST_VARIANCE * values.max(initial=0.0)
     basis = vectors[:, kept] / np.sqrt(values[kept])
-    return PairLearner.of(along(rows, basis, origin=mean), values[kept], graph=graph), basis
+    return PairLearner.of(engines.along(rows, basis, origin=mean), values[kept], graph=graph), basis
 
 
 def weighted(within: Matrix, between: Matrix, k: int) -> Pencil:

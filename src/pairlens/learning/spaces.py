@@ -29,18 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import (
-    EngineRows,
-    Float64,
-    IntArray,
-    Rows,
-    along,
-    column_means,
-    pair_squared_distances,
-    rescaled,
-    rows_in_memory,
-    weighted_scatter,
-)
+from pairlens import engines
+from pairlens.engines import EngineRows, Float64, IntArray, Rows
 from pairlens.graphs.nearest import Diffusion, diffusion, near_graph
 from pairlens.judging.held_out import PairFolds, auc
 from pairlens.judging.probability import FEWEST_OF_A_KIND, fit_pair_model
@@ -103,8 +93,8 @@ class Unit:
     @classmethod
     def of(cls, rows: Rows) -> Unit:
         if isinstance(rows, EngineRows):
-            mean = column_means(rows)
-            scatter = weighted_scatter(rows, offset=mean, is_mean=True)
+            mean = engines.column_means(rows)
+            scatter = engines.weighted_scatter(rows, offset=mean, is_mean=True)
             return cls(mean, float(np.sqrt(np.trace(scatter) / rows.shape[0])) or float("inf"))
         mean = rows.mean(axis=0)
         centred = rows - mean
@@ -113,7 +103,7 @@ class Unit:
         return cls(mean, size if size > 1e-12 * float(np.abs(mean).max(initial=0.0)) else float("inf"))
 
     def __call__(self, rows: Rows) -> Rows:
-        return rescaled(rows, offset=self.mean, scale=self.size)
+        return engines.rescaled(rows, offset=self.mean, scale=self.size)
 
 
 @dataclass(frozen=True)
@@ -177,13 +167,15 @@ class TaughtSpaces:
     def __call__(self, X: Rows, *, as_new: bool = False) -> tuple[Float64, Float64, Float64]:
         """Return rows in the three spaces, in memory; `as_new` places training rows as if they were new."""
         linear = self.linear(X)
-        kernel = rows_in_memory(self.kernel.along(self.turned)(self.standardiser(X)))
+        kernel = engines.rows_in_memory(self.kernel.along(self.turned)(self.standardiser(X)))
         carried = (self.walk.as_new(linear) if as_new else self.walk(linear)) @ self.carried
         return linear, self.units[1](np.asarray(kernel)), self.units[2](carried)
 
     def linear(self, X: Rows) -> Float64:
         """Return rows in the linear space."""
-        return self.units[0](np.asarray(rows_in_memory(along(X, self.components.T, origin=self.standardiser.mean))))
+        return self.units[0](
+            np.asarray(engines.rows_in_memory(engines.along(X, self.components.T, origin=self.standardiser.mean)))
+        )
 
     def seen_as_new(self, seen: Seen) -> tuple[Float64, Float64, Float64]:
         """Return the training rows where they would be if they were new: in the diffusion space they are not."""
@@ -243,19 +235,19 @@ class PreparedRows:
         """Learn the spaces from pairs; folds that choose the prior of the linear space are drawn `repeats` times."""
         choice = choose_prior(self.linear, known, random_state, repeats=repeats)
         directions = self.linear.directions(known, choice.prior, N_COLUMNS)[1]
-        linear = along(self.linear.rows, directions)
+        linear = engines.along(self.linear.rows, directions)
         units = [Unit.of(linear)]
         linear = units[0](linear)
         for_kernel = choice.trusted(self.kernel, known, IN_KERNEL, kernel_columns)
         in_kernel = self.kernel.directions(known, for_kernel, kernel_columns)[1]
         turned = self.kernel_basis @ in_kernel
         graph = near_graph(linear, N_NEIGHBORS, search=self.search)
-        walk = diffusion(rows_in_memory(linear), graph, search=self.search, n_queries=self.stand_for)
+        walk = diffusion(engines.rows_in_memory(linear), graph, search=self.search, n_queries=self.stand_for)
         values: Rows = getattr(linear, "like", np.asarray)(walk.values)
         learner, basis = whitened(values, graph)
         for_diffusion = choice.trusted(learner, known, IN_DIFFUSION, DIFFUSION_COLUMNS)
         carried = basis @ learner.directions(known, for_diffusion, DIFFUSION_COLUMNS)[1]
-        others = along(self.featured, turned), along(values, carried)
+        others = engines.along(self.featured, turned), engines.along(values, carried)
         units += [Unit.of(rows) for rows in others]
         spaces = TaughtSpaces(
             self.standardiser,
@@ -286,7 +278,7 @@ def pair_lengths(left: Iterable[Float64], right: Iterable[Float64]) -> Float64:
 
 def listed_lengths(spaces: Iterable[Rows], pairs: IntArray) -> Float64:
     """Return the same for pairs of rows that are given by their numbers."""
-    return np.column_stack([np.sqrt(pair_squared_distances(space, pairs) / 2) for space in spaces])
+    return np.column_stack([np.sqrt(engines.pair_squared_distances(space, pairs) / 2) for space in spaces])
 
 
 def side_by_side(spaces: Sequence[Float64], shares: Float64) -> Float64:

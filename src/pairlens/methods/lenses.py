@@ -39,15 +39,8 @@ from pairlens.learning.spaces import (
     side_by_side,
 )
 from pairlens.methods.base import LinearPairTransformer, PairTransformer, checked_standardiser, warn_without_pairs
-from pairlens.spectral.rowspace import (
-    MOST_COORDINATES,
-    Matrix,
-    Pencil,
-    RowSpace,
-    check_variation,
-    fix_signs,
-    whitened_rows,
-)
+from pairlens.spectral import rowspace
+from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace
 from pairlens.spectral.scatters import Space
 from pairlens.supervision import Constraints, Triplets
 from pairlens.supervision.combined import combine, over_rows
@@ -253,8 +246,8 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         standardiser = checked_standardiser(self, rows)
         self.mean_ = standardiser.mean
         wanted = N_COLUMNS if self.n_components == "auto" else int(self.n_components)
-        at_most = max(MOST_COORDINATES, wanted)
-        space, values = whitened_rows(rows, standardiser, at_most=at_most, anchors=pairs.rows)
+        at_most = max(rowspace.MOST_COORDINATES, wanted)
+        space, values = rowspace.whitened_rows(rows, standardiser, at_most=at_most, anchors=pairs.rows)
         self.n_components_ = min(wanted, max(1, space.dim)) if self.n_components == "auto" else wanted
         if self.prior == "white" and 1 < space.dim == rows.shape[0] - 1:
             warn_user(
@@ -390,7 +383,7 @@ class PairLens(JudgedByHeldOutPairs):
             search=self.neighbors,
             stand_for=0 if landmarks is None else n_rows,
         )
-        check_variation(0 if prepared is None else prepared.space.dim)
+        rowspace.check_variation(0 if prepared is None else prepared.space.dim)
         assert prepared is not None
         self.n_components_ = self._choose_dimension(prepared, pairs)
         plain = RawSpace.of(rows, standardiser)(rows)
@@ -401,7 +394,7 @@ class PairLens(JudgedByHeldOutPairs):
         together = side_by_side(stack.seen.spaces, self._shares)
         self.eigenvalues_, self._turn = principal(together, self.n_components_)
         view = together @ self._turn
-        self._turn = np.where(np.einsum("ij,ij->j", view, fix_signs(view.T).T) < 0, -self._turn, self._turn)
+        self._turn = np.where(np.einsum("ij,ij->j", view, rowspace.fix_signs(view.T).T) < 0, -self._turn, self._turn)
 
         def as_new(taught: Stack | Fold) -> Float64:
             found = side_by_side(taught.spaces.seen_as_new(taught.seen), self._shares)

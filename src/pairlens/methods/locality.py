@@ -23,8 +23,6 @@ class LocalityPreserving(LinearPairTransformer):
 
     Parameters
     ----------
-    n_neighbors : int, default=5
-        Neighbours of each row; all rows if there are fewer.
     gamma : float or "auto", default="auto"
         The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
 
@@ -32,8 +30,6 @@ class LocalityPreserving(LinearPairTransformer):
     ----------
     components_ : array of shape (n_components, n_features)
         Directions with :math:`W X' D X W' = I`.
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, smallest first.
     """
 
     _rows_may_be: ClassVar = Placement.DEVICE
@@ -83,11 +79,6 @@ class SLPP(LinearPairTransformer):
     minimise :math:`w' A w / w' X' D X w`, :math:`A = X' L X`, scaled so that :math:`W A W' = I`.
 
     Choose it for many clean must-links and no use of the unlabelled rows.
-
-    Attributes
-    ----------
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, smallest first.
 
     Notes
     -----

@@ -39,8 +39,6 @@ class ComparisonLearner(MetricLearner, ABC):
     ----------
     max_comparisons : int, default=10000
         Most triplets that are drawn from classes `y`.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draw of comparisons from classes.
     """
 
     max_comparisons: int = parameter(COUNT, default=10_000)
@@ -262,8 +260,6 @@ class SCML(ComparisonLearner):
         Weight :math:`\beta` of the sum of the weights.
     sigma : float, default=0.1
         Width of the rounded corner of the hinge.
-    random_state : int, RandomState, Generator or None, default=None
-        For the regions and the draw of comparisons.
 
     Attributes
     ----------

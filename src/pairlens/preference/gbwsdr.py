@@ -275,15 +275,11 @@ class GBWSDR(MarginTransformer):
         Number of folds of "auto".
     n_jobs : int or None, default=None
         Threads of XGBoost; its own choice if None.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draws, the folds, and ties between splits.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The linear view that the trees add to.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
     n_estimators_ : int
         Number of trees.
     backend_ : str

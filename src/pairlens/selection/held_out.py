@@ -32,16 +32,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from pairlens import judging
 from pairlens.engines import Float64, Rows, pair_squared_distances, take_rows
 from pairlens.exceptions import InputError, SupervisionWarning
-from pairlens.judging import (
-    HeldOutScore,
-    PairFolds,
-    SuspiciousPairs,
-    auc_standard_error,
-    pair_auc,
-    share_standard_error,
-)
+from pairlens.judging import HeldOutScore, PairFolds, SuspiciousPairs
 from pairlens.judging.held_out import PAIRS_PER_ROW, measured_distances
 from pairlens.judging.probability import fit_pair_model
 from pairlens.selection.fitting import fit_model, last_step, learns_from
@@ -133,12 +127,12 @@ def held_out_pairs(
             if on_fold is not None:
                 on_fold(done, len(folds))
             Z = np.asarray(_fitted(model, X, train, preferences).transform(X), dtype=np.float64)
-            scores.append(pair_auc(Z, rest))
+            scores.append(judging.pair_auc(Z, rest))
             yield Z
 
     found = measured_distances(folds, views())
     mean = float(np.mean(scores))
-    score = HeldOutScore(mean, auc_standard_error(mean, len(found.must), len(found.cannot)), tuple(scores))
+    score = HeldOutScore(mean, judging.auc_standard_error(mean, len(found.must), len(found.cannot)), tuple(scores))
     pairs = np.concatenate([folds.known.must_link, folds.known.cannot_link])
     same = np.repeat([True, False], [len(found.must), len(found.cannot)])
     distance = np.sqrt(np.concatenate([found.must[:, -1:], found.cannot[:, -1:]]))
@@ -239,7 +233,7 @@ def held_out_accuracy(
         scores.append(pairwise_accuracy(fitted.decision_function(X), rest))
         sizes.append(rest.n_pairs)
     mean = float(np.average(scores, weights=sizes))
-    return HeldOutScore(mean, share_standard_error(mean, known.n_pairs), tuple(scores))
+    return HeldOutScore(mean, judging.share_standard_error(mean, known.n_pairs), tuple(scores))
 
 
 @dataclass(frozen=True)

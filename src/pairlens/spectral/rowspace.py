@@ -27,24 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from pairlens import engines
 from pairlens._warnings import warn_user
-from pairlens.engines import (
-    EngineRows,
-    FloatArray,
-    IntArray,
-    Rows,
-    absolute_deviations,
-    along,
-    column_deviations,
-    column_means,
-    evenly_spaced,
-    out_of_range,
-    rescaled,
-    row_blocks,
-    rows_in_memory,
-    varying_columns,
-    weighted_scatter,
-)
+from pairlens.engines import EngineRows, FloatArray, IntArray, Rows
 from pairlens.exceptions import ApproximationWarning, InputError
 
 RELATIVE_TOLERANCE = 1e-9
@@ -187,7 +172,7 @@ class RowSpace:
 
     def total_scatter(self, weight: FloatArray | None = None) -> NDArray[np.float64]:
         """Return the scatter of the rows about the mean of the data, each with its weight."""
-        return weighted_scatter(self.rows, weight=weight, offset=self.offset, is_mean=self.all_rows)
+        return engines.weighted_scatter(self.rows, weight=weight, offset=self.offset, is_mean=self.all_rows)
 
     def covariance(self) -> NDArray[np.float64]:
         """Return the total scatter divided by the number of rows."""
@@ -209,8 +194,8 @@ class _Dual:
 
     def coordinates(self, rows: Rows) -> NDArray[np.float64]:
         result = np.empty((rows.shape[0], self.combination.shape[1]))
-        for block in row_blocks(rows.shape[0], 8 * self.anchors.shape[0]):
-            few = rows_in_memory(rows[block])
+        for block in engines.row_blocks(rows.shape[0], 8 * self.anchors.shape[0]):
+            few = engines.rows_in_memory(rows[block])
             result[block] = _centred_product(few, self.anchors, self.centre) @ self.combination
         return result
 
@@ -228,7 +213,7 @@ def row_space(
     if min(n, f) > EXACT_LIMIT:
         return _landmark_space(rows, mean, np.empty(0, dtype=np.int64) if anchors is None else anchors)
     if f <= n:
-        varying = np.flatnonzero(varying_columns(rows))
+        varying = np.flatnonzero(engines.varying_columns(rows))
         if len(varying) == f:
             return RowSpace(rows, mean, all_rows=used is None)
 
@@ -238,7 +223,7 @@ def row_space(
             return components
 
         return RowSpace(rows[:, varying], mean[varying], all_rows=used is None, lift=lift)
-    dual, coordinates = _dual_basis(rows_in_memory(rows), mean)
+    dual, coordinates = _dual_basis(engines.rows_in_memory(rows), mean)
     return RowSpace(coordinates, np.zeros(coordinates.shape[1]), lift=dual.lift)
 
 
@@ -253,7 +238,7 @@ def principal_directions(space: RowSpace, k: int) -> tuple[NDArray[np.float64], 
     with np.errstate(over="ignore", invalid="ignore"):
         covariance = space.covariance()
     if not np.isfinite(covariance).all():
-        raise out_of_range()
+        raise engines.out_of_range()
     _, directions = generalized(covariance, np.eye(space.dim), k)
     check_variation(directions.shape[1])
     return covariance, directions.T
@@ -261,14 +246,14 @@ def principal_directions(space: RowSpace, k: int) -> tuple[NDArray[np.float64], 
 
 def _landmark_space(rows: Rows, mean: NDArray[np.float64], anchors: IntArray) -> RowSpace:
     n, f = rows.shape
-    others = np.setdiff1d(evenly_spaced(n, LANDMARKS), anchors)
+    others = np.setdiff1d(engines.evenly_spaced(n, LANDMARKS), anchors)
     chosen = np.sort(np.concatenate([anchors[:EXACT_LIMIT], others[: max(0, LANDMARKS - len(anchors))]]))
     warn_user(
         f"X has {n} rows and {f} features, both more than {EXACT_LIMIT}: the method is solved in the span of "
         f"{len(chosen)} rows, those in pairs first. Reduce the features beforehand for another choice.",
         ApproximationWarning,
     )
-    dual, _ = _dual_basis(rows_in_memory(rows, chosen), mean)
+    dual, _ = _dual_basis(engines.rows_in_memory(rows, chosen), mean)
     return RowSpace(dual.coordinates(rows), np.zeros(dual.combination.shape[1]), lift=dual.lift)
 
 
@@ -287,7 +272,7 @@ def _centred_product(left: Rows, right: Rows, centre: NDArray[np.float64]) -> Ma
         return product + centre @ centre
     product = np.zeros((left.shape[0], right.shape[0]))
     # Blocks of columns, so that no float64 copy of all is made.
-    for block in row_blocks(left.shape[1], 8 * max(left.shape[0], right.shape[0]), 1 << 25):
+    for block in engines.row_blocks(left.shape[1], 8 * max(left.shape[0], right.shape[0]), 1 << 25):
         shift = centre[block]
         product += (left[:, block] - shift) @ (right[:, block] - shift).T
     return product
@@ -309,14 +294,14 @@ class Standardiser:
         return cls(mean, column_scale(X, mean, standardize))
 
     def __call__(self, X: Rows) -> Rows:
-        return rescaled(X, offset=self.mean, scale=self.scale)
+        return engines.rescaled(X, offset=self.mean, scale=self.scale)
 
 
 def exact_means(X: Rows) -> NDArray[np.float64]:
     """Return means of the columns to the accuracy of float64; those of float32 rows are accurate to 1e-6 at first."""
-    mean = column_means(X)
+    mean = engines.column_means(X)
     if isinstance(X, np.ndarray) and X.dtype == np.float32:
-        mean = mean + column_means(X - mean)
+        mean = mean + engines.column_means(X - mean)
     return mean
 
 
@@ -332,11 +317,11 @@ def column_scale(X: Rows, mean: NDArray[np.float64], standardize: bool) -> NDArr
     few rows far from all others. Here 0 and 1 are four units apart then, however rare one of them is. The scale of
     constant columns is infinite, so that they become zero.
     """
-    deviation = column_deviations(X, mean)
+    deviation = engines.column_deviations(X, mean)
     varies = deviation > 1e-10 * np.maximum(np.abs(mean), 1e-300)
     scale = np.where(varies, 1.0, np.inf)
     if standardize:
-        steadiness = absolute_deviations(X, mean)[varies] / deviation[varies]
+        steadiness = engines.absolute_deviations(X, mean)[varies] / deviation[varies]
         scale[varies] = deviation[varies] * np.maximum(1.0, LEAST_STEADINESS / steadiness)
     return scale
 
@@ -354,10 +339,12 @@ def looks_principal(X: Rows) -> bool:
     if f > EXACT_LIMIT:
         return False
     mean = exact_means(X)
-    deviation = column_deviations(X, mean)
+    deviation = engines.column_deviations(X, mean)
     if not (deviation > 0).all() or (np.diff(deviation) > 1e-3 * deviation[:-1]).any():
         return False
-    covariance = weighted_scatter(rescaled(X, scale=deviation), offset=mean / deviation, is_mean=True) / n
+    covariance = (
+        engines.weighted_scatter(engines.rescaled(X, scale=deviation), offset=mean / deviation, is_mean=True) / n
+    )
     return bool(np.abs(covariance - np.diag(np.diag(covariance))).max() < MOST_CORRELATED)
 
 
@@ -370,11 +357,11 @@ def whitened_rows(
     all rows can be spanned, the `anchors` are: those in pairs.
     """
     mean, scale = standardiser.mean, standardiser.scale
-    space = row_space(rescaled(X, scale=scale), mean / scale, anchors=anchors)
+    space = row_space(engines.rescaled(X, scale=scale), mean / scale, anchors=anchors)
     values, vectors = symmetric(space.total_scatter() / X.shape[0])
     kept = np.flatnonzero(values > LEAST_VARIANCE * values.max(initial=0.0))[:at_most]
     values, basis = values[kept], vectors[:, kept] / np.sqrt(values[kept])
-    rows = along(space.rows, basis, origin=space.offset)
+    rows = engines.along(space.rows, basis, origin=space.offset)
     if not isinstance(rows, EngineRows):
         # Where there are fewer rows than features, they are computed in memory.
         rows = getattr(X, "like", np.asarray)(rows)

@@ -37,14 +37,8 @@ from pairlens.engines import (
     weight_matrix,
 )
 from pairlens.graphs.nearest import nearest_rows
-from pairlens.judging.probability import (
-    PairModel,
-    base_rate,
-    fit_moderated_model,
-    fit_pair_model,
-    share_of_mistakes,
-    suspicion_of,
-)
+from pairlens.judging import probability
+from pairlens.judging.probability import PairModel
 from pairlens.learning.spaces import Fold, effective_answers
 from pairlens.supervision import Constraints
 
@@ -219,22 +213,24 @@ class Judgement:
             inside = held_out.fold == number
             # Not only the spaces: the probability too comes from other pairs than those it is of.
             part = held_out.distances[~inside], held_out.same[~inside], held_out.weight[~inside]
-            together[inside] = fit_pair_model(*part)(held_out.distances[inside])
+            together[inside] = probability.fit_pair_model(*part)(held_out.distances[inside])
         _, same, together = held_out.once(together)
         return same, together
 
     def suspicion(self) -> tuple[IntArray, NDArray[np.bool_], Float64]:
         """Return every pair, its answer, and the probability that the answer is wrong by models fitted without it."""
         held_out = self.held_out
-        return held_out.once(suspicion_of(held_out.distances, held_out.same, held_out.weight, held_out.fold))
+        return held_out.once(
+            probability.suspicion_of(held_out.distances, held_out.same, held_out.weight, held_out.fold)
+        )
 
     def mistakes(self) -> float:
         """Return the estimated share of wrong answers."""
-        return share_of_mistakes(self.held_out.distances, self.held_out.same, self.held_out.weight)
+        return probability.share_of_mistakes(self.held_out.distances, self.held_out.same, self.held_out.weight)
 
     def of_random_pairs(self, distances: Float64) -> Judgement:
         """Return the same with the model at the base rate that the distances of random pairs of rows suggest."""
-        rate = base_rate(self.model, distances, self.share, self.effective)
+        rate = probability.base_rate(self.model, distances, self.share, self.effective)
         return replace(self, model=self.model.at_base_rate(self.share, rate), share=rate)
 
 
@@ -254,9 +250,9 @@ def judged(known: Constraints, folds: Sequence[Fold], distances: Sequence[Float6
     )
     share = float(np.average(held_out.same, weights=weight))
     return Judgement(
-        model=fit_pair_model(held_out.distances, held_out.same, weight),
+        model=probability.fit_pair_model(held_out.distances, held_out.same, weight),
         share=share,
-        answers=fit_moderated_model(held_out.distances[:, OF_NEW_ROWS], held_out.same, weight),
+        answers=probability.fit_moderated_model(held_out.distances[:, OF_NEW_ROWS], held_out.same, weight),
         answered=share,
         effective=effective,
         held_out=held_out,

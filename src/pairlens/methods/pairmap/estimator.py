@@ -11,21 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from pairlens import engines
 from pairlens._optional import require
 from pairlens._sklearn import COUNT, SEED, Interval, StrOptions, as_generator, check_is_fitted, estimator, parameter
-from pairlens.engines import (
-    EngineRows,
-    Float64,
-    IntArray,
-    Placement,
-    Rows,
-    as_numpy,
-    checked_rows,
-    engine_rows,
-    is_tensor,
-    map_rows,
-    rows_in_memory,
-)
+from pairlens.engines import EngineRows, Float64, IntArray, Placement, Rows
 from pairlens.graphs.nearest import SEARCHES, near_graph, nearest_rows
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.judging.probability import FEWEST_OF_A_KIND, STANDS_OUT, checked_rate
@@ -44,34 +33,8 @@ from pairlens.learning.spaces import (
 )
 from pairlens.methods.base import PairTransformer, checked_standardiser, warn_without_pairs
 from pairlens.methods.lenses import JudgedByHeldOutPairs
-from pairlens.methods.pairmap import device
-from pairlens.methods.pairmap.attraction import (
-    Evidence,
-    Judgement,
-    attracted,
-    evidence_of,
-    joined,
-    judged,
-    long_range,
-    random_partners,
-    tsne_affinities,
-    with_evidence,
-)
-from pairlens.methods.pairmap.layout import (
-    EARLY_ITER,
-    MAX_ITER,
-    MOMENTUM,
-    align,
-    lay_out,
-    local_scale,
-    nearest_known,
-    parted,
-    phases_of,
-    place,
-    principal_start,
-    ready_to_place,
-    with_placed,
-)
+from pairlens.methods.pairmap import attraction, device, layout
+from pairlens.methods.pairmap.attraction import Evidence, Judgement
 from pairlens.supervision import Constraints
 
 N_NEIGHBORS = 10
@@ -196,8 +159,8 @@ class PairMap(JudgedByHeldOutPairs):
 
     n_components: int = parameter(Interval(Integral, 1, 2, closed="both"), default=2, kw_only=False)
     perplexity: float = parameter(Interval(Real, 1, None, closed="left"), default=30)
-    max_iter: int = parameter(ITERATIONS, default=MAX_ITER)
-    early_exaggeration_iter: int = parameter(ITERATIONS, default=EARLY_ITER)
+    max_iter: int = parameter(ITERATIONS, default=layout.MAX_ITER)
+    early_exaggeration_iter: int = parameter(ITERATIONS, default=layout.EARLY_ITER)
     init: Any = parameter("array-like", PairTransformer, None, default=None)
     n_landmarks: int = parameter(Interval(Integral, 3, None, closed="left"), default=LANDMARKS)
     neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
@@ -237,12 +200,12 @@ class PairMap(JudgedByHeldOutPairs):
             drawn = self._draw(self._rows, affinities, None if former is None else former[landmarks], rng)
             self._report("placing all rows")
             V = self._spaces.metric(rows)
-            self._map = with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs, search=self.neighbors)
+            self._map = layout.with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs, search=self.neighbors)
             self._rows = V
-            ready_to_place(V, search=self.neighbors)
+            layout.ready_to_place(V, search=self.neighbors)
         if former is not None:
-            self._map = align(self._map, former)
-        self._scale = local_scale(self._map)
+            self._map = layout.align(self._map, former)
+        self._scale = layout.local_scale(self._map)
         self.embedding_ = self._map.astype(rows.dtype)
 
     def _former(self, rows: Rows, same_rows: bool) -> Float64 | None:
@@ -254,7 +217,7 @@ class PairMap(JudgedByHeldOutPairs):
         else:
             given: Any = getattr(rows, "tensor", rows)
             start = self.init.transform(given) if isinstance(self.init, PairTransformer) else self.init
-            start = as_numpy(start)
+            start = engines.as_numpy(start)
         start, wanted = np.asarray(start, dtype=np.float64), (rows.shape[0], self.n_components)
         if start.shape != wanted:
             raise ValueError(
@@ -315,7 +278,7 @@ class PairMap(JudgedByHeldOutPairs):
         if not isinstance(rows, EngineRows):
             # One search serves the evidence and the affinities.
             n, perplexity = rows.shape[0], float(self.perplexity)
-            k = min(n - 1, max(attracted(n, perplexity)[0], N_NEIGHBORS))
+            k = min(n - 1, max(attraction.attracted(n, perplexity)[0], N_NEIGHBORS))
             found = nearest_rows(self._rows, k, search=self.neighbors)
         self._evidence = self._carried(self._rows, known, found=found)
         self._report("judging held-out pairs")
@@ -325,8 +288,8 @@ class PairMap(JudgedByHeldOutPairs):
             ends, places = np.unique(fold.pairs, return_inverse=True)
             evidence = self._carried(self._metric((plain, *fold.seen.spaces)), fold.train, rows=ends)
             told = evidence.of_pairs(places.reshape(-1, 2))
-            distances.append(with_evidence(fold.lengths(plain), told))
-        self._judgement: Judgement | None = judged(known, folds, distances)
+            distances.append(attraction.with_evidence(fold.lengths(plain), told))
+        self._judgement: Judgement | None = attraction.judged(known, folds, distances)
         self._prior = (known.n_must_link + 1) / (known.n_pairs + 2)
         self.auc_ = self.auc_error_ = float("nan")
         if self._judgement is not None:
@@ -341,12 +304,12 @@ class PairMap(JudgedByHeldOutPairs):
         """Return the affinities of rows in the spaces."""
         far, n = None, len(self._rows)
         if self._judgement is not None:
-            partners = random_partners(n, rng)
-            random = with_evidence(listed_lengths(seen, partners), self._evidence.of_pairs(partners))
+            partners = attraction.random_partners(n, rng)
+            random = attraction.with_evidence(listed_lengths(seen, partners), self._evidence.of_pairs(partners))
             self._judgement = self._judgement.of_random_pairs(random)
-            far = long_range(partners, self._judgement.model.cautious(random), self._judgement.share, n)
+            far = attraction.long_range(partners, self._judgement.model.cautious(random), self._judgement.share, n)
         self.long_range_ = 0.0 if far is None else far.share
-        return joined(tsne_affinities(self._rows, float(self.perplexity), found=found), far)
+        return attraction.joined(attraction.tsne_affinities(self._rows, float(self.perplexity), found=found), far)
 
     def _learn_on_device(self, rows: Any, known: Constraints) -> None:
         """Learn from landmarks, and lay out all rows where they are."""
@@ -378,14 +341,14 @@ class PairMap(JudgedByHeldOutPairs):
             del told, pairs
         self.long_range_ = strength / (1 + strength)
         self._report("finding neighbours")
-        attraction = device.affinities(V, float(self.perplexity), far, strength)
+        pull = device.affinities(V, float(self.perplexity), far, strength)
         if former is None:
             start = device.principal_start(V, self.n_components, seed)
         else:
             start = device.parted(rows.like(former).tensor, float(former.std()) or 1.0, seed)
-        self._rows, self._map = V, device.lay_out(attraction, start, **self._course(former))
+        self._rows, self._map = V, device.lay_out(pull, start, **self._course(former))
         if former is not None:
-            self._map = rows.like(align(as_numpy(self._map), former)).tensor
+            self._map = rows.like(layout.align(engines.as_numpy(self._map), former)).tensor
         self._scale = device.local_scale(self._map)
         self.embedding_ = self._map.to(rows.tensor.dtype)
 
@@ -405,23 +368,23 @@ class PairMap(JudgedByHeldOutPairs):
     ) -> Evidence:
         """Carry pairs to all rows along the graph of a metric."""
         graph = near_graph(V, N_NEIGHBORS, search=self.neighbors, found=found)
-        return evidence_of(graph, pairs, rows)
+        return attraction.evidence_of(graph, pairs, rows)
 
     def _draw(
         self, V: Float64, affinities: sparse.csr_matrix, former: Float64 | None, rng: np.random.Generator
     ) -> Float64:
         """Lay out rows in the local metric."""
         if former is None:
-            start = principal_start(V, self.n_components, rng)
+            start = layout.principal_start(V, self.n_components, rng)
         else:
-            start = parted(former, former.std() or 1.0, rng)
-        return lay_out(affinities, start, n_jobs=self.n_jobs, **self._course(former))
+            start = layout.parted(former, former.std() or 1.0, rng)
+        return layout.lay_out(affinities, start, n_jobs=self.n_jobs, **self._course(former))
 
     def _course(self, former: Float64 | None) -> dict[str, Any]:
         """Return the phases of the layout, and who is told of its progress."""
-        phases = phases_of(self.early_exaggeration_iter, self.max_iter)
+        phases = layout.phases_of(self.early_exaggeration_iter, self.max_iter)
         if former is not None:
-            phases = [(round(WARM_SHARE * self.max_iter), 1.0, MOMENTUM)]
+            phases = [(round(WARM_SHARE * self.max_iter), 1.0, layout.MOMENTUM)]
         self.n_iter_ = sum(count for count, _, _ in phases)
         return {"phases": phases, "progress": self._progress if self.verbose else None}
 
@@ -448,7 +411,7 @@ class PairMap(JudgedByHeldOutPairs):
             :attr:`embedding_`; for a dask array or a tensor what :meth:`transform` gives.
         """
         fitted = self.fit(X, y, constraints=constraints)
-        return fitted.embedding_ if engine_rows(X, fitting=False) is None else fitted.transform(X)
+        return fitted.embedding_ if engines.engine_rows(X, fitting=False) is None else fitted.transform(X)
 
     @np.errstate(under="ignore")
     def transform(self, X: ArrayLike) -> NDArray[Any]:
@@ -465,16 +428,16 @@ class PairMap(JudgedByHeldOutPairs):
             frame.
         """
         check_is_fitted(self)
-        return map_rows(self._read(X, fitting=False), self._placed, self._n_features_out)
+        return engines.map_rows(self._read(X, fitting=False), self._placed, self._n_features_out)
 
     def _placed(self, rows: Rows) -> Any:
-        if isinstance(rows, EngineRows) and is_tensor(self._map):
+        if isinstance(rows, EngineRows) and engines.is_tensor(self._map):
             metric = device.side_by_side(device.seen_in(self._spaces, rows), self._spaces.shares)
             known, drawn = (part.to(metric.device) for part in (self._rows, self._map))
             return device.place(*device.nearest_known(known, metric), drawn, self._scale)
-        metric = self._spaces.metric(rows_in_memory(rows))
-        found, weights = nearest_known(metric, as_numpy(self._rows), search=self.neighbors)
-        return place(found, weights, as_numpy(self._map), self._scale)
+        metric = self._spaces.metric(engines.rows_in_memory(rows))
+        found, weights = layout.nearest_known(metric, engines.as_numpy(self._rows), search=self.neighbors)
+        return layout.place(found, weights, engines.as_numpy(self._map), self._scale)
 
     @np.errstate(under="ignore")
     def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
@@ -495,8 +458,8 @@ class PairMap(JudgedByHeldOutPairs):
             With too few pairs to hold any out it is (must-links + 1) / (pairs + 2) for all.
         """
         check_is_fitted(self)
-        on_device = is_tensor(A) and is_tensor(B) and is_tensor(self._map)
-        left, right = (checked_rows(self, rows, fitting=False, in_memory=not on_device) for rows in (A, B))
+        on_device = engines.is_tensor(A) and engines.is_tensor(B) and engines.is_tensor(self._map)
+        left, right = (engines.checked_rows(self, rows, fitting=False, in_memory=not on_device) for rows in (A, B))
         check_paired(left, right)
         if self._judgement is None:
             return left.place(np.full(left.shape[0], self._prior)) if on_device else np.full(left.shape[0], self._prior)
@@ -510,7 +473,7 @@ class PairMap(JudgedByHeldOutPairs):
             found = device.pair_distances(seen[0], told[0], own, own, seen[1], told[1]).cpu().numpy()
             return left.place(self._judgement.pair_proba(found, None if base_rate is None else checked_rate(base_rate)))
         near, far = self._reached(left), self._reached(right)
-        distances = with_evidence(pair_lengths(near[0], far[0]), self._evidence(near[1], far[1]))
+        distances = attraction.with_evidence(pair_lengths(near[0], far[0]), self._evidence(near[1], far[1]))
         return self._judgement.pair_proba(distances, None if base_rate is None else checked_rate(base_rate))
 
     def calibrate(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
@@ -536,14 +499,16 @@ class PairMap(JudgedByHeldOutPairs):
     def _reached(self, rows: Rows) -> tuple[tuple[Float64, ...], Float64]:
         """Return rows in the spaces, and what answers say about them."""
         seen = self._spaces(rows)
-        known = as_numpy(self._rows) if self._landmarks is None else as_numpy(self._rows)[self._landmarks]
-        found, weights = nearest_known(side_by_side(seen, self._spaces.shares), known, search=self.neighbors)
+        known = (
+            engines.as_numpy(self._rows) if self._landmarks is None else engines.as_numpy(self._rows)[self._landmarks]
+        )
+        found, weights = layout.nearest_known(side_by_side(seen, self._spaces.shares), known, search=self.neighbors)
         return seen, np.einsum("ij,ijk->ik", weights, self._evidence.reach[found])
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the model with arrays in place of tensors, so that it can be read where the device is not."""
         state = dict(super().__getstate__())
-        return {name: as_numpy(value) if is_tensor(value) else value for name, value in state.items()}
+        return {name: engines.as_numpy(value) if engines.is_tensor(value) else value for name, value in state.items()}
 
     def _ranked_pairs(self) -> SuspiciousPairs | None:
         if self._judgement is None:
