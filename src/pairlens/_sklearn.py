@@ -11,12 +11,12 @@ from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 import sklearn
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 __all__ = [
     "AUTO",
@@ -25,14 +25,10 @@ __all__ = [
     "NOT_NEGATIVE",
     "POSITIVE",
     "SEED",
-    "BaseEstimator",
-    "ClassNamePrefixFeaturesOutMixin",
     "Interval",
     "StrOptions",
-    "TransformerMixin",
     "as_generator",
     "check_feature_names_in",
-    "check_is_fitted",
     "check_routing",
     "complete_docstring",
     "estimator",

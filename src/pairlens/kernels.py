@@ -32,8 +32,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import helmert
+from sklearn.base import BaseEstimator
 
-from pairlens._sklearn import AUTO, POSITIVE, BaseEstimator, complete_docstring, estimator, fit_context, parameter
+from pairlens._sklearn import AUTO, POSITIVE, complete_docstring, estimator, fit_context, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import (
     IntArray,

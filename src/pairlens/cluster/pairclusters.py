@@ -10,23 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
 
 from pairlens._optional import require
-from pairlens._sklearn import (
-    AUTO,
-    COUNT,
-    SEED,
-    BaseEstimator,
-    Interval,
-    StrOptions,
-    as_generator,
-    check_is_fitted,
-    estimator,
-    fit_context,
-    parameter,
-)
+from pairlens._sklearn import AUTO, COUNT, SEED, Interval, StrOptions, as_generator, estimator, fit_context, parameter
 from pairlens._warnings import warn_user
 from pairlens.cluster.grouping import ClusterView, Evidence, Learned, Mixture, find_groups, learn, likeliest
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, threads_for

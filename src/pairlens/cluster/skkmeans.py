@@ -22,8 +22,9 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
 
-from pairlens._sklearn import COUNT, SEED, as_generator, check_is_fitted, estimator, parameter
+from pairlens._sklearn import COUNT, SEED, as_generator, estimator, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means, group_means
 from pairlens.exceptions import SupervisionWarning

@@ -17,21 +17,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
 from pairlens import engines
 from pairlens._markup import sketch
-from pairlens._sklearn import (
-    COUNT,
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    check_is_fitted,
-    complete_docstring,
-    estimator,
-    fit_context,
-    parameter,
-)
+from pairlens._sklearn import COUNT, complete_docstring, estimator, fit_context, parameter
 from pairlens._warnings import warn_fallback, warn_fewer, warn_user
 from pairlens.engines import Float64, IntArray, Placement, Rows
 from pairlens.exceptions import InputError, ScaleWarning

@@ -10,20 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from pairlens._sklearn import (
-    AUTO,
-    COUNT,
-    NOT_NEGATIVE,
-    POSITIVE,
-    ClassNamePrefixFeaturesOutMixin,
-    Interval,
-    StrOptions,
-    TransformerMixin,
-    check_is_fitted,
-    estimator,
-    parameter,
-)
+from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, Interval, StrOptions, estimator, parameter
 from pairlens.engines import IntArray, Rows, checked_rows, column_means
 from pairlens.exceptions import InputError
 from pairlens.kernels import TOLERANCE, MustLinkKernel, kernel_features, must_link_null_space, projected_kernel

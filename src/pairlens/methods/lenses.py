@@ -8,18 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from pairlens._sklearn import (
-    AUTO,
-    COUNT,
-    SEED,
-    StrOptions,
-    as_generator,
-    check_is_fitted,
-    estimator,
-    fit_context,
-    parameter,
-)
+from pairlens._sklearn import AUTO, COUNT, SEED, StrOptions, as_generator, estimator, fit_context, parameter
 from pairlens._warnings import warn_fewer, warn_user
 from pairlens.engines import Float64, Placement, Rows, map_rows, rows_in_memory
 from pairlens.exceptions import ArgumentError, ConflictWarning, InputError, SupervisionWarning

@@ -8,19 +8,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from pairlens._sklearn import (
     COUNT,
     NOT_NEGATIVE,
     POSITIVE,
     SEED,
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
     Interval,
     StrOptions,
-    TransformerMixin,
     as_generator,
-    check_is_fitted,
     complete_docstring,
     estimator,
     fit_context,

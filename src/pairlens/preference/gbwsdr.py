@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from pairlens._optional import require
-from pairlens._sklearn import AUTO, COUNT, POSITIVE, Interval, StrOptions, check_is_fitted, estimator, parameter
+from pairlens._sklearn import AUTO, COUNT, POSITIVE, Interval, StrOptions, estimator, parameter
 from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, is_dask, map_rows, project, row_blocks
 from pairlens.exceptions import MissingExtraError
 from pairlens.preference._base import MarginTransformer

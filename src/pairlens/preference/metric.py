@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from pairlens import engines
 from pairlens._sklearn import (
@@ -18,12 +20,8 @@ from pairlens._sklearn import (
     NOT_NEGATIVE,
     POSITIVE,
     SEED,
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
     Interval,
-    TransformerMixin,
     as_generator,
-    check_is_fitted,
     complete_docstring,
     estimator,
     fit_context,

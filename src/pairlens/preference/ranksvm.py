@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
+from sklearn.utils.validation import check_is_fitted
 
-from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, SEED, Interval, check_is_fitted, estimator, parameter
+from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, SEED, Interval, estimator, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import Float64, IntArray, Rows, as_numpy, fitting_threads
 from pairlens.exceptions import InputError, SupervisionWarning

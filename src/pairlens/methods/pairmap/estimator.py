@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
 from pairlens import engines
 from pairlens._optional import require
-from pairlens._sklearn import COUNT, SEED, Interval, StrOptions, as_generator, check_is_fitted, estimator, parameter
+from pairlens._sklearn import COUNT, SEED, Interval, StrOptions, as_generator, estimator, parameter
 from pairlens.engines import EngineRows, Float64, IntArray, Placement, Rows
 from pairlens.graphs.nearest import SEARCHES, near_graph, nearest_rows
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
