@@ -11,7 +11,7 @@ from scipy import sparse
 from pairlens import Constraints
 from pairlens.judging.held_out import auc
 from pairlens.learning import spaces as module
-from pairlens.learning.learner import REPEATS
+from pairlens.learning.learner import REPEATS, choose_prior
 from pairlens.learning.spaces import (
     SPACES,
     PreparedRows,
@@ -125,7 +125,7 @@ def test_known_kernel_features_are_not_computed_again(monkeypatch):
 def test_few_or_no_pairs_teach_spaces_too(known):
     X = problem("tall")[0]
     spaces, seen = taught(X, known)
-    assert spaces.priors[0] == module.choose_prior(prepared(X).linear, known, 0).prior
+    assert spaces.priors[0] == choose_prior(prepared(X).linear, known, 0).prior
     for space in seen.spaces:
         assert np.isfinite(space).all()
         assert (space**2).sum() / len(X) == pytest.approx(1)

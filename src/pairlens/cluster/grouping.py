@@ -41,17 +41,8 @@ from pairlens.engines import Float64, IntArray, Placement, Rows
 from pairlens.judging.held_out import HeldOutDistances, distance_columns, measured_distances, pair_weights
 from pairlens.judging.probability import MISTAKES, PairModel, fit_with_mistakes
 from pairlens.judging.views import in_memory
-from pairlens.learning.spaces import (
-    LANDMARKS,
-    PreparedRows,
-    RawSpace,
-    Stack,
-    TaughtSpaces,
-    chosen_landmarks,
-    effective_answers,
-    principal,
-    side_by_side,
-)
+from pairlens.learning import spaces
+from pairlens.learning.spaces import PreparedRows, RawSpace, Stack, TaughtSpaces
 from pairlens.spectral.rowspace import Standardiser
 from pairlens.supervision import Constraints
 
@@ -78,7 +69,7 @@ class ClusterView:
         """Return rows, wherever they are, in the view, in memory."""
 
         def embed(rows: Rows) -> Float64:
-            return side_by_side(self.spaces(rows), self.shares) @ self.turn
+            return spaces.side_by_side(self.spaces(rows), self.shares) @ self.turn
 
         if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
             return in_memory(engines.map_rows(X, embed, self.turn.shape[1]))
@@ -159,7 +150,7 @@ def learn(
     rows, chosen = engines.rows_to_learn_from(rows, Placement.DEVICE, needed=known.rows, who=who)
     known = known if chosen is None else known[chosen]
     n_rows = rows.shape[0]
-    landmarks = chosen_landmarks(n_rows, known.rows, rng, LANDMARKS)
+    landmarks = spaces.chosen_landmarks(n_rows, known.rows, rng, spaces.LANDMARKS)
     rows = engines.rows_in_memory(rows, landmarks).astype(np.float64, copy=False)
     if landmarks is not None:
         known = known[landmarks]
@@ -172,13 +163,13 @@ def learn(
     plain = RawSpace.of(rows, standardiser)(rows)
     stack = Stack.of(prepared, plain, known, rng, kernel_columns=N_COLUMNS)
     shares = stack.shares[1:] / stack.shares[1:].sum()
-    together = side_by_side(stack.seen.spaces, shares)
-    turn = principal(together, N_COLUMNS)[1]
-    new = side_by_side(stack.spaces.seen_as_new(stack.seen), shares) @ turn
+    together = spaces.side_by_side(stack.seen.spaces, shares)
+    turn = spaces.principal(together, N_COLUMNS)[1]
+    new = spaces.side_by_side(stack.spaces.seen_as_new(stack.seen), shares) @ turn
     same = None
     if stack.drawn is not None:
-        found = (side_by_side(fold.spaces.seen_as_new(fold.seen), shares) for fold in stack)
-        held_out = measured_distances(stack.drawn, (fold @ principal(fold, N_COLUMNS)[1] for fold in found))
+        found = (spaces.side_by_side(fold.spaces.seen_as_new(fold.seen), shares) for fold in stack)
+        held_out = measured_distances(stack.drawn, (fold @ spaces.principal(fold, N_COLUMNS)[1] for fold in found))
         same = SamePairs.of(held_out, new.var(axis=0))
     return Learned(ClusterView(stack.spaces, shares, turn), together @ turn, new, plain, known, chosen, same)
 
@@ -462,7 +453,7 @@ def score(labels: IntArray, known: Constraints, same: Float64 | None, distance: 
 
     found = agreement(labels, known)
     if same is not None:
-        found += (effective_answers(known) + ADDED_ANSWERS) * expected_rand(labels, same)
+        found += (spaces.effective_answers(known) + ADDED_ANSWERS) * expected_rand(labels, same)
     if 1 < len(np.unique(labels)) < len(labels):
         found += SILHOUETTE * float(silhouette_score(distance, labels, metric="precomputed"))
     return found
@@ -471,7 +462,7 @@ def score(labels: IntArray, known: Constraints, same: Float64 | None, distance: 
 def agreement(labels: IntArray, known: Constraints) -> float:
     """Return the logarithm of the likelihood of the answers, given groups."""
     total = known.must_link_total + known.cannot_link_total
-    each = effective_answers(known) / total if total > 0 else 0.0
+    each = spaces.effective_answers(known) / total if total > 0 else 0.0
     joined, kept = (labels[pairs[:, 0]] == labels[pairs[:, 1]] for pairs in (known.cannot_link, known.must_link))
     wrong = known.cannot_link_weight[joined].sum() + known.must_link_weight[~kept].sum()
     return float(betaln(RIGHT + each * (total - wrong), WRONG + each * wrong) - betaln(RIGHT, WRONG))

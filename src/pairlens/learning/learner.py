@@ -26,16 +26,8 @@ from pairlens import engines
 from pairlens._sklearn import as_generator
 from pairlens.engines import Float64, IntArray, NearGraph, Rows
 from pairlens.graphs.nearest import near_graph
-from pairlens.judging.held_out import (
-    CHANCE,
-    DEFAULT_PURITY,
-    FEWEST_FOR_PURITY,
-    HeldOutDistances,
-    PairFolds,
-    auc,
-    auc_standard_error,
-    gathered_distances,
-)
+from pairlens.judging import held_out
+from pairlens.judging.held_out import HeldOutDistances, PairFolds
 from pairlens.spectral.rowspace import LEAST_VARIANCE, Matrix, Pencil, symmetric
 from pairlens.supervision import Constraints
 
@@ -186,7 +178,7 @@ class PairLearner:
 
             return squared
 
-        return gathered_distances(folds, (measure(directions) for directions in found))
+        return held_out.gathered_distances(folds, (measure(directions) for directions in found))
 
     def plain_auc(self, known: Constraints) -> float:
         """Return the AUC with which distance in the coordinates before they were whitened tells pairs apart."""
@@ -197,7 +189,7 @@ class PairLearner:
                 @ self.values
             )
 
-        return auc(squared(known.must_link), squared(known.cannot_link))
+        return held_out.auc(squared(known.must_link), squared(known.cannot_link))
 
     def aucs(self, folds: PairFolds, priors: Sequence[Prior]) -> Float64:
         """Return the AUC of held-out pairs with each of several priors."""
@@ -207,8 +199,8 @@ class PairLearner:
             [weighted(*self._matrices(each, prior), N_COLUMNS)[1] for each in scatters[prior.spread]]
             for prior in priors
         ]
-        held_out = [self._measured(folds, each) for each in found]
-        return np.array([one.auc(one.must.shape[1]) for one in held_out])
+        measured = [self._measured(folds, each) for each in found]
+        return np.array([one.auc(one.must.shape[1]) for one in measured])
 
     def _matrices(self, scatters: Scatters, prior: Prior) -> tuple[Matrix, Matrix]:
         p = self.dim
@@ -335,8 +327,8 @@ def _purity(learner: PairLearner, known: Constraints, folds: Sequence[PairFolds]
     Must-links that are hard to generalise look like wrong ones, so it is at least what a fifth of wrong answers would
     leave of them.
     """
-    measured = DEFAULT_PURITY
-    if folds and learner.dim and min(known.n_must_link, known.n_cannot_link) >= FEWEST_FOR_PURITY:
+    measured = held_out.DEFAULT_PURITY
+    if folds and learner.dim and min(known.n_must_link, known.n_cannot_link) >= held_out.FEWEST_FOR_PURITY:
         measured = float(np.mean([learner.held_out(drawn, prior, k).purity() for drawn in folds]))
     return max(measured, least_purity(known.n_must_link, known.n_cannot_link))
 
@@ -363,7 +355,7 @@ def choose_prior(
     """
     fewest = min(known.n_must_link, known.n_cannot_link)
     if fewest < FEWEST_FOR_FOLDS:
-        return Choice(priors[0], None, DEFAULT_PURITY)
+        return Choice(priors[0], None, held_out.DEFAULT_PURITY)
     rng = as_generator(random_state)
     keys = learner.keys(known.rows, whitened_only=all(prior.shape == "white" for prior in priors))
     times = repeats if priors[1:] and known.n_pairs < FEWEST_TO_DRAW_ONCE else 1
@@ -375,7 +367,7 @@ def choose_prior(
         best = int(np.argmax(scores))
     purity = _purity(learner, known, folds, priors[best], PURITY_COLUMNS)
     if best:
-        lead = 2 * (1 - purity) * auc_standard_error(CHANCE, known.n_must_link, known.n_cannot_link)
+        lead = 2 * (1 - purity) * held_out.auc_standard_error(held_out.CHANCE, known.n_must_link, known.n_cannot_link)
         if scores[best] <= scores[0] + lead:
             best, purity = 0, _purity(learner, known, folds, priors[0], PURITY_COLUMNS)
     return Choice(_cautious(priors[best], purity), folds[0], purity)

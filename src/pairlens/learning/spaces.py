@@ -35,17 +35,8 @@ from pairlens.graphs.nearest import Diffusion, diffusion, near_graph
 from pairlens.judging.held_out import PairFolds, auc
 from pairlens.judging.probability import FEWEST_OF_A_KIND, fit_pair_model
 from pairlens.kernels import KernelFeatures, kernel_features
-from pairlens.learning.learner import (
-    CAUTIOUS,
-    FOLDS,
-    N_COLUMNS,
-    N_NEIGHBORS,
-    REPEATS,
-    PairLearner,
-    Prior,
-    choose_prior,
-    whitened,
-)
+from pairlens.learning import learner
+from pairlens.learning.learner import PairLearner, Prior
 from pairlens.spectral.rowspace import RowSpace, Standardiser, symmetric, whitened_rows
 from pairlens.supervision import Constraints
 
@@ -54,7 +45,7 @@ if TYPE_CHECKING:
 
 KERNEL_RANK = 150
 DIFFUSION_COLUMNS = 2
-IN_KERNEL, IN_DIFFUSION = Prior("rows"), CAUTIOUS
+IN_KERNEL, IN_DIFFUSION = Prior("rows"), learner.CAUTIOUS
 WIDEST_SPARSE = 2000
 """Columns up to which sparse rows are made dense; wider ones are reduced to their leading principal components."""
 SPARSE_COMPONENTS = 200
@@ -226,27 +217,27 @@ class PreparedRows:
             features = kernel_features(scaled, kernel="rbf", gamma="auto", rank=KERNEL_RANK, center=True)
         featured = features(scaled)
         linear = PairLearner.of(space.rows, values, near=True, search=search)
-        kernel, basis = whitened(featured, None)
+        kernel, basis = learner.whitened(featured, None)
         return cls(standardiser, space, linear, features, kernel, basis, featured, search, stand_for)
 
     def teach(
         self, known: Constraints, random_state: Any, *, kernel_columns: int = 2, repeats: int = 1
     ) -> tuple[TaughtSpaces, Seen]:
         """Learn the spaces from pairs; folds that choose the prior of the linear space are drawn `repeats` times."""
-        choice = choose_prior(self.linear, known, random_state, repeats=repeats)
-        directions = self.linear.directions(known, choice.prior, N_COLUMNS)[1]
+        choice = learner.choose_prior(self.linear, known, random_state, repeats=repeats)
+        directions = self.linear.directions(known, choice.prior, learner.N_COLUMNS)[1]
         linear = engines.along(self.linear.rows, directions)
         units = [Unit.of(linear)]
         linear = units[0](linear)
         for_kernel = choice.trusted(self.kernel, known, IN_KERNEL, kernel_columns)
         in_kernel = self.kernel.directions(known, for_kernel, kernel_columns)[1]
         turned = self.kernel_basis @ in_kernel
-        graph = near_graph(linear, N_NEIGHBORS, search=self.search)
+        graph = near_graph(linear, learner.N_NEIGHBORS, search=self.search)
         walk = diffusion(engines.rows_in_memory(linear), graph, search=self.search, n_queries=self.stand_for)
         values: Rows = getattr(linear, "like", np.asarray)(walk.values)
-        learner, basis = whitened(values, graph)
-        for_diffusion = choice.trusted(learner, known, IN_DIFFUSION, DIFFUSION_COLUMNS)
-        carried = basis @ learner.directions(known, for_diffusion, DIFFUSION_COLUMNS)[1]
+        of_walk, basis = learner.whitened(values, graph)
+        for_diffusion = choice.trusted(of_walk, known, IN_DIFFUSION, DIFFUSION_COLUMNS)
+        carried = basis @ of_walk.directions(known, for_diffusion, DIFFUSION_COLUMNS)[1]
         others = engines.along(self.featured, turned), engines.along(values, carried)
         units += [Unit.of(rows) for rows in others]
         spaces = TaughtSpaces(
@@ -353,10 +344,10 @@ class Stack:
         `plain` are the rows as they are, of total variance 1.
         """
         seed = int(rng.integers(2**31))
-        spaces, seen = prepared.teach(known, seed, kernel_columns=kernel_columns, repeats=REPEATS)
+        spaces, seen = prepared.teach(known, seed, kernel_columns=kernel_columns, repeats=learner.REPEATS)
         drawn, folds = None, []
         if min(known.n_must_link, known.n_cannot_link) >= FEWEST_OF_A_KIND:
-            drawn = PairFolds.draw_independent(known, FOLDS, rng, keys=prepared.linear.keys(known.rows))
+            drawn = PairFolds.draw_independent(known, learner.FOLDS, rng, keys=prepared.linear.keys(known.rows))
             for train, rest in drawn:
                 folds.append(Fold(train, rest, *prepared.teach(train, seed, kernel_columns=kernel_columns)))
         if sum(len(fold.pairs) for fold in folds) < FEWEST_HELD_OUT:

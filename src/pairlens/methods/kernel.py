@@ -170,9 +170,7 @@ class KernelBWDR(ShrunkKernelTransformer):
 class KernelWBDR(ShrunkKernelTransformer):
     r"""WBDR in kernel principal components.
 
-    The solutions of :class:`WBDR` lie in the span of the mapped rows, so the method in the feature space of a kernel is
-    the linear one in the coordinates of the centred kernel matrix, :math:`H K H = U \Lambda U'` with coordinates
-    :math:`U \Lambda^{1/2}`, of which the leading `rank` are kept.
+    It is :class:`WBDR` in the coordinates of :class:`KernelBWDR`.
 
     Choose it when classes are not linearly separable and there are more pairs than kernel principal components.
 

@@ -18,17 +18,9 @@ from pairlens.graphs.nearest import SEARCHES
 from pairlens.judging.held_out import CHANCE, HeldOutDistances, measured_distances
 from pairlens.judging.probability import FEWEST_OF_A_KIND, PairProbability, SuspiciousPairs, suspicious_pairs
 from pairlens.judging.views import in_memory
+from pairlens.learning import spaces
 from pairlens.learning.learner import FEWEST_FOR_FOLDS, N_COLUMNS, PRIORS, PairLearner, Prior, choose_prior, weighted
-from pairlens.learning.spaces import (
-    SPACES,
-    Fold,
-    PreparedRows,
-    RawSpace,
-    Stack,
-    chosen_landmarks,
-    principal,
-    side_by_side,
-)
+from pairlens.learning.spaces import Fold, PreparedRows, RawSpace, Stack
 from pairlens.methods.base import LinearPairTransformer, PairTransformer, checked_standardiser, warn_without_pairs
 from pairlens.spectral import rowspace
 from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace
@@ -37,7 +29,7 @@ from pairlens.supervision import Constraints, Triplets
 from pairlens.supervision.combined import combine, over_rows
 
 SHAPES = ("near", "rows", "local", "iso", "white")
-TAUGHT = SPACES[1:]
+TAUGHT = spaces.SPACES[1:]
 
 
 class JudgedByHeldOutPairs(PairTransformer):
@@ -360,7 +352,7 @@ class PairLens(JudgedByHeldOutPairs):
         rows, pairs, self._landmarks = self._within_reach(rows, pairs)
         n_rows = rows.shape[0]
         rng = as_generator(self.random_state)
-        landmarks = chosen_landmarks(n_rows, pairs.rows, rng)
+        landmarks = spaces.chosen_landmarks(n_rows, pairs.rows, rng)
         rows = rows_in_memory(rows, landmarks)
         if landmarks is not None:
             pairs = pairs[landmarks]
@@ -382,14 +374,14 @@ class PairLens(JudgedByHeldOutPairs):
         self._spaces, shares = stack.spaces, stack.shares
         self.space_weights_ = stack.described(TAUGHT)
         self._shares = shares[1:] / shares[1:].sum()
-        together = side_by_side(stack.seen.spaces, self._shares)
-        self.eigenvalues_, self._turn = principal(together, self.n_components_)
+        together = spaces.side_by_side(stack.seen.spaces, self._shares)
+        self.eigenvalues_, self._turn = spaces.principal(together, self.n_components_)
         view = together @ self._turn
         self._turn = np.where(np.einsum("ij,ij->j", view, rowspace.fix_signs(view.T).T) < 0, -self._turn, self._turn)
 
         def as_new(taught: Stack | Fold) -> Float64:
-            found = side_by_side(taught.spaces.seen_as_new(taught.seen), self._shares)
-            return found @ (self._turn if taught is stack else principal(found, self.n_components_)[1])
+            found = spaces.side_by_side(taught.spaces.seen_as_new(taught.seen), self._shares)
+            return found @ (self._turn if taught is stack else spaces.principal(found, self.n_components_)[1])
 
         held_out = None if stack.drawn is None else measured_distances(stack.drawn, (as_new(fold) for fold in stack))
         self._judge(held_out, self.n_components_)
@@ -415,7 +407,7 @@ class PairLens(JudgedByHeldOutPairs):
         return map_rows(self._read(X, fitting=False), self._embedded, self._n_features_out)
 
     def _embedded(self, rows: Rows, *, as_new: bool = False) -> Float64:
-        return side_by_side(self._spaces(rows, as_new=as_new), self._shares) @ self._turn
+        return spaces.side_by_side(self._spaces(rows, as_new=as_new), self._shares) @ self._turn
 
     def _seen_as_new(self, X: ArrayLike) -> NDArray[np.float64]:
         rows = self._read(X, fitting=False)

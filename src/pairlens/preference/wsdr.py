@@ -18,13 +18,7 @@ from pairlens.engines.torch import TensorRows
 from pairlens.exceptions import InputError
 from pairlens.preference._base import C_PATH, MarginTransformer
 from pairlens.preference.metric import LinearView, Solution, ValueAndGradient, minimize
-from pairlens.preference.objective import (
-    Objective,
-    Pairs,
-    largest_differences_on_device,
-    like,
-    namespace,
-)
+from pairlens.preference.objective import Objective, Pairs, largest_differences_on_device, like, namespace
 from pairlens.preference.ranksvm import embedded_ranking, folds, held_out_scores
 from pairlens.spectral.rowspace import RowSpace, fix_signs, symmetric
 from pairlens.supervision import Preferences

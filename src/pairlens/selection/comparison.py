@@ -24,15 +24,9 @@ from pairlens.exceptions import InputError, SupervisionWarning
 from pairlens.judging import HeldOutScore, PairFolds, auc, auc_standard_error
 from pairlens.methods.pairmap.estimator import PairMap
 from pairlens.methods.pairmap.layout import plain_map
+from pairlens.selection import held_out
 from pairlens.selection.fitting import fit_model, last_step, learns_from
-from pairlens.selection.held_out import (
-    NOTHING,
-    JudgedPairs,
-    Verdict,
-    held_out_accuracy,
-    held_out_pairs,
-    verdicts,
-)
+from pairlens.selection.held_out import JudgedPairs, Verdict
 from pairlens.supervision import Constraints, Preferences
 
 INTERVAL = 0.005
@@ -190,17 +184,17 @@ def compare(
                 fitted, cost = measured(partial(fit_model, clone(model), X, constraints, preferences))
             if constraints is not None:
                 width = np.asarray(fitted.transform(X[:1])).shape[1]
-                judged = JudgedPairs.of_fit(fitted) or held_out_pairs(model, X, constraints, **options)
+                judged = JudgedPairs.of_fit(fitted) or held_out.held_out_pairs(model, X, constraints, **options)
                 if judged is None:
-                    yield Entry(name, width, NOTHING, cost)
+                    yield Entry(name, width, held_out.NOTHING, cost)
                     continue
                 rows = fitted[:-1].transform(X) if len(getattr(fitted, "steps", ())) > 1 else X
-                found = tuple(verdicts(judged, controls, last_step(fitted), rows))
+                found = tuple(held_out.verdicts(judged, controls, last_step(fitted), rows))
                 yield Entry(name, width, judged.score, cost, verdicts=found)
             else:
                 width = len(fitted.get_feature_names_out()) if hasattr(fitted, "transform") else None
                 assert preferences is not None
-                yield Entry(name, width, held_out_accuracy(model, X, preferences, **options), cost)
+                yield Entry(name, width, held_out.held_out_accuracy(model, X, preferences, **options), cost)
         except failures as error:
             yield _failed(name, error)
 
@@ -250,7 +244,7 @@ class ViewJudgement:
     @property
     def score(self) -> HeldOutScore:
         """The AUC of held-out pairs, or the accuracy on held-out preferences."""
-        return self.pairs.score if self.pairs is not None else self.accuracy or NOTHING
+        return self.pairs.score if self.pairs is not None else self.accuracy or held_out.NOTHING
 
 
 def judge_view(
@@ -284,14 +278,16 @@ def judge_view(
     options: dict[str, Any] = {"n_splits": n_splits, "random_state": random_state, "on_fold": on_fold}
     found = views_without_pairs(method, rows, random_state)
     accuracy = (
-        held_out_accuracy(model, X, preferences, **options) if preferences is not None and preferences.n_pairs else None
+        held_out.held_out_accuracy(model, X, preferences, **options)
+        if preferences is not None and preferences.n_pairs
+        else None
     )
     pairs = None
     if constraints is not None and min(constraints.n_must_link, constraints.n_cannot_link) > 0:
         pairs = JudgedPairs.of_fit(model)
         if pairs is None and n_splits >= 2 and hasattr(method, "transform"):
-            pairs = held_out_pairs(model, X, constraints, preferences=preferences, **options)
-    said = () if pairs is None else tuple(verdicts(pairs, {each.name: each.Z for each in found}, method, rows))
+            pairs = held_out.held_out_pairs(model, X, constraints, preferences=preferences, **options)
+    said = () if pairs is None else tuple(held_out.verdicts(pairs, {each.name: each.Z for each in found}, method, rows))
     drawn = [each.Z for each in found if each.key == "tsne"]
     moved = _moved(method.embedding_, drawn[0]) if drawn else None
     return ViewJudgement(pairs, accuracy, found, said, moved)

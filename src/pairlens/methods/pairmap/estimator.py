@@ -20,18 +20,8 @@ from pairlens.graphs.nearest import SEARCHES, near_graph, nearest_rows
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.judging.probability import FEWEST_OF_A_KIND, STANDS_OUT, checked_rate
 from pairlens.judging.views import check_paired
-from pairlens.learning.spaces import (
-    LANDMARKS,
-    SPACES,
-    PreparedRows,
-    RawSpace,
-    Stack,
-    TaughtSpaces,
-    chosen_landmarks,
-    listed_lengths,
-    pair_lengths,
-    side_by_side,
-)
+from pairlens.learning import spaces
+from pairlens.learning.spaces import PreparedRows, RawSpace, Stack, TaughtSpaces
 from pairlens.methods.base import PairTransformer, checked_standardiser, warn_without_pairs
 from pairlens.methods.lenses import JudgedByHeldOutPairs
 from pairlens.methods.pairmap import attraction, device, layout
@@ -64,7 +54,7 @@ class MapSpaces:
 
     def metric(self, X: Rows) -> Float64:
         """Return rows in the metric."""
-        return side_by_side(self(X), self.shares)
+        return spaces.side_by_side(self(X), self.shares)
 
 
 @estimator
@@ -163,7 +153,7 @@ class PairMap(JudgedByHeldOutPairs):
     max_iter: int = parameter(ITERATIONS, default=layout.MAX_ITER)
     early_exaggeration_iter: int = parameter(ITERATIONS, default=layout.EARLY_ITER)
     init: Any = parameter("array-like", PairTransformer, None, default=None)
-    n_landmarks: int = parameter(Interval(Integral, 3, None, closed="left"), default=LANDMARKS)
+    n_landmarks: int = parameter(Interval(Integral, 3, None, closed="left"), default=spaces.LANDMARKS)
     neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
     standardize: bool = parameter("boolean", default=True)
     n_jobs: int | None = parameter(COUNT, Interval(Integral, None, -1, closed="right"), None, default=1)
@@ -190,7 +180,7 @@ class PairMap(JudgedByHeldOutPairs):
         former = self._former(rows, same_rows)
         rng = as_generator(self.random_state)
         warn_without_pairs(self, known)
-        landmarks = self._landmarks = chosen_landmarks(rows.shape[0], known.rows, rng, self.n_landmarks)
+        landmarks = self._landmarks = spaces.chosen_landmarks(rows.shape[0], known.rows, rng, self.n_landmarks)
         if landmarks is None:
             seen, found = self._understand(rows, known, same_rows, rng)
             self._map = self._draw(self._rows, self._attraction(seen, found, rng), former, rng)
@@ -241,7 +231,7 @@ class PairMap(JudgedByHeldOutPairs):
         if model.n_features_in_ != rows.shape[1] or len(model._rows) != rows.shape[0]:
             return False
         shares = model._spaces.shares
-        plain = side_by_side([model._spaces.raw(rows.astype(np.float64, copy=False))], shares[:1])
+        plain = spaces.side_by_side([model._spaces.raw(rows.astype(np.float64, copy=False))], shares[:1])
         return model.standardize == self.standardize and np.array_equal(plain, model._rows[:, : plain.shape[1]])
 
     def _understand(
@@ -269,7 +259,9 @@ class PairMap(JudgedByHeldOutPairs):
         seen: tuple[Rows, ...] = (plain,)
         if stack is None:
             self._spaces = MapSpaces(raw, None, np.ones(1))
-            self.space_weights_ = {name: {"weight": float(name == "rows"), "auc": float("nan")} for name in SPACES}
+            self.space_weights_ = {
+                name: {"weight": float(name == "rows"), "auc": float("nan")} for name in spaces.SPACES
+            }
         else:
             self._spaces = MapSpaces(raw, stack.spaces, stack.shares)
             self.space_weights_ = stack.described()
@@ -306,7 +298,7 @@ class PairMap(JudgedByHeldOutPairs):
         far, n = None, len(self._rows)
         if self._judgement is not None:
             partners = attraction.random_partners(n, rng)
-            random = attraction.with_evidence(listed_lengths(seen, partners), self._evidence.of_pairs(partners))
+            random = attraction.with_evidence(spaces.listed_lengths(seen, partners), self._evidence.of_pairs(partners))
             self._judgement = self._judgement.of_random_pairs(random)
             far = attraction.long_range(partners, self._judgement.model.cautious(random), self._judgement.share, n)
         self.long_range_ = 0.0 if far is None else far.share
@@ -318,7 +310,7 @@ class PairMap(JudgedByHeldOutPairs):
         rng = as_generator(self.random_state)
         warn_without_pairs(self, known)
         n = rows.shape[0]
-        landmarks = chosen_landmarks(n, known.rows, rng, self.n_landmarks)
+        landmarks = spaces.chosen_landmarks(n, known.rows, rng, self.n_landmarks)
         self._landmarks = np.arange(n) if landmarks is None else landmarks
         self._understand(
             rows if landmarks is None else rows[landmarks],
@@ -356,7 +348,7 @@ class PairMap(JudgedByHeldOutPairs):
     def _metric(self, seen: tuple[Rows, ...]) -> Rows:
         """Return rows in the local metric, from their places in the spaces."""
         if not isinstance(seen[0], EngineRows):
-            return side_by_side(seen, self._spaces.shares)
+            return spaces.side_by_side(seen, self._spaces.shares)
         return device.TensorRows(device.side_by_side([space.tensor for space in seen], self._spaces.shares))
 
     def _carried(
@@ -474,7 +466,7 @@ class PairMap(JudgedByHeldOutPairs):
             found = device.pair_distances(seen[0], told[0], own, own, seen[1], told[1]).cpu().numpy()
             return left.place(self._judgement.pair_proba(found, None if base_rate is None else checked_rate(base_rate)))
         near, far = self._reached(left), self._reached(right)
-        distances = attraction.with_evidence(pair_lengths(near[0], far[0]), self._evidence(near[1], far[1]))
+        distances = attraction.with_evidence(spaces.pair_lengths(near[0], far[0]), self._evidence(near[1], far[1]))
         return self._judgement.pair_proba(distances, None if base_rate is None else checked_rate(base_rate))
 
     def calibrate(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
@@ -503,7 +495,9 @@ class PairMap(JudgedByHeldOutPairs):
         known = (
             engines.as_numpy(self._rows) if self._landmarks is None else engines.as_numpy(self._rows)[self._landmarks]
         )
-        found, weights = layout.nearest_known(side_by_side(seen, self._spaces.shares), known, search=self.neighbors)
+        found, weights = layout.nearest_known(
+            spaces.side_by_side(seen, self._spaces.shares), known, search=self.neighbors
+        )
         return seen, np.einsum("ij,ijk->ik", weights, self._evidence.reach[found])
 
     def __getstate__(self) -> dict[str, Any]:
