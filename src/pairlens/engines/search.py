@@ -559,10 +559,6 @@ class NearGraph:
         """Return the symmetric weights of near rows, in memory."""
         return self.weights
 
-    def listed_scatter(self, rows: Rows) -> Float64:
-        """Return the scatter of the differences between each row and those that it lists."""
-        return operations.pair_scatter(rows, listed_pairs(self.indices))
-
     def spread(self, rows: Rows, a: float) -> Rows:
         r"""Return the rows, spread over the walk: :math:`(1 - a)(I - a P)^{-1} X`."""
         return spread_over(self.walk, rows, a, accuracy=self.accuracy)

@@ -108,11 +108,6 @@ def _rebuilding(local: Float64, reg: float) -> Float64:
     return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
-def nearest_graph(X: Rows, n_neighbors: int, *, search: str = "auto") -> sparse.csr_matrix:
-    """Return weight 1 between two rows of which one is among the nearest of the other."""
-    return engines.weight_matrix(nearest_edges(X, n_neighbors, search=search), 1.0, X.shape[0])
-
-
 def heat_graph(X: Rows, n_neighbors: int, gamma: float | str = "auto", *, search: str = "auto") -> sparse.csr_matrix:
     """Return heat weights between two rows of which one is among the nearest of the other."""
     edges = nearest_edges(X, n_neighbors, search=search)

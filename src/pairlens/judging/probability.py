@@ -411,11 +411,6 @@ def suspicion_of(
     return wrong
 
 
-def share_of_mistakes(distances: NDArray[np.float64], same: NDArray[np.bool_], weight: NDArray[np.float64]) -> float:
-    """Return the estimated share of wrong answers. Parameters as :func:`suspicion_of`."""
-    return float(fit_with_mistakes(distances, same, weight)[1] @ MISTAKES)
-
-
 def suspicious_pairs(held_out: HeldOutDistances, n_dims: int | None = None) -> SuspiciousPairs:
     """Rank pairs by how probable it is that their answers are wrong, given distances in views that did not see them.
 

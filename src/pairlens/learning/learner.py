@@ -116,7 +116,7 @@ class PairLearner:
             return cls(rows, values, None, None, shapes)
         if graph is None:
             graph = near_graph(engines.rescaled(rows, scale=np.sqrt(values.sum() / values)), N_NEIGHBORS, search=search)
-        listed = graph.listed_scatter(rows)
+        listed = engines.pair_scatter(rows, engines.listed_pairs(graph.indices))
         shapes["local"] = LOCAL_SHARE * _to_trace(listed) + (1 - LOCAL_SHARE) * shapes["iso"]
         size = float(values @ np.diag(listed))
         shapes["near"] = LOCAL_SHARE * listed * (p / size if size > 0 else 1.0) + (1 - LOCAL_SHARE) * along_rows

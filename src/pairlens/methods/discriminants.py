@@ -10,7 +10,7 @@ from scipy import sparse
 from pairlens import engines
 from pairlens._sklearn import COUNT, NOT_NEGATIVE, POSITIVE, StrOptions, estimator, parameter
 from pairlens.engines import FloatArray, IntArray, Placement
-from pairlens.graphs.edges import nearest_graph, reconstruction_weights
+from pairlens.graphs.edges import nearest_edges, reconstruction_weights
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.methods.base import IncrementalPairTransformer, LinearPairTransformer, warn_without_pairs
 from pairlens.spectral import scatters
@@ -385,8 +385,9 @@ class SDA(LinearPairTransformer):
         codes = class_codes(pairs)
         between = scatters.between_scatter(space, codes)
         total = between + engines.group_scatter(space.rows, codes)
-        near = nearest_graph(space.near_rows, self.n_neighbors, search=self.neighbors)
-        smooth = self.alpha * engines.graph_scatter(space.rows, near) + self.beta * np.eye(space.dim)
+        near = nearest_edges(space.near_rows, self.n_neighbors, search=self.neighbors)
+        graph = engines.weight_matrix(near, 1.0, space.n_rows)
+        smooth = self.alpha * engines.graph_scatter(space.rows, graph) + self.beta * np.eye(space.dim)
         return total + smooth, between
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:

@@ -299,7 +299,9 @@ def verdicts(
     fewest = min(n_same, n_pairs - n_same)
     random = None
     if fewest and rows is not None and getattr(method, "is_calibrated", False):
-        random = _random_pairs(rows.shape[0])
+        rng, n_rows = np.random.default_rng(0), rows.shape[0]
+        left = rng.integers(n_rows, size=RANDOM_PAIRS)
+        random = np.column_stack([left, (left + rng.integers(1, n_rows, size=RANDOM_PAIRS)) % n_rows])
         together = np.asarray(method.pair_proba(take_rows(rows, random[:, 0]), take_rows(rows, random[:, 1])))
     # Pairs that labels imply follow from one another: they count as two for each of their rows.
     independent = min(1.0, PAIRS_PER_ROW * len(np.unique(judged.pairs)) / max(n_pairs, 1))
@@ -320,12 +322,6 @@ def verdicts(
         error = float(np.sqrt(influence @ influence / independent)) / n_pairs
         found.append(Verdict(name, float(difference), error, fewest))
     return found
-
-
-def _random_pairs(n_rows: int) -> NDArray[np.int64]:
-    rng = np.random.default_rng(0)
-    first = rng.integers(n_rows, size=RANDOM_PAIRS)
-    return np.column_stack([first, (first + rng.integers(1, n_rows, size=RANDOM_PAIRS)) % n_rows])
 
 
 def _difference(same: Float64, first: Float64, second: Float64) -> tuple[float, Float64]:

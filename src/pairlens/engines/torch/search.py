@@ -358,7 +358,8 @@ class EuclidScreen:
         if name == "far":
             squared.neg_()
         squared.scatter_(1, rows[:, None], torch.inf)
-        return squared, self.fine_error(rows)
+        unit = (self.rows.X.shape[1] + 16) * torch.finfo(torch.float64).eps / 2
+        return squared, unit * (self.rows.square[rows].sqrt() + self.rows.square.max().sqrt()).square()
 
     def fine_squared(self, rows: Tensor) -> Tensor:
         """Return squared distances of some rows from all in float64."""
@@ -368,11 +369,6 @@ class EuclidScreen:
     @cached_property
     def _Z64(self) -> Tensor:
         return self.rows.centred(torch.float64)
-
-    def fine_error(self, rows: Tensor) -> Tensor:
-        """Return a bound on the error of these."""
-        unit = (self.rows.X.shape[1] + 16) * torch.finfo(torch.float64).eps / 2
-        return unit * (self.rows.square[rows].sqrt() + self.rows.square.max().sqrt()).square()
 
 
 def error_unit(rows: TorchRows, dtype: torch.dtype) -> float:
