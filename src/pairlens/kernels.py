@@ -35,7 +35,7 @@ from scipy.linalg import helmert
 from sklearn.base import BaseEstimator
 
 from pairlens import engines
-from pairlens._sklearn import AUTO, POSITIVE, complete_docstring, estimator, fit_context, parameter
+from pairlens._sklearn import AUTO, POSITIVE, estimator, fit_context, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import IntArray, Kernel, Rows
 from pairlens.exceptions import ApproximationWarning
@@ -248,10 +248,6 @@ class MustLinkKernel(BaseEstimator, ABC):
     kernel: Kernel = parameter(str, callable, default="rbf")
 
     __metadata_request__fit: ClassVar = {"constraints": True}
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        complete_docstring(cls)
 
     @abstractmethod
     def _learn(self, rows: Rows, chunklets: IntArray) -> None:

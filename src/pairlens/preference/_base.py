@@ -19,7 +19,6 @@ from pairlens._sklearn import (
     Interval,
     StrOptions,
     as_generator,
-    complete_docstring,
     estimator,
     fit_context,
     parameter,
@@ -45,10 +44,6 @@ class PreferenceEstimator(BaseEstimator, ABC):
     # With metadata routing enabled, pipelines and searches hand these to fit and score unasked.
     __metadata_request__fit: ClassVar = {"preferences": True, "groups": True}
     __metadata_request__score: ClassVar = {"preferences": True, "groups": True}
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        complete_docstring(cls)
 
     max_pairs: int
     random_state: Any

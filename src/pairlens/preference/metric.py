@@ -22,7 +22,6 @@ from pairlens._sklearn import (
     SEED,
     Interval,
     as_generator,
-    complete_docstring,
     estimator,
     fit_context,
     parameter,
@@ -204,10 +203,6 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
     n_components: Any = parameter(COUNT, None, default=2, kw_only=False)
     max_iter: int = parameter(COUNT, default=100)
     tol: float = parameter(NOT_NEGATIVE, default=1e-6)
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        complete_docstring(cls)
 
     def _read(self, X: ArrayLike, *, fitting: bool) -> Rows:
         rows = engines.checked_rows(self, X, fitting=fitting)
