@@ -33,7 +33,7 @@ from benchmarks.maps_table import Cell, MapScores, filled_page, tables
 from benchmarks.measure import compute
 from benchmarks.placed import SCORES, Array, Codes, Placed, scores, umap, umap_with_labels
 from pairlens import Constraints, PairLens, PairMap
-from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
+from pairlens.methods.pairmap.layout import local_scale, nearest_known, place
 from reproduction.tasks import Store
 
 QUICK_ROWS, FULL_ROWS = 500, 1000

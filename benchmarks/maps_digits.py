@@ -29,7 +29,7 @@ from benchmarks.league import ROOT
 from benchmarks.maps_table import mean_and_error
 from benchmarks.measure import compute
 from pairlens import Constraints, PairMap
-from pairlens.methods.pairmap.placement import plain_map
+from pairlens.methods.pairmap.layout import plain_map
 from reproduction.tasks import Store
 
 PER_CLASS = {60: 3, 200: 10}

@@ -25,7 +25,7 @@ from benchmarks.league import load
 from benchmarks.measure import report
 from pairlens import Constraints, LinearPairLens, PairLens, PairMap
 from pairlens.judging import auc
-from pairlens.methods.pairmap.placement import plain_map
+from pairlens.methods.pairmap.layout import plain_map
 from pairlens.selection import JudgedPairs, verdicts
 
 DEVELOPMENT = ("iris", "wine", "glass", "ionosphere", "vehicle", "seeds", "semeion", "mfeat_fou", "balance", "heart")

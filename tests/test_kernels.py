@@ -160,15 +160,16 @@ def test_contrasts_are_orthonormal_and_sum_to_zero():
         np.testing.assert_allclose(H[:, rows].sum(axis=1), 0, atol=1e-14)
 
 
-def test_of_very_many_linked_rows_an_even_choice_is_used():
+def test_of_very_many_linked_rows_an_even_choice_is_used(monkeypatch):
     chunklets = np.where(np.arange(9000) < 6000, np.arange(9000) % 3, -1)
     with pytest.warns(ApproximationWarning, match="6000 rows are must-linked; the null space is built from"):
         rows = linked_sample(chunklets)
     assert len(rows) <= MAX_LINKED
     np.testing.assert_allclose(np.bincount(chunklets[rows]), 2000 / 3, atol=1)
     pairs = np.repeat(np.arange(3000), 2)
+    monkeypatch.setattr("pairlens.kernels.MAX_LINKED", 100)
     with pytest.warns(ApproximationWarning, match="of the 3000 groups"):
-        rows = linked_sample(pairs, at_most=100)
+        rows = linked_sample(pairs)
     assert (np.bincount(pairs[rows])[np.unique(pairs[rows])] == 2).all()
     assert len(rows) == 100
 

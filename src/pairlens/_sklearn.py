@@ -11,12 +11,12 @@ from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 import sklearn
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval as _Interval
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 __all__ = [
     "AUTO",
@@ -25,14 +25,10 @@ __all__ = [
     "NOT_NEGATIVE",
     "POSITIVE",
     "SEED",
-    "BaseEstimator",
-    "ClassNamePrefixFeaturesOutMixin",
     "Interval",
     "StrOptions",
-    "TransformerMixin",
     "as_generator",
     "check_feature_names_in",
-    "check_is_fitted",
     "check_routing",
     "complete_docstring",
     "estimator",
@@ -90,6 +86,8 @@ def estimator(cls: _Class) -> _Class:
 
 SHARED = {
     "Parameters": """\
+n_neighbors : int, default=5
+    Neighbours of each row; all rows if there are fewer.
 neighbors : {"auto", "exact", "approx"}, default="auto"
     How neighbours are found. "exact" compares all rows with all; "approx" finds at least 95 % of them in an index,
     in time that grows little faster than n, and needs ``pairlens[ann]``. "auto" takes the index for more than
@@ -99,6 +97,8 @@ shrinkage : float in [0, 1] or "auto", default="auto"
     :class:`BWDR`. 0.0 is the method of the paper, for which only the rows in pairs count.
 shrinkage_factor : float, default=1.0
     Factor c of the number p of coordinates in "auto". 1 to 3 suits clean pairs, 10 and more noisy ones.
+random_state : int, RandomState, Generator or None, default=None
+    Makes what is drawn at random repeatable: folds, seeds, and pairs or rows where there are very many.
 standardize : bool, default=True
     Whether to divide each feature by its deviation; those in which few rows differ, such as pixels at the border of
     pictures, count less than that. Choose False for features on one scale of their own: principal components,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
-from pairlens._sklearn import BaseEstimator
 from pairlens.exceptions import ArgumentError, InputError
 from pairlens.supervision import Constraints
 

@@ -32,30 +32,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import helmert
+from sklearn.base import BaseEstimator
 
-from pairlens._sklearn import (
-    AUTO,
-    POSITIVE,
-    BaseEstimator,
-    StrOptions,
-    complete_docstring,
-    estimator,
-    fit_context,
-    parameter,
-)
+from pairlens import engines
+from pairlens._sklearn import AUTO, POSITIVE, StrOptions, estimator, fit_context, parameter
 from pairlens._warnings import warn_user
-from pairlens.engines import (
-    IntArray,
-    Kernel,
-    Rows,
-    checked_rows,
-    evenly_spaced,
-    kernel_matrix,
-    kernel_product,
-    median_gamma,
-    row_blocks,
-    rows_in_memory,
-)
+from pairlens.engines import IntArray, Kernel, Rows
 from pairlens.exceptions import ApproximationWarning
 from pairlens.spectral.rowspace import range_basis
 from pairlens.supervision import Constraints
@@ -89,7 +71,7 @@ class KernelFeatures:
 
     def __call__(self, X: Rows) -> Rows:
         """Return features of rows: an array, or rows on the device of a tensor."""
-        return kernel_product(
+        return engines.kernel_product(
             X, self.anchors, self.combination, kernel=self.kernel, gamma=self.gamma, offset=self.offset
         )
 
@@ -106,10 +88,10 @@ def kernel_features(
     A gamma of "auto" is one over the median squared distance. Centred over the anchors, the features are kernel
     principal components.
     """
-    width = median_gamma(X) if gamma == "auto" else gamma
+    width = engines.median_gamma(X) if gamma == "auto" else gamma
     assert not isinstance(width, str)
-    anchors = rows_in_memory(X, evenly_spaced(X.shape[0], ANCHORS))
-    K = kernel_matrix(anchors, anchors, kernel, width)
+    anchors = engines.rows_in_memory(X, engines.evenly_spaced(X.shape[0], ANCHORS))
+    K = engines.kernel_matrix(anchors, anchors, kernel, width)
     mean = K.mean(axis=0) if center else np.zeros(len(K))
     if center:
         K = K - mean - mean[:, None] + mean.mean()
@@ -131,7 +113,7 @@ def resolved_gamma(X: Rows, gamma: float | str) -> float:
 
 def median_distance(X: Rows) -> float:
     """Return the median distance of up to 1,000 evenly spaced rows; 1 if most are equal."""
-    return float(median_gamma(X) ** -0.5)
+    return float(engines.median_gamma(X) ** -0.5)
 
 
 @dataclass(frozen=True)
@@ -157,7 +139,7 @@ class NullSpace:
 
     def coordinates(self, X: Rows) -> Rows:
         """Return F, of shape (n, rank): an array, or rows on the device of a tensor."""
-        return kernel_product(
+        return engines.kernel_product(
             X, self.points, self.combination, kernel=self.kernel, gamma=self.gamma, shift=self.shift, contrasts=True
         )
 
@@ -170,7 +152,7 @@ def must_link_null_space(
     Eigenvalues of W up to the share `tol` of the largest are dropped, and those that rounding of K may have made.
     """
     rows = linked_sample(chunklets)
-    points = rows_in_memory(X, rows)
+    points = engines.rows_in_memory(X, rows)
     shift = None
     if kernel == "rbf" and not sparse.issparse(X) and len(rows):
         shift = points.mean(axis=0, dtype=np.float64)
@@ -178,7 +160,7 @@ def must_link_null_space(
     if len(rows) == 0:
         return NullSpace(points, np.empty((0, 0)), kernel, gamma, shift, 0.0)
     H = contrasts(chunklets[rows])
-    K = kernel_matrix(points, points, kernel, gamma, contrasts=True)
+    K = engines.kernel_matrix(points, points, kernel, gamma, contrasts=True)
     W = H @ (H @ K).T
     # Must-linked rows that are identical differ by rounding alone, which is not a direction.
     rounding = ROUNDING * len(rows) * _largest_term(points, K, kernel, gamma)
@@ -205,21 +187,19 @@ def feature_null_space(features: NDArray[np.float64], chunklets: IntArray) -> tu
     return space.points.T @ space.combination, space.residual
 
 
-def linked_sample(chunklets: IntArray, at_most: int | None = None) -> NDArray[np.int64]:
-    """Return the rows in must-links, sorted by chunklet; of too many, an even choice with two or more of each.
-
-    `at_most` is :data:`MAX_LINKED` by default.
-    """
-    at_most = MAX_LINKED if at_most is None else at_most
+def linked_sample(chunklets: IntArray) -> NDArray[np.int64]:
+    """Return the rows in must-links, sorted by chunklet; of too many, an even choice with two or more of each."""
     order = np.argsort(chunklets, kind="stable")
     order = order[np.searchsorted(chunklets[order], 0) :]
-    if len(order) <= at_most:
+    if len(order) <= MAX_LINKED:
         return order
     sizes = np.bincount(chunklets[order])
-    kept = np.maximum(2, sizes * at_most // len(order))
-    groups = np.flatnonzero(sizes)[evenly_spaced(int(np.count_nonzero(sizes)), at_most // 2)]
+    kept = np.maximum(2, sizes * MAX_LINKED // len(order))
+    groups = np.flatnonzero(sizes)[engines.evenly_spaced(int(np.count_nonzero(sizes)), MAX_LINKED // 2)]
     end = np.cumsum(sizes)
-    chosen = np.concatenate([order[end[g] - sizes[g] + evenly_spaced(int(sizes[g]), int(kept[g]))] for g in groups])
+    chosen = np.concatenate(
+        [order[end[g] - sizes[g] + engines.evenly_spaced(int(sizes[g]), int(kept[g]))] for g in groups]
+    )
     warn_user(
         f"{len(order)} rows are must-linked; the null space is built from {len(chosen)} of them, spread evenly over "
         f"{len(groups)} of the {np.count_nonzero(sizes)} groups they form. Rows of one group still count as one point.",
@@ -241,9 +221,9 @@ def projected_kernel(X: Rows, Y: Rows, space: NullSpace, F_Y: NDArray[np.float64
     shift = 0.0 if space.shift is None else space.shift
     right = Y if space.shift is None else Y - shift
     result = np.empty((X.shape[0], Y.shape[0]))
-    for block in row_blocks(X.shape[0], 8 * Y.shape[0]):
+    for block in engines.row_blocks(X.shape[0], 8 * Y.shape[0]):
         left = X[block] if space.shift is None else X[block] - shift
-        similarity = kernel_matrix(left, right, space.kernel, space.gamma)
+        similarity = engines.kernel_matrix(left, right, space.kernel, space.gamma)
         result[block] = similarity - space.coordinates(X[block]) @ F_Y.T
     return result
 
@@ -271,10 +251,6 @@ class MustLinkKernel(BaseEstimator, ABC):
 
     __metadata_request__fit: ClassVar = {"constraints": True}
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        complete_docstring(cls)
-
     @abstractmethod
     def _learn(self, rows: Rows, chunklets: IntArray) -> None:
         """Learn from checked rows, with the kernel of width `gamma_`, and the groups of rows that must-links join."""
@@ -296,7 +272,7 @@ class MustLinkKernel(BaseEstimator, ABC):
         -------
         self : object
         """
-        rows = checked_rows(self, X, fitting=True, least=1)
+        rows = engines.checked_rows(self, X, fitting=True, least=1)
         known = combine(y, constraints, rows.shape[0])
         self.gamma_ = resolved_gamma(rows, self.gamma)
         self._learn(rows, known.chunklets())

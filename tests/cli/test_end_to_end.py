@@ -22,7 +22,7 @@ from sklearn.utils import Bunch
 import pairlens
 from pairlens.cli.app import run
 from pairlens.io.models import load, save
-from pairlens.methods.pairmap import placement
+from pairlens.methods.pairmap import layout
 from pairlens.methods.pairmap.layout import lay_out
 from tests.cli.conftest import COMMAND, FIT, IDS, Outcome, X
 
@@ -156,13 +156,13 @@ def test_demo(tmp_path, cli, monkeypatch):
     few = Bunch(frame=digits.groupby("target").head(30))
     monkeypatch.setattr("sklearn.datasets.load_digits", lambda **_: few)
     drawn = []
-    monkeypatch.setattr(placement, "_KEPT", {})
+    monkeypatch.setattr(layout, "_KEPT", {})
 
     def counted(affinities, start, phases, **options):
         drawn.append(len(start))
         return lay_out(affinities, start, phases, **options)
 
-    monkeypatch.setattr(placement, "lay_out", counted)
+    monkeypatch.setattr(layout, "lay_out", counted)
     outcome = cli("demo")
     assert outcome.code == 0, outcome.err
     # The t-SNE of the digits, which is compared and reported, and that of the penguins, which is reported twice.

@@ -361,7 +361,7 @@ def test_dask_and_torch(blobs, fitted):
 def test_many_rows_are_put_in_the_groups_of_landmarks(monkeypatch):
     X, y = make_blobs(3000, centers=4, n_features=4, random_state=2)
     pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
-    monkeypatch.setattr("pairlens.cluster.grouping.LANDMARKS", 500)
+    monkeypatch.setattr("pairlens.learning.spaces.LANDMARKS", 500)
     monkeypatch.setattr("pairlens.cluster.grouping.CHOICE_ROWS", 300)
     model = PairClusters(random_state=0).fit(X, constraints=pairs)
     assert model.labels_.shape == (3000,)

@@ -185,7 +185,7 @@ def test_walks_over_near_rows(X, on_torch, given):
     listed = np.repeat(X, 5, axis=0) - X[nearest.ravel()]
     for graph, own in ((here, X), (there, rows)):
         np.testing.assert_array_equal(graph.indices, nearest)
-        np.testing.assert_allclose(graph.listed_scatter(own), listed.T @ listed)
+        np.testing.assert_allclose(engines.pair_scatter(own, engines.listed_pairs(graph.indices)), listed.T @ listed)
         np.testing.assert_allclose(engines.rows_in_memory(graph.spread(own, 0.6)), inverse @ X, atol=1e-9)
         np.testing.assert_allclose(graph.spread_back(X[:, 0].copy(), 0.6), inverse.T @ X[:, 0], atol=1e-9)
 

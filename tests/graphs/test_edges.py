@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.manifold._locally_linear import barycenter_kneighbors_graph
 
+from pairlens.engines import weight_matrix
 from pairlens.graphs.edges import (
     default_gamma,
     edges_of,
@@ -14,7 +15,6 @@ from pairlens.graphs.edges import (
     nearest_edges,
     reconstruction_weights,
     shared_neighbors,
-    weight_matrix,
 )
 
 

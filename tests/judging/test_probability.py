@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from pairlens._sklearn import as_generator
 from pairlens.exceptions import ArgumentError
 from pairlens.judging import HeldOutDistances, PairFolds, pair_proba
 from pairlens.judging.held_out import distance_columns
-from pairlens.judging.probability import PairProbability
+from pairlens.judging.probability import PairProbability, SuspiciousPairs
 from pairlens.methods.base import PairTransformer
 from tests.estimators import all_estimators
 from tests.oracles import learning
@@ -222,3 +223,14 @@ def test_small_problems_are_solved_by_one_thread(monkeypatch):
     with threadpool_limits(limits=2):
         probability.fit_pair_model(rng.random((40, 2)) + ~same[:, None], same, np.ones(40))
     assert seen == [1]
+
+
+def test_what_is_beyond_the_threshold_stands_out():
+    suspicion, together = np.array([0.9, 0.51, 0.5, 0.1]), np.array([0.1, 0.6, 0.5, 0.2])
+    found = SuspiciousPairs(np.arange(8).reshape(4, 2), np.array([1, -1, 1, -1]), suspicion, together, 0.5)
+    out = found.standing_out
+    assert out.pairs.tolist() == [[0, 1], [2, 3]]
+    assert out.link.tolist() == [1, -1]
+    assert out.suspicion.tolist() == [0.9, 0.51]
+    assert out.together.tolist() == [0.1, 0.6]
+    assert len(replace(found, threshold=0.9).standing_out) == 0

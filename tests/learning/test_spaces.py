@@ -1,4 +1,4 @@
-"""The spaces against the oracle: rows as they are, linear, kernel and diffusion; training rows and new ones."""
+"""The spaces against the oracle: rows as they are, linear, kernel and diffusion; and how much each counts."""
 
 from __future__ import annotations
 
@@ -9,11 +9,24 @@ import pytest
 from scipy import sparse
 
 from pairlens import Constraints
+from pairlens.judging.held_out import auc
 from pairlens.learning import spaces as module
-from pairlens.learning.spaces import PreparedRows, RawSpace, Unit, chosen_landmarks
+from pairlens.learning.learner import REPEATS, choose_prior
+from pairlens.learning.spaces import (
+    SPACES,
+    PreparedRows,
+    RawSpace,
+    Stack,
+    Unit,
+    chosen_landmarks,
+    effective_answers,
+    pair_lengths,
+    side_by_side,
+)
 from pairlens.spectral.rowspace import Standardiser
-from tests.learning.cases import KINDS, as_sparse, assert_same_geometry, lists, problem
+from tests.learning.cases import KINDS, as_sparse, assert_same_geometry, lists, problem, weighted_pairs
 from tests.oracles import learning as oracle
+from tests.oracles import pairmap
 
 
 def prepared(X, *, standardize=True, **more):
@@ -112,7 +125,7 @@ def test_known_kernel_features_are_not_computed_again(monkeypatch):
 def test_few_or_no_pairs_teach_spaces_too(known):
     X = problem("tall")[0]
     spaces, seen = taught(X, known)
-    assert spaces.priors[0] == module.choose_prior(prepared(X).linear, known, 0).prior
+    assert spaces.priors[0] == choose_prior(prepared(X).linear, known, 0).prior
     for space in seen.spaces:
         assert np.isfinite(space).all()
         assert (space**2).sum() / len(X) == pytest.approx(1)
@@ -180,3 +193,156 @@ def test_landmarks_are_the_rows_in_pairs_and_others():
     assert np.isin(np.arange(10), some).all()
     assert (np.diff(some) > 0).all()
     assert chosen_landmarks(3000, np.arange(10), rng, 3000) is None
+
+
+DEFAULT = [0.5, 0.3, 0.0, 0.2]
+
+
+def stacked(X, known, seed=0, **more):
+    standardiser = Standardiser.of(X)
+    plain = RawSpace.of(X, standardiser)(X)
+    prepared = PreparedRows.of(X, standardiser, anchors=known.rows)
+    return Stack.of(prepared, plain, known, np.random.default_rng(seed), **more), plain, prepared
+
+
+def held_out_lengths(X, stack):
+    """Distances of the held-out pairs in the oracle's spaces, each fold taught without them."""
+    Z = oracle.scaled(X)
+    plain = oracle.unit_variance(Z)[0]
+    found, same, weight = [], [], []
+    for fold in stack:
+        priors = [(prior.shape, prior.spread, prior.strength) for prior in fold.spaces.priors]
+        spaces = (plain, *oracle.taught_spaces(Z, *lists(fold.train), priors))
+        for pairs, weights, kind in (
+            (fold.rest.must_link, fold.rest.must_link_weight, True),
+            (fold.rest.cannot_link, fold.rest.cannot_link_weight, False),
+        ):
+            for (i, j), w in zip(pairs, weights):
+                found.append([np.linalg.norm(space[i] - space[j]) / np.sqrt(2) for space in spaces])
+                same.append(kind)
+                weight.append(w)
+    return np.array(found), np.array(same), np.array(weight)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("kind", ["tall", "wide"])
+def test_shares_are_those_of_the_oracle(kind, seed):
+    X, _, pairs = problem(kind, seed=seed)
+    stack, plain, _ = stacked(X, pairs, seed)
+    assert len(stack.folds) == 5
+    D, same, _ = held_out_lengths(X, stack)
+    np.testing.assert_allclose(np.concatenate([fold.lengths(plain) for fold in stack]), D, atol=1e-6)
+    answers = min(pairs.n_pairs, 2 * len(pairs.rows))
+    assert effective_answers(pairs) == answers
+    slopes = pairmap.logistic(D, same.tolist(), answers / len(D))[1]
+    np.testing.assert_allclose(stack.shares, oracle.shares(slopes, D.std(axis=0), answers), atol=1e-5)
+    assert stack.shares.sum() == pytest.approx(1)
+    np.testing.assert_allclose(stack.aucs, [auc(column[same], column[~same]) for column in D.T], atol=1e-9)
+
+
+def test_the_oracle_has_the_numbers_of_the_reference():
+    """What the reference of the specification gives for these distances."""
+    different = np.repeat([0, 1], [20, 25])
+    D = np.random.default_rng(0).gamma(3, 1, (45, 4)) + different[:, None] * np.array([0, 1.0, 0.5, 2])
+    slopes = pairmap.logistic(D, (different == 0).tolist(), 1.0)[1]
+    expected = [0.27828, 0.24138, 0.12774, 0.3526]
+    np.testing.assert_allclose(oracle.shares(slopes, D.std(axis=0), 45), expected, atol=2e-5)
+
+
+def test_each_fold_is_taught_without_what_it_holds_out():
+    X, _, pairs = problem("tall")
+    stack, _, prepared = stacked(X, pairs)
+    seed = int(np.random.default_rng(0).integers(2**31))
+    for (train, rest), fold in zip(stack.drawn, stack):
+        assert (fold.train, fold.rest) == (train, rest)
+        assert train.merge(rest) == pairs
+        assert not {map(tuple, rest.must_link)} & {map(tuple, train.must_link)}
+        expected = prepared.teach(train, seed)[1].spaces
+        for ours, theirs in zip(fold.seen.spaces, expected):
+            np.testing.assert_array_equal(ours, theirs)
+    for ours, theirs in zip(stack.seen.spaces, prepared.teach(pairs, seed, repeats=REPEATS)[1].spaces):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_pairs_that_imply_one_another_are_held_out_by_rows_and_count_two_a_row():
+    X, y, _ = problem("tall")
+    known = Constraints.from_labels(np.where(np.arange(len(y)) % 3 == 0, y, -1))
+    assert known.n_pairs > 2 * len(known.rows)
+    assert effective_answers(known) == 2 * len(known.rows)
+    stack, _, _ = stacked(X, known)
+    for fold in stack:
+        left_out = np.setdiff1d(known.rows, fold.train.rows)
+        assert np.isin(fold.pairs, left_out).any(axis=1).all()
+    # The smaller of two limits, never both.
+    light = Constraints(
+        known.must_link,
+        known.cannot_link,
+        len(X),
+        must_link_weight=np.full(known.n_must_link, 0.01),
+        cannot_link_weight=np.full(known.n_cannot_link, 0.01),
+    )
+    assert effective_answers(light) == pytest.approx(0.01 * known.n_pairs)
+
+
+def test_weights_enter_the_shares():
+    X, _, pairs = problem("tall")
+    known = weighted_pairs(pairs, 3)
+    stack, plain, _ = stacked(X, known)
+    lengths = np.concatenate([fold.lengths(plain) for fold in stack])
+    weight = np.concatenate([fold.weight for fold in stack])
+    same = np.concatenate([fold.same for fold in stack])
+    answers = min(weight.sum(), 2 * len(known.rows))
+    slopes = pairmap.logistic(lengths, same.tolist(), weight * answers / weight.sum())[1]
+    np.testing.assert_allclose(stack.shares, oracle.shares(slopes, lengths.std(axis=0), answers), atol=1e-8)
+    assert np.abs(stack.shares - stacked(X, pairs)[0].shares).max() > 0.01
+
+
+@pytest.mark.parametrize(("n_must", "n_cannot"), [(0, 0), (0, 9), (9, 0), (2, 9), (9, 2)])
+def test_with_too_few_pairs_the_shares_are_the_default(n_must, n_cannot):
+    X, _, pairs = problem("tall")
+    few = Constraints(pairs.must_link[:n_must], pairs.cannot_link[:n_cannot], len(X))
+    stack, _, _ = stacked(X, few)
+    np.testing.assert_array_equal(stack.shares, DEFAULT)
+    assert np.isnan(stack.aucs).all()
+    assert list(stack) == []
+    assert stack.drawn is None
+
+
+def test_answers_that_the_rows_know_nothing_of_leave_them_no_share():
+    """The more such answers, the less the rows as they are count; random ones leave the default."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = rng.standard_normal((200, 6)) * [6, 5, 4, 3, 2, 0.05]
+    X[:, 5] += 0.4 * y
+    X = X @ np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    of_rows = [stacked(X, Constraints.from_labels(y, n_pairs=n, random_state=0))[0].shares[0] for n in (10, 40, 150)]
+    assert of_rows[0] > of_rows[1] > of_rows[2]
+    assert of_rows[2] < 0.15
+    noise = rng.permutation(y)
+    random = stacked(rng.standard_normal((200, 6)), Constraints.from_labels(noise, n_pairs=60, random_state=0))[0]
+    assert random.aucs.max() < 0.75
+
+
+def test_what_a_stack_says_of_its_spaces():
+    X, _, pairs = problem("tall")
+    stack, _, _ = stacked(X, pairs)
+    everything, some = stack.described(), stack.described(SPACES[1:])
+    assert list(everything) == list(SPACES)
+    assert [each["weight"] for each in everything.values()] == pytest.approx(stack.shares.tolist())
+    assert [each["auc"] for each in everything.values()] == pytest.approx(stack.aucs.tolist())
+    assert sum(each["weight"] for each in some.values()) == pytest.approx(1)
+    assert some["linear"]["weight"] == pytest.approx(stack.shares[1] / stack.shares[1:].sum())
+
+
+def test_side_by_side_and_lengths():
+    rng = np.random.default_rng(0)
+    spaces = [oracle.unit_variance(rng.standard_normal((30, k)))[0] for k in (3, 2, 4, 1)]
+    shares = np.array([0.4, 0.35, 0.0, 0.25])
+    together = side_by_side(spaces, shares)
+    assert together.shape == (30, 6)
+    assert_same_geometry(together, oracle.side_by_side(spaces, shares))
+    assert (together**2).sum() / 30 == pytest.approx(1)
+    lengths = pair_lengths((space[:5] for space in spaces), (space[5:10] for space in spaces))
+    # The squared distance in the metric is the mean of those in the spaces.
+    squared = ((together[:5] - together[5:10]) ** 2).sum(axis=1)
+    np.testing.assert_allclose(squared, 2 * lengths**2 @ shares)

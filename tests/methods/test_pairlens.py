@@ -154,7 +154,7 @@ def test_of_many_rows_landmarks_are_learned_from(monkeypatch):
     pairs = Constraints.from_labels(y, n_pairs=60, random_state=0)
     every = PairLens(2, random_state=0).fit(X, constraints=pairs)
     assert every._landmarks is None
-    monkeypatch.setattr(module, "chosen_landmarks", partial(chosen_landmarks, wanted=300))
+    monkeypatch.setattr(module.spaces, "chosen_landmarks", partial(chosen_landmarks, wanted=300))
     some = PairLens(2, random_state=0).fit(X, constraints=pairs)
     assert len(some._landmarks) == 300
     assert np.isin(pairs.rows, some._landmarks).all()

@@ -16,8 +16,7 @@ from pairlens.engines import neighbors
 from pairlens.graphs.nearest import near_graph
 from pairlens.judging import PairFolds
 from pairlens.learning.spaces import PreparedRows
-from pairlens.methods.pairmap import estimator as module
-from pairlens.methods.pairmap import placement
+from pairlens.methods.pairmap import layout
 from pairlens.methods.pairmap.attraction import (
     HeldOutPairs,
     evidence_of,
@@ -26,8 +25,7 @@ from pairlens.methods.pairmap.attraction import (
     perplexity_weights,
     random_partners,
 )
-from pairlens.methods.pairmap.layout import lay_out
-from pairlens.methods.pairmap.placement import local_scale, nearest_known, place
+from pairlens.methods.pairmap.layout import lay_out, local_scale, nearest_known, place
 from pairlens.spectral.rowspace import Standardiser
 from tests.methods.cases import FAST, lists
 from tests.oracles import learning
@@ -55,7 +53,7 @@ def test_affinities_are_those_of_the_oracle(pairs_of, monkeypatch):
         known = Constraints.from_labels(np.where(np.arange(len(y)) % 8 == 0, y, -1))
     seen = {}
     monkeypatch.setattr(
-        module, "lay_out", lambda A, start, phases, **_: seen.setdefault("affinities", A) is None or start
+        layout, "lay_out", lambda A, start, phases, **_: seen.setdefault("affinities", A) is None or start
     )
     model = PairMap(random_state=0).fit(X, constraints=known)
 
@@ -278,28 +276,28 @@ def test_a_map_of_the_same_rows_alone_is_drawn_once_where_it_may_be_reused(monke
         drawn.append(given)
         return lay_out(*given, **options)
 
-    monkeypatch.setattr(placement, "_KEPT", {})
-    monkeypatch.setattr(placement, "lay_out", counted)
+    monkeypatch.setattr(layout, "_KEPT", {})
+    monkeypatch.setattr(layout, "lay_out", counted)
     X = load_wine().data[::3]
-    first = placement.plain_map(X, reuse=True)
-    again = placement.plain_map(X.copy(), reuse=True, n_jobs=2)
+    first = layout.plain_map(X, reuse=True)
+    again = layout.plain_map(X.copy(), reuse=True, n_jobs=2)
     np.testing.assert_array_equal(again, first)
     assert len(drawn) == 1
     # Who changes a map does not change that of others.
     again += 1
-    np.testing.assert_array_equal(placement.plain_map(X, reuse=True), first)
-    placement.plain_map(X)
+    np.testing.assert_array_equal(layout.plain_map(X, reuse=True), first)
+    layout.plain_map(X)
     assert len(drawn) == 2
     for changed in ({"random_state": 1}, {"perplexity": 5}, {"n_components": 1}, {"standardize": False}):
         before = len(drawn)
-        placement.plain_map(X, reuse=True, **changed)
+        layout.plain_map(X, reuse=True, **changed)
         assert len(drawn) == before + 1
     for unrepeatable in (None, np.random.default_rng(0)):
         before = len(drawn)
         for _ in range(2):
-            placement.plain_map(X, reuse=True, random_state=unrepeatable)
+            layout.plain_map(X, reuse=True, random_state=unrepeatable)
         assert len(drawn) == before + 2
-    assert len(placement._KEPT) == placement.MOST_KEPT
+    assert len(layout._KEPT) == layout.MOST_KEPT
 
 
 def test_partners_are_about_forty_and_all_of_few_rows():

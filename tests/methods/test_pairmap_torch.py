@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from pairlens import Constraints, PairMap, load, save
 from pairlens.judging import pair_auc
-from pairlens.methods.pairmap import attraction, layout, placement
+from pairlens.methods.pairmap import attraction, layout
 from tests.methods.cases import FAST
 
 torch = pytest.importorskip("torch")
@@ -213,4 +213,4 @@ def test_fewer_rows_than_features(device):
 def test_scale_is_the_median_in_memory(device):
     places = 50 * np.random.default_rng(0).random((1500, 2))
     found = module().local_scale(torch.from_numpy(places).to(device))
-    assert found == pytest.approx(placement.local_scale(places), rel=1e-6)
+    assert found == pytest.approx(layout.local_scale(places), rel=1e-6)

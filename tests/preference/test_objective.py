@@ -73,8 +73,8 @@ def test_two_terms_add_up():
     objective = build(X, pairs, weight, gamma2=0.5)
     whole, distance, angle = (
         objective(Z),
-        objective.terms(Z, angle=False),
-        objective.terms(Z, distance=False),
+        objective(Z, angle=False),
+        objective(Z, distance=False),
     )
     assert whole[0] == pytest.approx(distance[0] + angle[0], rel=1e-14)
     np.testing.assert_allclose(whole[1], distance[1] + angle[1], rtol=1e-12, atol=1e-15)

@@ -55,8 +55,8 @@ def test_value_and_gradient(options, device):
     here = Objective(Pairs.of(ends, len(X), weight), width, **options)
     there = Objective(pairs_on(device, ends, len(X), weight), on_device, **options)
     for terms in ({}, {"angle": False}, {"distance": False}):
-        value, gradient = here.terms(Z, **terms)
-        other, other_gradient = there.terms(torch.from_numpy(Z).to(device), **terms)
+        value, gradient = here(Z, **terms)
+        other, other_gradient = there(torch.from_numpy(Z).to(device), **terms)
         assert other == pytest.approx(value, rel=1e-12)
         np.testing.assert_allclose(other_gradient.cpu(), gradient, rtol=1e-10, atol=1e-14)
 

@@ -18,13 +18,13 @@ from sklearn.preprocessing import StandardScaler
 
 from pairlens import LPP, WBDR, WSDR, Constraints, KernelWBDR, LinearPairLens, PairLens, PairMap, Preferences, RankSVM
 from pairlens._markup import number
-from pairlens.methods.pairmap.placement import plain_map
+from pairlens.methods.pairmap.layout import plain_map
 from pairlens.metrics import pairwise_accuracy
 from pairlens.report import _pairs
 from pairlens.report._views import feature_weights, look
 from pairlens.selection import held_out_auc
+from pairlens.selection.comparison import judge_view
 from pairlens.selection.fitting import fit_model
-from pairlens.selection.judgement import judge_view
 from tests.report.pages import PAIRS, X, page, unpacked, y
 
 pytest.importorskip("plotly", reason="the report needs plotly: pip install 'pairlens[report]'")

@@ -9,8 +9,8 @@ from pairlens import Constraints, PairMap, view_pipeline
 from pairlens.datasets import load_penguins
 from pairlens.judging import HeldOutScore, auc
 from pairlens.selection import JudgedPairs, Verdict, verdicts
+from pairlens.selection.comparison import judge_view
 from pairlens.selection.fitting import fit_model
-from pairlens.selection.judgement import judge_view
 
 SCORE = HeldOutScore(float("nan"), float("nan"), ())
 

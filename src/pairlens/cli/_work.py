@@ -22,7 +22,7 @@ from pairlens.io.source import FILE, Source, Table, column_names, read_columns
 
 if TYPE_CHECKING:
     from pairlens.pipeline import Preparation
-    from pairlens.selection.judgement import ViewJudgement
+    from pairlens.selection.comparison import ViewJudgement
     from pairlens.supervision import Answers, Constraints
 
 FEWEST_ROWS = 3
@@ -281,8 +281,8 @@ def distinct_ids(names: NDArray[Any], column: str) -> NDArray[Any]:
 
 def judge(view: Any, X: Any, known: Answers, folds: int, seed: int, update: Callable[..., None]) -> ViewJudgement:
     """Judge a fitted view by those of the answers that it learns from."""
+    from pairlens.selection.comparison import judge_view
     from pairlens.selection.fitting import learns_from
-    from pairlens.selection.judgement import judge_view
 
     def step(done: int, total: int) -> None:
         update(done / total, f"judging by held-out pairs, {done + 1} of {total}")

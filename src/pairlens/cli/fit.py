@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pairlens.cli._work import Work
     from pairlens.io.source import Table
-    from pairlens.selection.judgement import ViewJudgement
+    from pairlens.selection.comparison import ViewJudgement
     from pairlens.supervision import Answers
 
 MODEL = "model.pairlens"
@@ -348,8 +348,8 @@ def _write_groups(path: Path, view: Any, work: Work, labels: str | None, unknown
 
 def _tell(run: dict[str, Any], work: Work, written: list[Path]) -> None:
     from pairlens.cli._work import counted, describe_pairs, what_embedding_would_change
-    from pairlens.learning.stack import what_answers_decide
-    from pairlens.selection.judgement import NEAREST
+    from pairlens.learning.spaces import what_answers_decide
+    from pairlens.selection.comparison import NEAREST
 
     result = run["result"]
     tell(

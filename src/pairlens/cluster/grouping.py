@@ -29,30 +29,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.special import betaln, softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from pairlens import engines
 from pairlens.cluster.skkmeans import WeightedPoints, greedy_seeds, squared_distances
-from pairlens.engines import (
-    Float64,
-    IntArray,
-    Placement,
-    Rows,
-    group_means,
-    map_rows,
-    row_blocks,
-    rows_in_memory,
-    rows_to_learn_from,
-)
+from pairlens.engines import Float64, IntArray, Placement, Rows
 from pairlens.judging.held_out import HeldOutDistances, distance_columns, measured_distances, pair_weights
 from pairlens.judging.probability import MISTAKES, PairModel, fit_with_mistakes
-from pairlens.learning.spaces import LANDMARKS, PreparedRows, RawSpace, TaughtSpaces, chosen_landmarks
-from pairlens.learning.stack import Stack, effective_answers, side_by_side
-from pairlens.spectral.rowspace import Standardiser, symmetric
+from pairlens.judging.views import in_memory
+from pairlens.learning import spaces
+from pairlens.learning.spaces import PreparedRows, RawSpace, Stack, TaughtSpaces
+from pairlens.spectral.rowspace import Standardiser
 from pairlens.supervision import Constraints
 
 N_COLUMNS = 10
@@ -78,10 +69,10 @@ class ClusterView:
         """Return rows, wherever they are, in the view, in memory."""
 
         def embed(rows: Rows) -> Float64:
-            return side_by_side(self.spaces(rows), self.shares) @ self.turn
+            return spaces.side_by_side(self.spaces(rows), self.shares) @ self.turn
 
         if not (isinstance(X, np.ndarray) or sparse.issparse(X)):
-            return as_array(map_rows(X, embed, self.turn.shape[1]))
+            return in_memory(engines.map_rows(X, embed, self.turn.shape[1]))
         # Kernel features of a million rows at once would fill the memory.
         return np.concatenate([embed(X[start : start + BLOCK]) for start in range(0, X.shape[0], BLOCK)])
 
@@ -156,11 +147,11 @@ def learn(
     who: str,
 ) -> Learned | None:
     """Learn the view from checked rows, for the estimator `who`; None if all rows are equal."""
-    rows, chosen = rows_to_learn_from(rows, Placement.DEVICE, needed=known.rows, who=who)
+    rows, chosen = engines.rows_to_learn_from(rows, Placement.DEVICE, needed=known.rows, who=who)
     known = known if chosen is None else known[chosen]
     n_rows = rows.shape[0]
-    landmarks = chosen_landmarks(n_rows, known.rows, rng, LANDMARKS)
-    rows = rows_in_memory(rows, landmarks).astype(np.float64, copy=False)
+    landmarks = spaces.chosen_landmarks(n_rows, known.rows, rng, spaces.LANDMARKS)
+    rows = engines.rows_in_memory(rows, landmarks).astype(np.float64, copy=False)
     if landmarks is not None:
         known = known[landmarks]
         chosen = landmarks if chosen is None else chosen[landmarks]
@@ -172,26 +163,15 @@ def learn(
     plain = RawSpace.of(rows, standardiser)(rows)
     stack = Stack.of(prepared, plain, known, rng, kernel_columns=N_COLUMNS)
     shares = stack.shares[1:] / stack.shares[1:].sum()
-    together = side_by_side(stack.seen.spaces, shares)
-    turn = _principal(together)
-    new = side_by_side(stack.spaces.seen_as_new(stack.seen), shares) @ turn
+    together = spaces.side_by_side(stack.seen.spaces, shares)
+    turn = spaces.principal(together, N_COLUMNS)[1]
+    new = spaces.side_by_side(stack.spaces.seen_as_new(stack.seen), shares) @ turn
     same = None
     if stack.drawn is not None:
-        found = (side_by_side(fold.spaces.seen_as_new(fold.seen), shares) for fold in stack)
-        held_out = measured_distances(stack.drawn, (fold @ _principal(fold) for fold in found))
+        found = (spaces.side_by_side(fold.spaces.seen_as_new(fold.seen), shares) for fold in stack)
+        held_out = measured_distances(stack.drawn, (fold @ spaces.principal(fold, N_COLUMNS)[1] for fold in found))
         same = SamePairs.of(held_out, new.var(axis=0))
     return Learned(ClusterView(stack.spaces, shares, turn), together @ turn, new, plain, known, chosen, same)
-
-
-def _principal(rows: Float64) -> Float64:
-    """Return the directions of the leading principal components of centred rows."""
-    values, vectors = symmetric(rows.T @ rows / len(rows), min(N_COLUMNS, rows.shape[1]))
-    return vectors[:, values > 1e-12 * values.max(initial=0.0)]
-
-
-def as_array(view: Any) -> Float64:
-    """Return an embedding as an array, whatever it came as."""
-    return np.asarray(view.cpu() if hasattr(view, "cpu") else view, dtype=np.float64)
 
 
 MOST_ITERATIONS = 30
@@ -220,8 +200,7 @@ class Evidence:
         rows = known.rows
         pairs = np.searchsorted(rows, np.concatenate([known.must_link, known.cannot_link]))
         value = np.concatenate([known.must_link_weight, -known.cannot_link_weight]) * np.log(1 / mistakes - 1)
-        half = sparse.csr_matrix((value, (pairs[:, 0], pairs[:, 1])), shape=(len(rows), len(rows)))
-        return cls(rows, (half + half.T).tocsr())
+        return cls(rows, engines.weight_matrix(pairs, value, len(rows)))
 
 
 @dataclass(frozen=True)
@@ -316,7 +295,7 @@ def matched(mixture: Mixture, Z: Float64, same: Float64) -> Mixture:
 def likeliest(Z: Float64, mixture: Mixture, evidence: Evidence) -> tuple[IntArray, Float64]:
     """Return the likeliest group of each row by its place and the answers, and its probability."""
     labels, chance = np.empty(len(Z), dtype=np.int64), np.empty(len(Z))
-    for block in row_blocks(len(Z), 8 * len(mixture)):
+    for block in engines.row_blocks(len(Z), 8 * len(mixture)):
         q = mixture.probabilities(Z[block])
         labels[block], chance[block] = np.argmax(q, axis=1), q.max(axis=1)
     if len(evidence.rows):
@@ -415,7 +394,7 @@ def first_guesses(Z: Float64, k: int, known: Constraints, seed: int) -> Iterator
         return
     chunklets = known.chunklets()
     linked = chunklets >= 0
-    chains = WeightedPoints.of(group_means(Z, chunklets), np.bincount(chunklets[linked]).astype(np.float64))
+    chains = WeightedPoints.of(engines.group_means(Z, chunklets), np.bincount(chunklets[linked]).astype(np.float64))
     rng = np.random.default_rng(seed)
     seeds = greedy_seeds(chains, k, rng) if len(chains) > k else chains.rows
     seeds = greedy_seeds(WeightedPoints.of(Z, np.ones(len(Z))), k, rng, seeds)
@@ -474,7 +453,7 @@ def score(labels: IntArray, known: Constraints, same: Float64 | None, distance: 
 
     found = agreement(labels, known)
     if same is not None:
-        found += (effective_answers(known) + ADDED_ANSWERS) * expected_rand(labels, same)
+        found += (spaces.effective_answers(known) + ADDED_ANSWERS) * expected_rand(labels, same)
     if 1 < len(np.unique(labels)) < len(labels):
         found += SILHOUETTE * float(silhouette_score(distance, labels, metric="precomputed"))
     return found
@@ -483,7 +462,7 @@ def score(labels: IntArray, known: Constraints, same: Float64 | None, distance: 
 def agreement(labels: IntArray, known: Constraints) -> float:
     """Return the logarithm of the likelihood of the answers, given groups."""
     total = known.must_link_total + known.cannot_link_total
-    each = effective_answers(known) / total if total > 0 else 0.0
+    each = spaces.effective_answers(known) / total if total > 0 else 0.0
     joined, kept = (labels[pairs[:, 0]] == labels[pairs[:, 1]] for pairs in (known.cannot_link, known.must_link))
     wrong = known.cannot_link_weight[joined].sum() + known.must_link_weight[~kept].sum()
     return float(betaln(RIGHT + each * (total - wrong), WRONG + each * wrong) - betaln(RIGHT, WRONG))

@@ -10,23 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import ClusterMixin
+from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
 
 from pairlens._optional import require
-from pairlens._sklearn import (
-    AUTO,
-    COUNT,
-    SEED,
-    BaseEstimator,
-    Interval,
-    StrOptions,
-    as_generator,
-    check_is_fitted,
-    estimator,
-    fit_context,
-    parameter,
-)
+from pairlens._sklearn import AUTO, COUNT, SEED, Interval, StrOptions, as_generator, estimator, fit_context, parameter
 from pairlens._warnings import warn_user
 from pairlens.cluster.grouping import ClusterView, Evidence, Learned, Mixture, find_groups, learn, likeliest
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, threads_for
@@ -96,10 +85,6 @@ class PairClusters(ClusterMixin, BaseEstimator):
         Number of groups, at most the number of rows. "auto" finds it from the answers and the rows.
     doubt : float or None, default=None
         Rows whose group is wrong with a higher probability than this get the label -1; None labels all rows.
-    standardize : bool, default=True
-        Whether to divide each feature by its deviation; see :class:`PairLens`.
-    random_state : int, RandomState, Generator or None, default=None
-        Makes the folds over the pairs and the first guesses repeatable.
 
     Attributes
     ----------
@@ -161,12 +146,8 @@ class PairClusters(ClusterMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            All rows, those about which nothing is known too. Also dask arrays and data frames, and torch tensors.
-        y : array-like of shape (n_samples,), optional
-            Labels, -1 or missing where unknown. All pairs of labelled rows become constraints.
-        constraints : Constraints, optional
-            Pairs of rows that belong together or do not. Adds to what `y` says.
+        X, y, constraints
+            As for :class:`PairLens`. X may be a dask array or data frame, or a torch tensor.
 
         Returns
         -------

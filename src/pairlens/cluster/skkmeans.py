@@ -22,8 +22,9 @@ from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
 
-from pairlens._sklearn import COUNT, SEED, as_generator, check_is_fitted, estimator, parameter
+from pairlens._sklearn import COUNT, SEED, as_generator, estimator, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means, group_means
 from pairlens.exceptions import InputError, SupervisionWarning
@@ -300,8 +301,6 @@ class SKKMeans(ClusterMixin, MustLinkKernel):
         Runs from different seeds. If there are two or more, runs from mixtures of their results follow.
     max_iter : int, default=300
         Most iterations of a run, passes over single rows included.
-    random_state : int, RandomState, Generator or None, default=None
-        Makes the seeds repeatable.
 
     Attributes
     ----------

@@ -55,6 +55,7 @@ from pairlens.engines.rows import (
     Placement,
     Rows,
     Settings,
+    as_numpy,
     canonical,
     checked_rows,
     collected,

@@ -509,8 +509,8 @@ def pair_scatter(X: Rows, pairs: IntArray, weight: FloatArray | None = None) -> 
     rows, local = np.unique(pairs, return_inverse=True)
     local = local.reshape(pairs.shape)
     w = np.ones(len(pairs)) if weight is None else weight
-    graph = sparse.csr_matrix((w, (local[:, 0], local[:, 1])), shape=(len(rows), len(rows)))
-    return graph_scatter(X[rows] if sparse.issparse(X) else take_rows(X, rows), graph + graph.T)
+    graph = weight_matrix(local, w, len(rows))
+    return graph_scatter(X[rows] if sparse.issparse(X) else take_rows(X, rows), graph)
 
 
 def _difference_scatter(X: FloatArray, pairs: IntArray, weight: FloatArray | None) -> Float64:

@@ -25,30 +25,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn import get_config
 
-from pairlens.engines.operations import (
-    blas_threads,
-    dense,
-    operation,
-    pair_squared_distances,
-    row_blocks,
-    rows_in_memory,
-)
+from pairlens.engines import operations, search
 from pairlens.engines.rows import Float64, Index, IntArray, Rows
-from pairlens.engines.search import (
-    LARGEST_BLOCK,
-    LARGEST_GROUPED_K,
-    TOLERABLE_CROWDING,
-    Criterion,
-    DistanceScreen,
-    MeasuredRows,
-    Selected,
-    block_rows,
-    blocks,
-    crowding,
-    neighbors,
-    self_join,
-    spread_sample,
-)
+from pairlens.engines.search import Criterion, DistanceScreen, MeasuredRows, Selected
 from pairlens.exceptions import ArgumentError
 
 Tiles = tuple[NDArray[np.floating], NDArray[np.floating]]
@@ -68,21 +47,21 @@ TIE = 2.0**-27
 LARGEST_CANDIDATES = 256
 
 
-@operation
+@operations.operation
 def first_identical(X: Rows) -> Index:
     """Return for each row the first row that is identical to it, itself if there is none before."""
     n = X.shape[0]
     weight = np.random.default_rng(0).standard_normal(X.shape[1])
     mark = np.empty(n)
-    for block in row_blocks(n, 8 * X.shape[1]):
+    for block in operations.row_blocks(n, 8 * X.shape[1]):
         # Unlike a product with a vector, np.sum treats every row in the same way.
-        mark[block] = (dense(X, block).astype(np.float64) * weight).sum(axis=1)
+        mark[block] = (operations.dense(X, block).astype(np.float64) * weight).sum(axis=1)
     _, first, inverse = np.unique(mark, return_index=True, return_inverse=True)
     candidate = first[inverse].astype(np.int64)
     repeated = np.flatnonzero(candidate != np.arange(n))
-    for block in row_blocks(len(repeated), 16 * X.shape[1]):
+    for block in operations.row_blocks(len(repeated), 16 * X.shape[1]):
         rows = repeated[block]
-        alone = rows[(dense(X, rows) != dense(X, candidate[rows])).any(axis=1)]
+        alone = rows[(operations.dense(X, rows) != operations.dense(X, candidate[rows])).any(axis=1)]
         candidate[alone] = alone
     return candidate
 
@@ -132,7 +111,7 @@ class RowGroups:
         nearest = np.empty((n, k), dtype=np.int64)
         for crowded in np.flatnonzero(sizes > k):
             rows = self.members[self.start[crowded] : self.start[crowded + 1]]
-            nearest[rows] = rows[nearest_inside(rows_in_memory(X, rows), k)]
+            nearest[rows] = rows[nearest_inside(operations.rows_in_memory(X, rows), k)]
         plain = others == 0
         if listed.shape[1] >= k:
             plain &= (sizes[listed[:, :k]] == 1).all(axis=1)[self.group]
@@ -178,7 +157,7 @@ class RowGroups:
         keep = other != rows[line]
         line, other, slot = line[keep], other[keep], slot[keep]
         place = np.cumsum(farther, axis=1).ravel()[slot]
-        squared = pair_squared_distances(X, np.column_stack([rows[line], other]))
+        squared = operations.pair_squared_distances(X, np.column_stack([rows[line], other]))
         if quantum > 0:
             squared = np.rint(squared / quantum)
         order = np.lexsort((other, squared, place, line))
@@ -214,7 +193,7 @@ def nearest_inside(part: Rows, k: int) -> Index:
         keep = table != np.arange(size)[:, None]
         keep[keep.all(axis=1), k] = False
         return table[keep].reshape(size, k)
-    return neighbors(part, n_nearest=k).nearest
+    return search.neighbors(part, n_nearest=k).nearest
 
 
 @dataclass(frozen=True)
@@ -306,7 +285,7 @@ class ProjectedRows(ABC):
         )
 
 
-@operation
+@operations.operation
 def projected_rows(X: Rows, F: Rows, gamma: float, chunklets: IntArray) -> ProjectedRows:
     """Return rows with their distance in the null space of must-links, with the kernel exp(-gamma d²).
 
@@ -314,7 +293,7 @@ def projected_rows(X: Rows, F: Rows, gamma: float, chunklets: IntArray) -> Proje
     `chunklets` the group of must-linked rows each row belongs to, -1 for none.
     """
     # With more neighbours than are grouped, rows stay as they are: the groups hold identical and must-linked ones.
-    return LocalProjectedRows(X, F, gamma, RowGroups.of(X, chunklets), MeasuredRows.of(X, LARGEST_GROUPED_K + 1))
+    return LocalProjectedRows(X, F, gamma, RowGroups.of(X, chunklets), MeasuredRows.of(X, search.LARGEST_GROUPED_K + 1))
 
 
 @dataclass(frozen=True)
@@ -333,7 +312,7 @@ class LocalProjectedRows(ProjectedRows):
         rows, cols = self.groups.representative[rows], self.groups.representative[cols]
         squared = self.rows.squared_distances(rows, cols)
         halved = -np.expm1(-self.rate * squared)
-        for part in blocks(rows.size, max(1, 2**18 // max(1, self.F.shape[1]))):
+        for part in search.blocks(rows.size, max(1, 2**18 // max(1, self.F.shape[1]))):
             difference = self.F[rows[part]]
             difference -= self.F[cols[part]]
             difference *= difference
@@ -342,15 +321,15 @@ class LocalProjectedRows(ProjectedRows):
 
     def _search(self, k: int, n_listed: int, block_bytes: int | None) -> tuple[Selected | None, Selected, float]:
         block_bytes = block_bytes or int(get_config()["working_memory"] * 2**20)
-        threads = blas_threads()
+        threads = operations.blas_threads()
         screen = ProjectedScreen(self, self._screen_dtype(k, n_listed))
-        near, far = self_join(
+        near, far = search.self_join(
             self.n,
             screen.strip,
             nearest=screen.nearest(n_listed) if n_listed else None,
             farthest=screen.euclid.criterion(k),
             # One tile more than there are threads is in memory: the one that is merged.
-            block=block_rows(block_bytes // (threads + 1), 288, 24 * (self.X.shape[1] + self.F.shape[1] + 4)),
+            block=search.block_rows(block_bytes // (threads + 1), 288, 24 * (self.X.shape[1] + self.F.shape[1] + 4)),
             n_threads=threads,
         )
         assert far is not None
@@ -361,14 +340,14 @@ class LocalProjectedRows(ProjectedRows):
         if not 1e-15 < self.rows.scale < 1e15:
             return np.float64
         screen = ProjectedScreen(self, np.float32)
-        sample = spread_sample(self.n, LARGEST_BLOCK // 2)
+        sample = search.spread_sample(self.n, search.LARGEST_BLOCK // 2)
         near, squared = screen.strip(sample)(sample)
-        doubt = crowding(screen.euclid.criterion(k), sample, squared, -1)
+        doubt = search.crowding(screen.euclid.criterion(k), sample, squared, -1)
         alone = np.flatnonzero(screen.stands[sample])
         if n_listed and alone.size:
             of_points = screen.nearest(n_listed, screen.index[sample][alone])
-            doubt = max(doubt, crowding(of_points, slice(None), near[np.ix_(alone, alone)], +1))
-        return np.float32 if doubt <= TOLERABLE_CROWDING else np.float64
+            doubt = max(doubt, search.crowding(of_points, slice(None), near[np.ix_(alone, alone)], +1))
+        return np.float32 if doubt <= search.TOLERABLE_CROWDING else np.float64
 
 
 class ProjectedScreen:

@@ -249,6 +249,11 @@ def is_tensor(X: Any) -> bool:
     return _package(X) == "torch"
 
 
+def as_numpy(array: Any) -> NDArray[Any]:
+    """Return the array, or a tensor as one, in the memory of this process."""
+    return np.asarray(array.cpu().numpy() if is_tensor(array) else array)
+
+
 def is_dask(X: Any) -> bool:
     """Return whether X is a dask array or data frame, without importing dask."""
     return _package(X) in ("dask", "dask_expr")

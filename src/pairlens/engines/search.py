@@ -35,14 +35,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
-from pairlens.engines.operations import (
-    blas_threads,
-    dense,
-    one_blas_thread,
-    operation,
-    pair_scatter,
-    pair_squared_distances,
-)
+from pairlens.engines import operations
 from pairlens.engines.rows import Float64, Index, IntArray, Rows
 from pairlens.exceptions import ArgumentError
 
@@ -125,7 +118,7 @@ def self_join(
         sides[0] = _Best(nearest, n, +1)
     if farthest is not None:
         sides[1] = _Best(farthest, n, -1)
-    n_threads = n_threads or blas_threads()
+    n_threads = n_threads or operations.blas_threads()
     sample = spread_sample(n, block)
 
     def start(rows: slice) -> None:
@@ -148,7 +141,7 @@ def self_join(
         for best, hits in zip(sides.values(), running.popleft().result()):
             best.absorb(*hits)
 
-    with one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
+    with operations.one_blas_thread(), ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(start, blocks(n, block)))
         for rows in blocks(n, block):
             tile = strip(rows)
@@ -333,7 +326,7 @@ class Neighbors:
     nearest_distance: Any
 
 
-@operation
+@operations.operation
 def neighbors(X: Rows, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
     """Find the exact nearest rows of every row in Euclidean distance.
 
@@ -365,7 +358,7 @@ def neighbors(X: Rows, *, n_nearest: int, block_bytes: int | None = None) -> Nei
     if block_bytes <= 0:
         raise ArgumentError("block_bytes", block_bytes, "must be positive")
     rows = MeasuredRows.of(X, n_nearest)
-    threads = blas_threads()
+    threads = operations.blas_threads()
     screen = DistanceScreen(rows, _screen_dtype(rows, n_nearest))
     near, _ = self_join(
         rows.n,
@@ -432,7 +425,7 @@ class MeasuredRows:
         weights = np.random.default_rng(0).standard_normal(X.shape[1])
         square, mark = np.empty(n), np.empty(n)
         for part in blocks(n, 256):
-            centred = np.subtract(dense(X, part), center, dtype=np.float64)
+            centred = np.subtract(operations.dense(X, part), center, dtype=np.float64)
             square[part] = np.einsum("ij,ij->i", centred, centred)
             mark[part] = (centred * weights).sum(axis=1)
         scale = unit_length(square.mean())
@@ -445,7 +438,7 @@ class MeasuredRows:
         return self.square.size
 
     def __getitem__(self, rows: slice | Index) -> NDArray[np.floating]:
-        return dense(self.X, rows if self.groups is None else self.groups.first[rows])
+        return operations.dense(self.X, rows if self.groups is None else self.groups.first[rows])
 
     def squared_distances(self, rows: Index, cols: Index) -> Float64:
         """Return squared distances of pairs, from differences, whose squares are summed alike for every row."""
@@ -478,7 +471,10 @@ class _Groups:
             return None
         order = np.argsort(first)
         first, group = first[order], np.argsort(order)[group]
-        same = (np.array_equal(dense(X, part), dense(X, first[group[part]])) for part in blocks(mark.size, 256))
+        same = (
+            np.array_equal(operations.dense(X, part), operations.dense(X, first[group[part]]))
+            for part in blocks(mark.size, 256)
+        )
         return cls(first, group) if all(same) else None
 
     def expand(self, indices: Index, squared: Float64) -> Selected:
@@ -563,10 +559,6 @@ class NearGraph:
         """Return the symmetric weights of near rows, in memory."""
         return self.weights
 
-    def listed_scatter(self, rows: Rows) -> Float64:
-        """Return the scatter of the differences between each row and those that it lists."""
-        return pair_scatter(rows, listed_pairs(self.indices))
-
     def spread(self, rows: Rows, a: float) -> Rows:
         r"""Return the rows, spread over the walk: :math:`(1 - a)(I - a P)^{-1} X`."""
         return spread_over(self.walk, rows, a, accuracy=self.accuracy)
@@ -582,7 +574,7 @@ def listed_pairs(nearest: IntArray) -> IntArray:
     return np.column_stack([np.repeat(np.arange(n), k), nearest.ravel()])
 
 
-@operation
+@operations.operation
 def near_walk(
     X: Rows, k: int, *, scale_neighbor: int, accuracy: float, found: tuple[IntArray, Float64] | None = None
 ) -> NearGraph:
@@ -599,7 +591,7 @@ def near_walk(
     n = len(nearest)
     pairs = listed_pairs(nearest)
     source, target = pairs.T
-    squared = pair_squared_distances(X, pairs)
+    squared = operations.pair_squared_distances(X, pairs)
     local = scale[source] * scale[target]
     # Rows that repeat seven times have scale 0: full weight to each other, none to all others.
     weight = np.where(local > 0, np.exp(-squared / np.where(local > 0, local, 1.0)), squared == 0)

@@ -12,16 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import (
-    Float64,
-    IntArray,
-    Rows,
-    mean_norm,
-    pair_squared_distances,
-    rows_in_memory,
-    take_rows,
-    weight_matrix,
-)
+from pairlens import engines
+from pairlens.engines import Float64, IntArray, Rows
 from pairlens.graphs.nearest import nearest_rows
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import written_pairs
@@ -60,7 +52,7 @@ def shared_neighbors(indices: IntArray) -> sparse.csr_matrix:
     edges = edges_of(indices)
     # The full product lists @ lists.T is dense around hubs; only the entries on edges are wanted.
     common = np.asarray(lists[edges[:, 0]].multiply(lists[edges[:, 1]]).sum(axis=1)).ravel()
-    return weight_matrix(edges, common, n)
+    return engines.weight_matrix(edges, common, n)
 
 
 def default_gamma(X: Rows) -> float:
@@ -68,14 +60,14 @@ def default_gamma(X: Rows) -> float:
 
     Of rows that are all equal it is infinite.
     """
-    squared = mean_norm(X) ** 2
+    squared = engines.mean_norm(X) ** 2
     return 1.0 / squared if squared > 0 else float("inf")
 
 
 def heat(X: Rows, edges: IntArray, gamma: float | str = "auto") -> Float64:
     r"""Return heat weights :math:`\exp(-\gamma \|x_i - x_j\|^2)` of edges; "auto" is :func:`default_gamma`."""
     width = default_gamma(X) if isinstance(gamma, str) else gamma
-    return heat_weights(pair_squared_distances(X, edges), width)
+    return heat_weights(engines.pair_squared_distances(X, edges), width)
 
 
 def heat_weights(squared: Float64, gamma: float) -> Float64:
@@ -96,13 +88,13 @@ def reconstruction_weights(X: Rows, n_neighbors: int, reg: float = 1e-3, *, sear
     n = X.shape[0]
     k = min(n_neighbors, n - 1)
     indices, _ = nearest_rows(X, k, search=search)
-    rows = rows_in_memory(X)
+    rows = engines.rows_in_memory(X)
     weight = np.empty((n, k))
     step = max(1, PORTION_BYTES // (8 * k * X.shape[1]))
     for start in range(0, n, step):
         part = slice(start, start + step)
-        near = take_rows(rows, indices[part].ravel()).reshape(-1, k, X.shape[1])
-        weight[part] = _rebuilding(near - take_rows(rows, part)[:, None, :], reg)
+        near = engines.take_rows(rows, indices[part].ravel()).reshape(-1, k, X.shape[1])
+        weight[part] = _rebuilding(near - engines.take_rows(rows, part)[:, None, :], reg)
     return sparse.csr_matrix((weight.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
 
 
@@ -116,15 +108,10 @@ def _rebuilding(local: Float64, reg: float) -> Float64:
     return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
-def nearest_graph(X: Rows, n_neighbors: int, *, search: str = "auto") -> sparse.csr_matrix:
-    """Return weight 1 between two rows of which one is among the nearest of the other."""
-    return weight_matrix(nearest_edges(X, n_neighbors, search=search), 1.0, X.shape[0])
-
-
 def heat_graph(X: Rows, n_neighbors: int, gamma: float | str = "auto", *, search: str = "auto") -> sparse.csr_matrix:
     """Return heat weights between two rows of which one is among the nearest of the other."""
     edges = nearest_edges(X, n_neighbors, search=search)
-    return weight_matrix(edges, heat(X, edges, gamma), X.shape[0])
+    return engines.weight_matrix(edges, heat(X, edges, gamma), X.shape[0])
 
 
 def degrees(graph: sparse.csr_matrix) -> NDArray[np.float64]:
@@ -150,9 +137,9 @@ def side_information_graphs(
     near = nearest_edges(X, n_neighbors, search=search)
     paired = np.concatenate([must, cannot])
     free = near[~np.isin(near @ [n, 1], paired @ [n, 1])]
-    similar = weight_matrix(must, known.must_link_weight * heat(X, must, width), n)
-    similar = similar + weight_matrix(free, heat(X, free, width), n)
-    return similar, weight_matrix(cannot, known.cannot_link_weight * heat(X, cannot, width), n)
+    similar = engines.weight_matrix(must, known.must_link_weight * heat(X, must, width), n)
+    similar = similar + engines.weight_matrix(free, heat(X, free, width), n)
+    return similar, engines.weight_matrix(cannot, known.cannot_link_weight * heat(X, cannot, width), n)
 
 
 def pass_on(neighbours: sparse.csr_matrix, pairs: sparse.csr_matrix) -> sparse.csr_matrix:

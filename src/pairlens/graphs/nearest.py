@@ -25,26 +25,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from pairlens import engines
 from pairlens._optional import require
 from pairlens._warnings import warn_user
-from pairlens.engines import (
-    EXACT_SPREAD,
-    ROUGH_SPREAD,
-    EngineRows,
-    Float64,
-    Index,
-    IntArray,
-    NearGraph,
-    Rows,
-    evenly_spaced,
-    listed_pairs,
-    near_walk,
-    neighbors,
-    one_blas_thread,
-    pair_squared_distances,
-    row_blocks,
-    rows_in_memory,
-)
+from pairlens.engines import EngineRows, Float64, Index, IntArray, NearGraph, Rows
 from pairlens.exceptions import ApproximationWarning, ArgumentError, MissingExtraError
 from pairlens.spectral.rowspace import symmetric
 
@@ -124,7 +108,7 @@ def nearest_rows(X: Rows, k: int, *, search: str = "auto") -> tuple[IntArray, Fl
         index = _index_of(rows, k, search)
         if index is not None:
             return _others(rows, index, k)
-    found = neighbors(X, n_nearest=k)
+    found = engines.neighbors(X, n_nearest=k)
     return found.nearest, found.nearest_distance
 
 
@@ -145,8 +129,8 @@ def near_graph(
     approximate = searches_approximately(rows, search)
     if found is None and approximate:
         found = nearest_rows(rows, max(k, scaling), search=search)
-    accuracy = ROUGH_SPREAD if approximate else EXACT_SPREAD
-    return near_walk(rows, k, scale_neighbor=scaling, accuracy=accuracy, found=found)
+    accuracy = engines.ROUGH_SPREAD if approximate else engines.EXACT_SPREAD
+    return engines.near_walk(rows, k, scale_neighbor=scaling, accuracy=accuracy, found=found)
 
 
 def _index_of(rows: NDArray[Any], k: int, search: str) -> RowIndex | None:
@@ -209,7 +193,7 @@ def _measured(queries: NDArray[Any], rows: NDArray[Any], found: IntArray) -> tup
     """Return neighbours in order of their distances, which come from differences in float64, then of their numbers."""
     index, squared = np.empty_like(found), np.empty(found.shape)
     # Blocks that stay in the cache of a core.
-    for part in row_blocks(len(queries), 8 * found.shape[1] * rows.shape[1], CACHED_BYTES):
+    for part in engines.row_blocks(len(queries), 8 * found.shape[1] * rows.shape[1], CACHED_BYTES):
         difference = queries[part, None, :].astype(np.float64) - rows[found[part]]
         distance = np.einsum("ijk,ijk->ij", difference, difference)
         order = np.lexsort((found[part], distance), axis=1)
@@ -265,11 +249,13 @@ class RowIndex:
         """Index rows so that the wanted share of the k nearest is found, or as many as the largest effort finds."""
         centre = np.asarray(X.mean(axis=0, dtype=np.float64))
         # Squares of float32 stay far inside its range, and columns far from zero keep their digits.
-        size = float(np.sqrt(np.mean([np.mean((X[part] - centre) ** 2) for part in row_blocks(len(X), X[:1].nbytes)])))
+        size = float(
+            np.sqrt(np.mean([np.mean((X[part] - centre) ** 2) for part in engines.row_blocks(len(X), X[:1].nbytes)]))
+        )
         size = size if size > 0 else 1.0
         rows = _scaled(X, centre, size)
         search, n_cells = _coded(rows)
-        sample = evenly_spaced(len(rows), max(RECALL_SAMPLE, RECALL_NEIGHBORS // k))
+        sample = engines.evenly_spaced(len(rows), max(RECALL_SAMPLE, RECALL_NEIGHBORS // k))
         effort = _least_effort(rows, sample, k, search, n_cells, wanted)
         return cls(rows, centre, size, *effort, search)
 
@@ -288,7 +274,7 @@ class RowIndex:
 
 def _scaled(X: NDArray[np.floating[Any]], centre: Float64, size: float) -> Float32:
     result = np.empty(X.shape, dtype=np.float32)
-    for part in row_blocks(len(X), 8 * X.shape[1]):
+    for part in engines.row_blocks(len(X), 8 * X.shape[1]):
         result[part] = (X[part] - centre) / size
     return result
 
@@ -304,7 +290,7 @@ def _coded(rows: Float32) -> tuple[Callable[[Float32, int, int, int], tuple[Floa
     codes.cp.max_points_per_centroid = TRAINING_ROWS
     codes.implem = ROW_BY_ROW
     index = codes if width == f else faiss.IndexPreTransform(faiss.PCAMatrix(f, width), codes)
-    index.train(rows[evenly_spaced(n, TRAINING_ROWS * n_cells)])
+    index.train(rows[engines.evenly_spaced(n, TRAINING_ROWS * n_cells)])
     index.add(rows)
     refined = faiss.IndexRefineFlat(index, faiss.swig_ptr(rows))
 
@@ -388,12 +374,12 @@ class Diffusion:
     def of_others(self, neighbors: IntArray) -> NDArray[np.float64]:
         """Return coordinates of the training rows as new ones, from the nearest others of each."""
         near = neighbors[:, :NEW_ROW_NEIGHBORS]
-        squared = pair_squared_distances(self.rows, listed_pairs(near))
+        squared = engines.pair_squared_distances(self.rows, engines.listed_pairs(near))
         return self._mean(near, np.sqrt(squared).reshape(near.shape))
 
     def _nearest(self, Z: Rows, k: int) -> tuple[IntArray, NDArray[np.float64]]:
         k = min(k, len(self.rows))
-        return nearest_among(self.rows, rows_in_memory(Z), k, search=self.search, n_queries=self.n_queries)
+        return nearest_among(self.rows, engines.rows_in_memory(Z), k, search=self.search, n_queries=self.n_queries)
 
     @property
     def _rounding(self) -> float:
@@ -431,7 +417,7 @@ def diffusion(rows: NDArray[np.float64], graph: NearGraph, *, search: str = "aut
     else:
         deflated = LinearOperator((n, n), matvec=lambda x: normalised @ x - constant * (constant @ x.ravel()))
         # Thousands of tiny products, each of which would wait for the other threads of a busy machine.
-        with one_blas_thread():
+        with engines.one_blas_thread():
             values, vectors = eigsh(
                 deflated, k, which="LA", v0=np.cos(np.arange(n)), ncv=LANCZOS, tol=LANCZOS_TOLERANCE
             )

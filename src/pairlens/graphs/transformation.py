@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from pairlens.engines import IntArray, Rows, canonical, pair_squared_distances
+from pairlens.engines import IntArray, Rows, canonical, pair_squared_distances, weight_matrix
 from pairlens.exceptions import ArgumentError
 from pairlens.graphs.edges import default_gamma, heat_weights, nearest_edges
 from pairlens.supervision import Constraints
@@ -155,7 +155,7 @@ def generate(known: Constraints, mutual: Mutual, *, unit: float = 1.0) -> Genera
     else:
         kept, place = _without_doubles(known.labels, known.explicit.rows)
         ways = _follow(known[kept], Mutual(place[mutual.edges], mutual.squared_distance), unit)
-        stands_for = sparse.csr_array((np.ones(n), (place, np.arange(n))), shape=(len(kept), n))
+        stands_for = sparse.csr_matrix((np.ones(n), (place, np.arange(n))), shape=(len(kept), n))
         ways = ways.spread(stands_for).swapped().spread(stands_for).best(n)
     return Generated(np.column_stack([ways.first, ways.second]), ways.weight, ways.squared_distance)
 
@@ -182,7 +182,7 @@ def _follow(known: Constraints, mutual: Mutual, unit: float) -> _Ways:
     n = len(known)
     trust = np.minimum(known.cannot_link_weight / unit, 1.0)
     given = _Ways(known.cannot_link[:, 0], known.cannot_link[:, 1], trust, np.zeros(len(trust)))
-    friends, enemies = _relation(known.must_link, 1.0, n), _relation(known.cannot_link, trust, n)
+    friends, enemies = weight_matrix(known.must_link, 1.0, n), weight_matrix(known.cannot_link, trust, n)
     has_friend, has_enemy = (np.diff(relation.indptr) > 0 for relation in (friends, enemies))
     near = _Ways(mutual.edges[:, 0], mutual.edges[:, 1], np.ones(len(mutual.edges)), mutual.squared_distance)
     near = near.joined(near.swapped())
@@ -190,20 +190,13 @@ def _follow(known: Constraints, mutual: Mutual, unit: float) -> _Ways:
     start = given.joined(near.swapped().spread(enemies).swapped())
 
     group = known.chunklets()
-    me_and_friends = (friends + sparse.eye_array(n)).tocsr()
+    me_and_friends = (friends + sparse.identity(n)).tocsr()
     found = given
     for part in start.portions(me_and_friends):
         ways = part.spread(me_and_friends).best(n).swapped().spread(me_and_friends)
         joined = (group[ways.first] >= 0) & (group[ways.first] == group[ways.second])
         found = found.joined(ways.at(~joined & (ways.first != ways.second)).ascending()).best(n)
     return found.at(~np.isin(found.keys(n), given.keys(n), assume_unique=True))
-
-
-def _relation(pairs: IntArray, weight: NDArray[np.float64] | float, n: int) -> sparse.csr_array:
-    """Return the symmetric relation of pairs i < j."""
-    value = np.broadcast_to(weight, len(pairs))
-    half = sparse.csr_array((value, (pairs[:, 0], pairs[:, 1])), shape=(n, n))
-    return (half + half.T).tocsr()
 
 
 @dataclass(frozen=True)
@@ -241,7 +234,7 @@ class _Ways:
     def keys(self, n: int) -> IntArray:
         return self.first * n + self.second
 
-    def spread(self, relation: sparse.csr_array) -> _Ways:
+    def spread(self, relation: sparse.csr_matrix) -> _Ways:
         """Return every row that is related to the first one in place of it, the weights multiplied."""
         related = relation[self.first]
         way = np.repeat(np.arange(len(self.first)), np.diff(related.indptr))
@@ -255,7 +248,7 @@ class _Ways:
         keys = keys[order]
         return self.at(order[np.flatnonzero(np.diff(keys, prepend=-1))])
 
-    def portions(self, relation: sparse.csr_array) -> Iterator[_Ways]:
+    def portions(self, relation: sparse.csr_matrix) -> Iterator[_Ways]:
         """Return parts that stay within :data:`PORTION` when both ends are spread, or have a single way each."""
         size = np.diff(relation.indptr).astype(np.int64)
         end = np.cumsum(size[self.first] * size[self.second])

@@ -9,7 +9,7 @@ from pairlens.judging.held_out import (
     held_out_distances,
     share_standard_error,
 )
-from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
+from pairlens.judging.probability import SuspiciousPairs, suspicious_pairs
 from pairlens.judging.views import pair_auc, pair_distance, pair_proba
 
 __all__ = [

@@ -4,6 +4,6 @@ A table has more than one notion of "same", and the answers decide which one a v
 (:mod:`~pairlens.learning.learner`) weighs pairs against a prior, in coordinates where no direction is favoured. It is
 applied in three coordinate systems of the rows, which gives three *spaces* (:mod:`~pairlens.learning.spaces`).
 *Held-out answers* tell how well distance in each space separates "same" from "different", and that decides the
-*weights* with which the spaces stand side by side (:mod:`~pairlens.learning.stack`). A map is the t-SNE of this metric,
-a view of several directions its principal components.
+*weights* with which the spaces stand side by side (:class:`~pairlens.learning.spaces.Stack`). A map is the t-SNE of
+this metric, a view of several directions its principal components.
 """

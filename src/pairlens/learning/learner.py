@@ -22,30 +22,12 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from pairlens import engines
 from pairlens._sklearn import as_generator
-from pairlens.engines import (
-    Float64,
-    IntArray,
-    NearGraph,
-    Rows,
-    along,
-    column_means,
-    rescaled,
-    rows_in_memory,
-    take_rows,
-    weighted_scatter,
-)
+from pairlens.engines import Float64, IntArray, NearGraph, Rows
 from pairlens.graphs.nearest import near_graph
-from pairlens.judging.held_out import (
-    CHANCE,
-    DEFAULT_PURITY,
-    FEWEST_FOR_PURITY,
-    HeldOutDistances,
-    PairFolds,
-    auc,
-    auc_standard_error,
-    gathered_distances,
-)
+from pairlens.judging import held_out
+from pairlens.judging.held_out import HeldOutDistances, PairFolds
 from pairlens.spectral.rowspace import LEAST_VARIANCE, Matrix, Pencil, symmetric
 from pairlens.supervision import Constraints
 
@@ -133,8 +115,8 @@ class PairLearner:
         if graph is None and not near:
             return cls(rows, values, None, None, shapes)
         if graph is None:
-            graph = near_graph(rescaled(rows, scale=np.sqrt(values.sum() / values)), N_NEIGHBORS, search=search)
-        listed = graph.listed_scatter(rows)
+            graph = near_graph(engines.rescaled(rows, scale=np.sqrt(values.sum() / values)), N_NEIGHBORS, search=search)
+        listed = engines.pair_scatter(rows, engines.listed_pairs(graph.indices))
         shapes["local"] = LOCAL_SHARE * _to_trace(listed) + (1 - LOCAL_SHARE) * shapes["iso"]
         size = float(values @ np.diag(listed))
         shapes["near"] = LOCAL_SHARE * listed * (p / size if size > 0 else 1.0) + (1 - LOCAL_SHARE) * along_rows
@@ -159,7 +141,7 @@ class PairLearner:
         lengths are equal; the length before the rows were whitened decides then, unless `whitened_only` is true.
         """
         keys = np.zeros(self.rows.shape[0])
-        squared = take_rows(self.rows, rows) ** 2
+        squared = engines.take_rows(self.rows, rows) ** 2
         lengths = (
             [squared.sum(axis=1)] if whitened_only else [squared.sum(axis=1), squared @ self.values / self.values.sum()]
         )
@@ -169,7 +151,7 @@ class PairLearner:
 
     def along(self, directions: Matrix) -> Float64:
         """Return the rows along directions, which are columns, in memory."""
-        return np.asarray(rows_in_memory(along(self.rows, directions)))
+        return np.asarray(engines.rows_in_memory(engines.along(self.rows, directions)))
 
     def directions(self, known: Constraints, prior: Prior, k: int = N_COLUMNS) -> Pencil:
         """Return the ratios of the k leading directions for these pairs, and the weighted directions in columns."""
@@ -191,22 +173,23 @@ class PairLearner:
             scale = 2 * np.where(variance > 0, variance, 1.0)
 
             def squared(pairs: IntArray) -> Float64:
-                difference = take_rows(self.rows, pairs[:, 0]) - take_rows(self.rows, pairs[:, 1])
+                difference = engines.take_rows(self.rows, pairs[:, 0]) - engines.take_rows(self.rows, pairs[:, 1])
                 return np.asarray(np.cumsum((difference @ directions) ** 2, axis=1) / scale)
 
             return squared
 
-        return gathered_distances(folds, (measure(directions) for directions in found))
+        return held_out.gathered_distances(folds, (measure(directions) for directions in found))
 
     def plain_auc(self, known: Constraints) -> float:
         """Return the AUC with which distance in the coordinates before they were whitened tells pairs apart."""
 
         def squared(pairs: IntArray) -> Float64:
             return np.asarray(
-                (take_rows(self.rows, pairs[:, 0]) - take_rows(self.rows, pairs[:, 1])) ** 2 @ self.values
+                (engines.take_rows(self.rows, pairs[:, 0]) - engines.take_rows(self.rows, pairs[:, 1])) ** 2
+                @ self.values
             )
 
-        return auc(squared(known.must_link), squared(known.cannot_link))
+        return held_out.auc(squared(known.must_link), squared(known.cannot_link))
 
     def aucs(self, folds: PairFolds, priors: Sequence[Prior]) -> Float64:
         """Return the AUC of held-out pairs with each of several priors."""
@@ -216,8 +199,8 @@ class PairLearner:
             [weighted(*self._matrices(each, prior), N_COLUMNS)[1] for each in scatters[prior.spread]]
             for prior in priors
         ]
-        held_out = [self._measured(folds, each) for each in found]
-        return np.array([one.auc(one.must.shape[1]) for one in held_out])
+        measured = [self._measured(folds, each) for each in found]
+        return np.array([one.auc(one.must.shape[1]) for one in measured])
 
     def _matrices(self, scatters: Scatters, prior: Prior) -> tuple[Matrix, Matrix]:
         p = self.dim
@@ -245,7 +228,9 @@ class PairLearner:
         for (cross, _, total), weight in zip(parts, ends.T):
             scatter = cross
             if weight.any():
-                scatter = weighted_scatter(self.rows, weight=weight, offset=np.zeros(self.dim)) - cross - cross.T
+                scatter = (
+                    engines.weighted_scatter(self.rows, weight=weight, offset=np.zeros(self.dim)) - cross - cross.T
+                )
             found.append((scatter / (2 * max(total, 1e-300)), total))
         return [(S_M, S_C, n_must, n_cannot) for (S_M, n_must), (S_C, n_cannot) in zip(found[::2], found[1::2])]
 
@@ -260,7 +245,7 @@ class PairLearner:
         )
         total = known.must_link_total if same else known.cannot_link_total
         rows = self.rows if self.smooth is None or not spread else self.smooth
-        left, right = take_rows(rows, pairs[:, 0]), take_rows(rows, pairs[:, 1])
+        left, right = engines.take_rows(rows, pairs[:, 0]), engines.take_rows(rows, pairs[:, 1])
         ends = np.zeros(self.rows.shape[0])
         if not spread and labels is None:
             difference = left - right
@@ -269,7 +254,7 @@ class PairLearner:
         np.add.at(ends, pairs.ravel(), np.repeat(weight, 2))
         if labels is not None:
             member = np.flatnonzero(labels >= 0)
-            mu, code = take_rows(rows, member), labels[member]
+            mu, code = engines.take_rows(rows, member), labels[member]
             size = np.bincount(code).astype(np.float64)
             sums = np.asarray(sparse.csr_matrix((np.ones(len(member)), (code, np.arange(len(member))))) @ mu)
             everything = sums.sum(axis=0)
@@ -283,11 +268,11 @@ def whitened(rows: Rows, graph: NearGraph | None) -> tuple[PairLearner, Matrix]:
 
     Near rows may have been found in other coordinates.
     """
-    mean = column_means(rows)
-    values, vectors = symmetric(weighted_scatter(rows, offset=mean, is_mean=True) / rows.shape[0])
+    mean = engines.column_means(rows)
+    values, vectors = symmetric(engines.weighted_scatter(rows, offset=mean, is_mean=True) / rows.shape[0])
     kept = values > LEAST_VARIANCE * values.max(initial=0.0)
     basis = vectors[:, kept] / np.sqrt(values[kept])
-    return PairLearner.of(along(rows, basis, origin=mean), values[kept], graph=graph), basis
+    return PairLearner.of(engines.along(rows, basis, origin=mean), values[kept], graph=graph), basis
 
 
 def weighted(within: Matrix, between: Matrix, k: int) -> Pencil:
@@ -342,8 +327,8 @@ def _purity(learner: PairLearner, known: Constraints, folds: Sequence[PairFolds]
     Must-links that are hard to generalise look like wrong ones, so it is at least what a fifth of wrong answers would
     leave of them.
     """
-    measured = DEFAULT_PURITY
-    if folds and learner.dim and min(known.n_must_link, known.n_cannot_link) >= FEWEST_FOR_PURITY:
+    measured = held_out.DEFAULT_PURITY
+    if folds and learner.dim and min(known.n_must_link, known.n_cannot_link) >= held_out.FEWEST_FOR_PURITY:
         measured = float(np.mean([learner.held_out(drawn, prior, k).purity() for drawn in folds]))
     return max(measured, least_purity(known.n_must_link, known.n_cannot_link))
 
@@ -370,7 +355,7 @@ def choose_prior(
     """
     fewest = min(known.n_must_link, known.n_cannot_link)
     if fewest < FEWEST_FOR_FOLDS:
-        return Choice(priors[0], None, DEFAULT_PURITY)
+        return Choice(priors[0], None, held_out.DEFAULT_PURITY)
     rng = as_generator(random_state)
     keys = learner.keys(known.rows, whitened_only=all(prior.shape == "white" for prior in priors))
     times = repeats if priors[1:] and known.n_pairs < FEWEST_TO_DRAW_ONCE else 1
@@ -382,7 +367,7 @@ def choose_prior(
         best = int(np.argmax(scores))
     purity = _purity(learner, known, folds, priors[best], PURITY_COLUMNS)
     if best:
-        lead = 2 * (1 - purity) * auc_standard_error(CHANCE, known.n_must_link, known.n_cannot_link)
+        lead = 2 * (1 - purity) * held_out.auc_standard_error(held_out.CHANCE, known.n_must_link, known.n_cannot_link)
         if scores[best] <= scores[0] + lead:
             best, purity = 0, _purity(learner, known, folds, priors[0], PURITY_COLUMNS)
     return Choice(_cautious(priors[best], purity), folds[0], purity)

@@ -17,51 +17,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
 
+from pairlens import engines
 from pairlens._markup import sketch
-from pairlens._sklearn import (
-    COUNT,
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    check_is_fitted,
-    complete_docstring,
-    estimator,
-    fit_context,
-    parameter,
-)
+from pairlens._sklearn import COUNT, complete_docstring, estimator, fit_context, parameter
 from pairlens._warnings import warn_fallback, warn_fewer, warn_user
-from pairlens.engines import (
-    Float64,
-    IntArray,
-    Placement,
-    Rows,
-    checked_rows,
-    column_means,
-    engine_rows,
-    out_of_range,
-    project,
-    read_ahead,
-    rows_to_learn_from,
-    threads_for,
-)
+from pairlens.engines import Float64, IntArray, Placement, Rows
 from pairlens.exceptions import InputError, ScaleWarning
 from pairlens.judging.held_out import PairFolds, held_out_distances
 from pairlens.judging.probability import CALIBRATION_FOLDS, FEWEST_OF_A_KIND, PairProbability
 from pairlens.judging.views import Metric, check_paired, in_memory, pair_auc, pair_distance
-from pairlens.spectral.rowspace import (
-    Matrix,
-    Pencil,
-    RowSpace,
-    Standardiser,
-    check_variation,
-    fix_signs,
-    generalized,
-    looks_principal,
-    row_space,
-)
-from pairlens.spectral.scatters import BatchSums, Space, unsupervised
+from pairlens.spectral import rowspace
+from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, Standardiser
+from pairlens.spectral.scatters import BatchSums, Space
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
 
@@ -123,7 +93,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _fit(self, rows: Rows, pairs: Constraints) -> Self:
         """Learn from checked rows and all pairs of them."""
         self._probability = None
-        with threads_for(rows.shape):
+        with engines.threads_for(rows.shape):
             self._learn(rows, pairs)
         return self
 
@@ -175,7 +145,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 "score needs pairs to judge by", argument="constraints", remedy="Give constraints=, or labels by y=."
             )
         embedded = self.transform(X)
-        rows: Rows = engine_rows(embedded, fitting=True)
+        rows: Rows = engines.engine_rows(embedded, fitting=True)
         if rows is None:
             rows = np.asarray(embedded)
         return pair_auc(rows, combine(y, constraints, rows.shape[0]), sample_weight)
@@ -267,7 +237,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Check what a user passed as X; `fitting` sets the features, otherwise they are compared."""
-        rows = checked_rows(
+        rows = engines.checked_rows(
             self,
             X,
             fitting=fitting,
@@ -292,7 +262,7 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _within_reach(self, rows: Rows, pairs: Constraints) -> tuple[Rows, Constraints, IntArray | None]:
         """Return the rows to learn from, the pairs of them, and their numbers if they are not all."""
-        rows, chosen = rows_to_learn_from(rows, self._rows_may_be, needed=pairs.rows, who=type(self).__name__)
+        rows, chosen = engines.rows_to_learn_from(rows, self._rows_may_be, needed=pairs.rows, who=type(self).__name__)
         return rows, pairs if chosen is None else pairs[chosen], chosen
 
     @property
@@ -350,7 +320,7 @@ class LinearPairTransformer(PairTransformer):
     mean_ : array of shape (n_features,)
         Mean of the rows of X; it is mapped to the origin.
     eigenvalues_ : array of shape (n_components,)
-        Eigenvalues of the directions in the problem of the method.
+        Value of the objective in each direction, best first.
     """
 
     _rows_may_be: ClassVar = Placement.MEMORY
@@ -378,7 +348,7 @@ class LinearPairTransformer(PairTransformer):
     def _learn(self, rows: Rows, pairs: Constraints) -> None:
         reached, pairs, self._landmarks = self._within_reach(rows, pairs)
         in_range_of_numbers(lambda some: self._learn_directions(some, pairs, reached.dtype), reached)
-        self.mean_ = (self.mean_ if reached is rows else column_means(rows)).astype(rows.dtype)
+        self.mean_ = (self.mean_ if reached is rows else engines.column_means(rows)).astype(rows.dtype)
 
     def _learn_directions(self, rows: Rows, pairs: Constraints, dtype: np.dtype[Any]) -> None:
         def coordinates(supervised: bool) -> tuple[RowSpace, Constraints]:
@@ -391,11 +361,11 @@ class LinearPairTransformer(PairTransformer):
         """Return the coordinates to solve in, and the pairs of the rows there; set the mean."""
         used = self._rows_used(pairs) if pairs.n_pairs else None
         anchors = pairs.rows if used is None else used
-        read_ahead(rows, anchors, scatter=used is None)
-        self.mean_ = column_means(rows)
+        engines.read_ahead(rows, anchors, scatter=used is None)
+        self.mean_ = engines.column_means(rows)
         if used is None:
-            return row_space(rows, self.mean_, anchors=anchors), pairs
-        return row_space(rows, self.mean_, used=used), pairs[used]
+            return rowspace.row_space(rows, self.mean_, anchors=anchors), pairs
+        return rowspace.row_space(rows, self.mean_, used=used), pairs[used]
 
     def _directions(self, space: RowSpace, pairs: Constraints) -> Pencil:
         """Solve the problem of the method."""
@@ -404,9 +374,9 @@ class LinearPairTransformer(PairTransformer):
 
     def _keep(self, space: Space, directions: Matrix, dtype: np.dtype[Any]) -> None:
         with np.errstate(over="ignore"):
-            self.components_ = fix_signs(space.lift(directions)).astype(dtype)
+            self.components_ = rowspace.fix_signs(space.lift(directions)).astype(dtype)
         if not np.isfinite(self.components_).all():
-            raise out_of_range()
+            raise engines.out_of_range()
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Project rows, :math:`(x - m) L'` with :attr:`components_` as L and :attr:`mean_` as m.
@@ -423,7 +393,7 @@ class LinearPairTransformer(PairTransformer):
             frame.
         """
         check_is_fitted(self)
-        return project(self._read(X, fitting=False), self.mean_, self.components_)
+        return engines.project(self._read(X, fitting=False), self.mean_, self.components_)
 
     def get_mahalanobis_matrix(self) -> NDArray[Any]:
         r"""Return the matrix :math:`M = L' L` of the metric :math:`d^2(u, v) = (u - v)' M (u - v)`.
@@ -517,7 +487,7 @@ class IncrementalPairTransformer(LinearPairTransformer):
             lacking = lacking_supervision(self._needs, batches)
             space, self.eigenvalues_, directions = solved(self, lacking, coordinates, self._directions)
         except FloatingPointError:
-            raise out_of_range() from None
+            raise engines.out_of_range() from None
         self._keep(space, directions, batches.dtype)
         self.mean_ = batches.moments.mean.astype(batches.dtype)
         self.n_samples_seen_ = batches.moments.n
@@ -542,9 +512,8 @@ def solved(
             lacking = "" if directions.shape[1] else "the given pairs single out no direction"
         if lacking:
             space, _ = coordinates(False)
-            check_variation(space.dim)
-            identity, covariance = unsupervised(space)
-            values, directions = generalized(finite(covariance), identity, method._n_wanted)
+            rowspace.check_variation(space.dim)
+            values, directions = rowspace.generalized(finite(space.covariance()), np.eye(space.dim), method._n_wanted)
             if directions.shape[1] == 0:
                 raise FloatingPointError
             warn_fallback(method, lacking)
@@ -559,7 +528,7 @@ def in_range_of_numbers(learn: Callable[[Rows], None], rows: Rows) -> None:
         learn(rows)
     except FloatingPointError:
         if rows.dtype == np.float64:
-            raise out_of_range() from None
+            raise engines.out_of_range() from None
         # Squares leave the range of float32 long before the values do.
         learn(rows.astype(np.float64))
 
@@ -589,7 +558,7 @@ def checked_standardiser(method: PairTransformer, rows: Rows) -> Standardiser:
     Warn if it takes the meaning from principal components.
     """
     standardize = bool(method.get_params(deep=False)["standardize"])
-    if standardize and looks_principal(rows):
+    if standardize and rowspace.looks_principal(rows):
         warn_user(
             f"{type(method).__name__}: the columns of X look like principal components (uncorrelated, with falling "
             "deviations), and standardize=True makes the last of them count as much as the first. Pass "

@@ -9,6 +9,7 @@ kernel principal components.
 from __future__ import annotations
 
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,21 +30,20 @@ THRESHOLD = Interval(Real, 0, 1, closed="right")
 SHRINKAGE = (Interval(Real, 0, 1, closed="both"), AUTO)
 
 
-def shrunk_scatters(
-    space: Space, pairs: Constraints | BatchSums, shrinkage: float | str, shrinkage_factor: float
-) -> tuple[Matrix, Matrix]:
+def shrunk_scatters(method: Any, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
     r"""Return S_W of the must-links and S_B of the cannot-links, shrunk towards the identity and the total scatter.
 
     A scatter of pairs of total weight m in p coordinates moves by :math:`\rho = c p / (c p + m)` with the factor c if
-    `shrinkage` is "auto", by `shrinkage` itself otherwise, and all the way where the pairs join equal rows only.
+    the `shrinkage` of the method is "auto", by `shrinkage` itself otherwise, and all the way where the pairs join equal
+    rows only.
     """
     S_W, S_B = must_link_scatter(space, pairs), cannot_link_scatter(space, pairs)
 
     def weight(scatter: Matrix, total: float) -> float:
         if not np.trace(scatter) > 0:
             return 1.0
-        prior = shrinkage_factor * len(scatter)
-        return prior / (prior + total) if shrinkage == "auto" else float(shrinkage)
+        prior = method.shrinkage_factor * len(scatter)
+        return float(prior / (prior + total) if method.shrinkage == "auto" else method.shrinkage)
 
     weight_W, weight_B = weight(S_W, pairs.must_link_total), weight(S_B, pairs.cannot_link_total)
     if weight_W > 0:
@@ -53,9 +53,9 @@ def shrunk_scatters(
     return S_W, S_B
 
 
-def rows_in_pairs(pairs: Constraints, shrinkage: float | str) -> IntArray | None:
+def rows_in_pairs(method: Any, pairs: Constraints) -> IntArray | None:
     """Return the rows in pairs if they decide the solution; None if all do, which the targets of shrinkage need."""
-    pairs_suffice = shrinkage == 0 and pairs.n_must_link > 0 and pairs.n_cannot_link > 0
+    pairs_suffice = method.shrinkage == 0 and pairs.n_must_link > 0 and pairs.n_cannot_link > 0
     return pairs.rows if pairs_suffice else None
 
 
@@ -185,11 +185,8 @@ class BWDR(IncrementalPairTransformer):
     shrinkage_factor: float = parameter(POSITIVE, default=1.0)
     target: float | str = parameter(POSITIVE, AUTO, default="auto")
 
-    def _rows_used(self, pairs: Constraints) -> IntArray | None:
-        return rows_in_pairs(pairs, self.shrinkage)
-
-    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
-        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
+    _rows_used = rows_in_pairs
+    _scatters = shrunk_scatters
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         solution, stretched = stretch_between(attract, repel, k, self.threshold, self.target)
@@ -240,16 +237,6 @@ class WBDR(IncrementalPairTransformer):
     ----------
     .. [1] The paper of BWDR and WBDR, two dual linear methods for dimensionality reduction under pairwise constraints
        (vol. 8, 2020), Algorithm 2; title and authors are not confirmed (docs/citing.md).
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from pairlens import Constraints, WBDR
-    >>> X, y = load_wine(return_X_y=True)
-    >>> pairs = Constraints.from_labels(y, n_pairs=60, random_state=0)
-    >>> WBDR(n_components=2).fit_transform(StandardScaler().fit_transform(X), constraints=pairs).shape
-    (178, 2)
     """
 
     threshold: float = parameter(THRESHOLD, default=1.0)
@@ -257,11 +244,8 @@ class WBDR(IncrementalPairTransformer):
     shrinkage_factor: float = parameter(POSITIVE, default=1.0)
     target: float | str = parameter(POSITIVE, AUTO, default="auto")
 
-    def _rows_used(self, pairs: Constraints) -> IntArray | None:
-        return rows_in_pairs(pairs, self.shrinkage)
-
-    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
-        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
+    _rows_used = rows_in_pairs
+    _scatters = shrunk_scatters
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         return compress_within(attract, repel, k, self.threshold, self.target)

@@ -7,32 +7,15 @@ from typing import ClassVar
 import numpy as np
 from scipy import sparse
 
+from pairlens import engines
 from pairlens._sklearn import COUNT, NOT_NEGATIVE, POSITIVE, StrOptions, estimator, parameter
-from pairlens.engines import (
-    FloatArray,
-    IntArray,
-    Placement,
-    graph_scatter,
-    group_scatter,
-    neighbors,
-    row_blocks,
-    rows_in_memory,
-    take_rows,
-)
-from pairlens.graphs.edges import nearest_graph, reconstruction_weights
+from pairlens.engines import FloatArray, IntArray, Placement
+from pairlens.graphs.edges import nearest_edges, reconstruction_weights
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.methods.base import IncrementalPairTransformer, LinearPairTransformer, warn_without_pairs
+from pairlens.spectral import scatters
 from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, attract_whitened, difference, generalized
-from pairlens.spectral.scatters import (
-    BatchSums,
-    Space,
-    between_scatter,
-    cannot_link_scatter,
-    chunklet_covariance,
-    chunklet_scatters,
-    mean_pair_scatters,
-    must_link_scatter,
-)
+from pairlens.spectral.scatters import BatchSums, Space
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import class_codes
 
@@ -70,8 +53,7 @@ class RCA(IncrementalPairTransformer):
     _needs: ClassVar = "must-links"
     _sums: ClassVar = ("chunklets",)
 
-    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
-        return chunklet_covariance(space, pairs), space.covariance()
+    _scatters = staticmethod(scatters.chunklet_covariances)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         return generalized(repel, attract, k)
@@ -108,8 +90,7 @@ class CFLD(IncrementalPairTransformer):
     _needs: ClassVar = "must-links"
     _sums: ClassVar = ("chunklets",)
 
-    def _scatters(self, space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
-        return chunklet_covariance(space, pairs), space.covariance()
+    _scatters = staticmethod(scatters.chunklet_covariances)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         values, directions = generalized(repel, attract, k)
@@ -150,7 +131,7 @@ class DCA(IncrementalPairTransformer):
     def _rows_used(self, pairs: Constraints) -> IntArray | None:
         return pairs.rows
 
-    _scatters = staticmethod(chunklet_scatters)
+    _scatters = staticmethod(scatters.chunklet_scatters)
     _solve = staticmethod(attract_whitened)
 
 
@@ -178,11 +159,6 @@ class SSDR(IncrementalPairTransformer):
         Whether each unordered pair counts in full or by half. The paper sums over ordered pairs with a factor 1/2,
         which reads either way; "half" is what the comparison of the BWDR paper used.
 
-    Attributes
-    ----------
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, largest first.
-
     References
     ----------
     .. [1] D. Zhang, Z.-H. Zhou, S. Chen, "Semi-supervised dimensionality reduction", SDM 2007.
@@ -196,9 +172,9 @@ class SSDR(IncrementalPairTransformer):
         share = 0.5 if self.normalization == "half" else 1.0
         attract, repel = np.zeros((space.dim, space.dim)), space.covariance()
         if pairs.n_cannot_link:
-            repel += self.alpha * share * cannot_link_scatter(space, pairs) / pairs.cannot_link_total
+            repel += self.alpha * share * scatters.cannot_link_scatter(space, pairs) / pairs.cannot_link_total
         if pairs.n_must_link:
-            attract += self.beta * share * must_link_scatter(space, pairs) / pairs.must_link_total
+            attract += self.beta * share * scatters.must_link_scatter(space, pairs) / pairs.must_link_total
         return attract, repel
 
     _solve = staticmethod(difference)
@@ -234,7 +210,7 @@ class CMM(IncrementalPairTransformer):
     def _rows_used(self, pairs: Constraints) -> IntArray | None:
         return pairs.rows if pairs.n_cannot_link else None
 
-    _scatters = staticmethod(mean_pair_scatters)
+    _scatters = staticmethod(scatters.mean_pair_scatters)
     _solve = staticmethod(difference)
 
 
@@ -261,11 +237,6 @@ class NPSSDR(LinearPairTransformer):
     reg : float, default=1e-3
         Regularisation of the local reconstruction, relative to the trace of the local Gram matrix.
 
-    Attributes
-    ----------
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, largest first.
-
     Notes
     -----
     Without cannot-links the mean difference over all pairs of rows, :math:`2\,\mathrm{cov}(X)`, takes the place of
@@ -286,9 +257,9 @@ class NPSSDR(LinearPairTransformer):
 
     def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
         warn_without_pairs(self, pairs)
-        together, apart = mean_pair_scatters(space, pairs)
+        together, apart = scatters.mean_pair_scatters(space, pairs)
         rebuild = reconstruction_weights(space.rows, self.n_neighbors, self.reg, search=self.neighbors)
-        rows = rows_in_memory(space.rows)
+        rows = engines.rows_in_memory(space.rows)
         residual = rows - rebuild @ rows
         broken = residual.T @ residual
         broken = broken.toarray() if sparse.issparse(broken) else broken
@@ -315,11 +286,6 @@ class LFDA(LinearPairTransformer):
     ----------
     n_neighbors : int, default=7
         Neighbour in the class whose distance is the local scale; the last one in smaller classes.
-
-    Attributes
-    ----------
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, largest first.
 
     Notes
     -----
@@ -355,9 +321,9 @@ class LFDA(LinearPairTransformer):
         size = np.bincount(codes[codes >= 0])
         within = np.zeros((space.dim, space.dim))
         # Pairs of different classes weigh 1/n each; see spectral.scatters for their sum.
-        between = group_scatter(space.rows, codes, weight=1 - size / n) + between_scatter(space, codes)
+        between = engines.group_scatter(space.rows, codes, weight=1 - size / n) + scatters.between_scatter(space, codes)
         for c, n_c in enumerate(size):
-            local = _local_scatter(take_rows(space.rows, np.flatnonzero(codes == c)), self.n_neighbors)
+            local = _local_scatter(engines.take_rows(space.rows, np.flatnonzero(codes == c)), self.n_neighbors)
             within += local / n_c
             between += local * (1 / n - 1 / n_c)
         return within, between
@@ -383,17 +349,10 @@ class SDA(LinearPairTransformer):
 
     Parameters
     ----------
-    n_neighbors : int, default=5
-        Neighbours of each row; all rows if there are fewer.
     alpha : float, default=0.1
         Weight of the neighbourhoods.
     beta : float, default=0.01
         Weight of the length of the direction.
-
-    Attributes
-    ----------
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, largest first.
 
     Notes
     -----
@@ -424,10 +383,11 @@ class SDA(LinearPairTransformer):
 
     def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
         codes = class_codes(pairs)
-        between = between_scatter(space, codes)
-        total = between + group_scatter(space.rows, codes)
-        near = nearest_graph(space.near_rows, self.n_neighbors, search=self.neighbors)
-        smooth = self.alpha * graph_scatter(space.rows, near) + self.beta * np.eye(space.dim)
+        between = scatters.between_scatter(space, codes)
+        total = between + engines.group_scatter(space.rows, codes)
+        near = nearest_edges(space.near_rows, self.n_neighbors, search=self.neighbors)
+        graph = engines.weight_matrix(near, 1.0, space.n_rows)
+        smooth = self.alpha * engines.graph_scatter(space.rows, graph) + self.beta * np.eye(space.dim)
         return total + smooth, between
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
@@ -441,11 +401,11 @@ def _local_scatter(X: FloatArray, n_neighbors: int) -> Matrix:
     if n < 2:
         return scatter
     k = min(n_neighbors, n - 1)
-    distance = neighbors(X, n_nearest=k).nearest_distance
+    distance = engines.neighbors(X, n_nearest=k).nearest_distance
     scale = distance[:, -1]
     X = X - X.mean(axis=0)
     norm = np.einsum("ij,ij->i", X, X)
-    for block in row_blocks(n, 8 * n):
+    for block in engines.row_blocks(n, 8 * n):
         squared = np.maximum(norm[block, None] + norm - 2 * X[block] @ X.T, 0.0)
         local = scale[block, None] * scale
         # Rows that repeat more than n_neighbors times have scale 0: affinity 1 to each other, 0 to all others.

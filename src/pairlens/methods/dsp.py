@@ -12,27 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens import engines
 from pairlens._sklearn import AUTO, COUNT, POSITIVE, SEED, Interval, StrOptions, estimator, parameter
 from pairlens._warnings import warn_user
 from pairlens.cluster.skkmeans import SKKMeans
-from pairlens.engines import (
-    Edges,
-    EngineRows,
-    Float64,
-    IntArray,
-    Placement,
-    ProjectedNeighbors,
-    ProjectedRows,
-    Rows,
-    evenly_spaced,
-    graph_scatter,
-    landmarks,
-    pair_squared_distances,
-    projected_rows,
-    rows_in_memory,
-    settings,
-    symmetric_eigen,
-)
+from pairlens.engines import Edges, EngineRows, Float64, IntArray, Placement, ProjectedNeighbors, ProjectedRows, Rows
 from pairlens.exceptions import ApproximationWarning, ArgumentError, SupervisionWarning
 from pairlens.graphs.edges import edges_of
 from pairlens.kernels import median_distance, must_link_null_space, resolved_gamma
@@ -161,9 +145,11 @@ class DSP(LinearPairTransformer):
         rows, pairs, chosen = super()._within_reach(rows, pairs)
         n = rows.shape[0]
         too_many = n > EXACT_ROWS and not isinstance(rows, EngineRows)
-        if n <= settings().landmark_rows or not (self.neighbors == "approx" or (self.neighbors == "auto" and too_many)):
+        if n <= engines.settings().landmark_rows or not (
+            self.neighbors == "approx" or (self.neighbors == "auto" and too_many)
+        ):
             return rows, pairs, chosen
-        numbers = landmarks(n, pairs.rows, "DSP")
+        numbers = engines.landmarks(n, pairs.rows, "DSP")
         return rows[numbers], pairs[numbers], numbers if chosen is None else chosen[numbers]
 
     def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
@@ -172,12 +158,12 @@ class DSP(LinearPairTransformer):
         self.gamma_ = self._find_gamma(rows, pairs)
         # The projected kernel, equation 6, and its distance, equation 10.
         null_space = must_link_null_space(rows, chunklets, gamma=self.gamma_)
-        projected = projected_rows(rows, null_space.coordinates(rows), self.gamma_, chunklets)
+        projected = engines.projected_rows(rows, null_space.coordinates(rows), self.gamma_, chunklets)
         self._warn_of_hubs(projected.remaining, chunklets)
         found = projected.neighbors(min(self.n_neighbors, rows.shape[0] - 1))
         S = near_edges(projected, found)  # equation 9
         R = far_edges(projected, found, *cannot_links(pairs))  # equation 14
-        return graph_scatter(space.rows, S), graph_scatter(space.rows, R)
+        return engines.graph_scatter(space.rows, S), engines.graph_scatter(space.rows, R)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
         return dual_diagonalisation(attract, repel, k, scaling=self.scaling, tol=self.tol)
@@ -185,7 +171,7 @@ class DSP(LinearPairTransformer):
     def _directions(self, space: RowSpace, pairs: Constraints) -> Pencil:
         """Solve the eigenproblems where the rows are."""
         A, B = (finite(scatter) for scatter in self._scatters(space, pairs))
-        eigh = partial(symmetric_eigen, space.rows)
+        eigh = partial(engines.symmetric_eigen, space.rows)
         return dual_diagonalisation(A, B, self._n_wanted, scaling=self.scaling, tol=self.tol, eigh=eigh)
 
     def _find_gamma(self, rows: Rows, pairs: Constraints) -> float:
@@ -196,9 +182,10 @@ class DSP(LinearPairTransformer):
             raise ArgumentError("gamma", self.gamma, "needs cannot-links to choose by", 'Give some, or gamma="auto"')
         gammas = 0.5 / (median_distance(rows) * WIDTHS) ** 2
         used = np.union1d(
-            pairs.rows[evenly_spaced(len(pairs.rows), SEARCH_ROWS)], evenly_spaced(len(pairs), SEARCH_ROWS)
+            pairs.rows[engines.evenly_spaced(len(pairs.rows), SEARCH_ROWS)],
+            engines.evenly_spaced(len(pairs), SEARCH_ROWS),
         )
-        separated = self._separated(rows_in_memory(rows, used), pairs[used], gammas)
+        separated = self._separated(engines.rows_in_memory(rows, used), pairs[used], gammas)
         self.gamma_scores_ = {"gamma": gammas, "separated": separated}
         # Of widths that separate as many, the middle one, and of two the wider: it is farthest from what does harm.
         tied = np.flatnonzero(separated == separated.max())
@@ -257,7 +244,7 @@ def far_edges(rows: ProjectedRows, found: ProjectedNeighbors, cannot_link: IntAr
     factor = np.concatenate([np.ones(len(farthest)), factor])
     _, chosen = np.unique(edges[:, 0] * rows.n + edges[:, 1], return_index=True)
     edges, factor = edges[chosen], factor[chosen]
-    distance = np.sqrt(pair_squared_distances(rows.X, edges))
+    distance = np.sqrt(engines.pair_squared_distances(rows.X, edges))
     return Edges(edges, factor * _falling(distance, found.largest_input))
 
 

@@ -10,39 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from pairlens._sklearn import (
-    AUTO,
-    COUNT,
-    NOT_NEGATIVE,
-    POSITIVE,
-    ClassNamePrefixFeaturesOutMixin,
-    Interval,
-    StrOptions,
-    TransformerMixin,
-    check_is_fitted,
-    estimator,
-    parameter,
-)
+from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, Interval, StrOptions, estimator, parameter
 from pairlens.engines import IntArray, Rows, checked_rows, column_means
 from pairlens.exceptions import InputError
 from pairlens.kernels import KERNELS, TOLERANCE, MustLinkKernel, kernel_features, must_link_null_space, projected_kernel
-from pairlens.methods.base import (
-    PairTransformer,
-    finite,
-    in_range_of_numbers,
-    lacking_supervision,
-    solved,
-    warn_without_pairs,
-)
-from pairlens.methods.bwdr import (
-    SHRINKAGE,
-    THRESHOLD,
-    compress_within,
-    shrunk_scatters,
-    stretch_between,
-    warn_without_influence,
-)
+from pairlens.methods import base, bwdr
+from pairlens.methods.base import PairTransformer
 from pairlens.methods.locality import side_information_scatters
 from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace, fix_signs, generalized, row_space
 from pairlens.supervision import Constraints
@@ -69,6 +45,8 @@ class KernelPairTransformer(PairTransformer):
     ----------
     components_ : array of shape (n_components, n_kernel_features)
         Directions in the coordinates of the kernel.
+    eigenvalues_ : array of shape (n_components,)
+        Value of the objective in each direction, best first.
     """
 
     _needs: ClassVar[str] = "pairs"
@@ -85,12 +63,12 @@ class KernelPairTransformer(PairTransformer):
         """Return the eigenvalues of the k best directions, and these in columns, best first."""
 
     def _learn(self, rows: Rows, pairs: Constraints) -> None:
-        in_range_of_numbers(lambda some: self._learn_directions(some, pairs), rows)
+        base.in_range_of_numbers(lambda some: self._learn_directions(some, pairs), rows)
 
     def _learn_directions(self, rows: Rows, pairs: Constraints) -> None:
         space = self._coordinates(rows)
-        lacking = lacking_supervision(self._needs, pairs)
-        _, self.eigenvalues_, directions = solved(self, lacking, lambda _: (space, pairs), self._directions)
+        lacking = base.lacking_supervision(self._needs, pairs)
+        _, self.eigenvalues_, directions = base.solved(self, lacking, lambda _: (space, pairs), self._directions)
         # Kernel features have no order or sign of their own, so the embedded rows decide the signs.
         embedded = ((space.rows - space.offset) @ directions).T
         decided = fix_signs(embedded)
@@ -107,7 +85,7 @@ class KernelPairTransformer(PairTransformer):
 
     def _directions(self, space: RowSpace, pairs: Constraints) -> Pencil:
         attract, repel = self._scatters(space, pairs)
-        return self._solve(finite(attract), finite(repel), self._n_wanted)
+        return self._solve(base.finite(attract), base.finite(repel), self._n_wanted)
 
     def _check_n_components(self, rows: Rows) -> None:
         if self.n_components > rows.shape[0]:
@@ -140,11 +118,10 @@ class ShrunkKernelTransformer(KernelPairTransformer):
     """
 
     rank: int | None = parameter(default=150)
-    shrinkage: float | str = parameter(*SHRINKAGE, default="auto")
+    shrinkage: float | str = parameter(*bwdr.SHRINKAGE, default="auto")
     shrinkage_factor: float = parameter(POSITIVE, default=1.0)
 
-    def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
-        return shrunk_scatters(space, pairs, self.shrinkage, self.shrinkage_factor)
+    _scatters = bwdr.shrunk_scatters
 
 
 @estimator
@@ -178,11 +155,11 @@ class KernelBWDR(ShrunkKernelTransformer):
        (vol. 8, 2020), which leaves the kernel form to future work.
     """
 
-    threshold: float = parameter(THRESHOLD, default=0.95)
+    threshold: float = parameter(bwdr.THRESHOLD, default=0.95)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
-        solution, stretched = stretch_between(attract, repel, k, self.threshold)
-        warn_without_influence(self, k, self.threshold, stretched, repel)
+        solution, stretched = bwdr.stretch_between(attract, repel, k, self.threshold)
+        bwdr.warn_without_influence(self, k, self.threshold, stretched, repel)
         return solution
 
 
@@ -190,9 +167,7 @@ class KernelBWDR(ShrunkKernelTransformer):
 class KernelWBDR(ShrunkKernelTransformer):
     r"""WBDR in kernel principal components.
 
-    The solutions of :class:`WBDR` lie in the span of the mapped rows, so the method in the feature space of a kernel is
-    the linear one in the coordinates of the centred kernel matrix, :math:`H K H = U \Lambda U'` with coordinates
-    :math:`U \Lambda^{1/2}`, of which the leading `rank` are kept.
+    It is :class:`WBDR` in the coordinates of :class:`KernelBWDR`.
 
     Choose it when classes are not linearly separable and there are more pairs than kernel principal components.
 
@@ -216,10 +191,10 @@ class KernelWBDR(ShrunkKernelTransformer):
        (vol. 8, 2020), which leaves the kernel form to future work.
     """
 
-    threshold: float = parameter(THRESHOLD, default=1.0)
+    threshold: float = parameter(bwdr.THRESHOLD, default=1.0)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:
-        return compress_within(attract, repel, k, self.threshold)
+        return bwdr.compress_within(attract, repel, k, self.threshold)
 
 
 @estimator
@@ -239,17 +214,10 @@ class KernelLPPSI(KernelPairTransformer):
 
     Parameters
     ----------
-    n_neighbors : int, default=5
-        Neighbours of each row; all rows if there are fewer.
     heat_gamma : float or "auto", default="auto"
         The heat weights are :math:`\exp(-\gamma_h d^2)`; "auto" is one over the squared mean norm of the centred rows.
     beta : float, default=1.0
         Weight of the cannot-links.
-
-    Attributes
-    ----------
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, smallest first.
 
     References
     ----------
@@ -262,7 +230,7 @@ class KernelLPPSI(KernelPairTransformer):
     beta: float = parameter(NOT_NEGATIVE, default=1.0)
 
     def _scatters(self, space: RowSpace, pairs: Constraints) -> tuple[Matrix, Matrix]:
-        warn_without_pairs(self, pairs)
+        base.warn_without_pairs(self, pairs)
         return side_information_scatters(space, pairs, self.n_neighbors, self.heat_gamma, self.beta)
 
     def _solve(self, attract: Matrix, repel: Matrix, k: int) -> Pencil:

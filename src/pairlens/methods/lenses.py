@@ -8,46 +8,28 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from pairlens._sklearn import (
-    AUTO,
-    COUNT,
-    SEED,
-    StrOptions,
-    as_generator,
-    check_is_fitted,
-    estimator,
-    fit_context,
-    parameter,
-)
+from pairlens._sklearn import AUTO, COUNT, SEED, StrOptions, as_generator, estimator, fit_context, parameter
 from pairlens._warnings import warn_fewer, warn_user
 from pairlens.engines import Float64, Placement, Rows, map_rows, rows_in_memory
 from pairlens.exceptions import ArgumentError, ConflictWarning, InputError, SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.judging.held_out import CHANCE, HeldOutDistances, measured_distances
-from pairlens.judging.probability import FEWEST_OF_A_KIND, PairProbability
-from pairlens.judging.suspicion import SuspiciousPairs, suspicious_pairs
+from pairlens.judging.probability import FEWEST_OF_A_KIND, PairProbability, SuspiciousPairs, suspicious_pairs
 from pairlens.judging.views import in_memory
+from pairlens.learning import spaces
 from pairlens.learning.learner import FEWEST_FOR_FOLDS, N_COLUMNS, PRIORS, PairLearner, Prior, choose_prior, weighted
-from pairlens.learning.spaces import PreparedRows, RawSpace, chosen_landmarks
-from pairlens.learning.stack import SPACES, Fold, Stack, side_by_side
+from pairlens.learning.spaces import Fold, PreparedRows, RawSpace, Stack
 from pairlens.methods.base import LinearPairTransformer, PairTransformer, checked_standardiser, warn_without_pairs
-from pairlens.spectral.rowspace import (
-    MOST_COORDINATES,
-    Matrix,
-    Pencil,
-    RowSpace,
-    check_variation,
-    fix_signs,
-    symmetric,
-    whitened_rows,
-)
+from pairlens.spectral import rowspace
+from pairlens.spectral.rowspace import Matrix, Pencil, RowSpace
 from pairlens.spectral.scatters import Space
 from pairlens.supervision import Constraints, Triplets
 from pairlens.supervision.combined import combine, over_rows
 
 SHAPES = ("near", "rows", "local", "iso", "white")
-TAUGHT = SPACES[1:]
+TAUGHT = spaces.SPACES[1:]
 
 
 class JudgedByHeldOutPairs(PairTransformer):
@@ -77,16 +59,22 @@ class JudgedByHeldOutPairs(PairTransformer):
             that stand out, ``standing_out``.
         """
         check_is_fitted(self)
-        if self._held_out is None:
+        found = self._ranked_pairs()
+        if found is None:
             raise InputError(
                 f"suspicious_pairs needs at least {self._fewest_judged} must-links and {self._fewest_judged} "
                 "cannot-links in fit: with fewer, none can be held out and judged by the others",
                 argument="constraints",
             )
-        found = suspicious_pairs(self._held_out, self.n_components_)
-        landmarks = getattr(self, "_landmarks", None)
-        # Of a large dask array some rows are learned from: their numbers there are meant.
-        return found if landmarks is None else replace(found, pairs=landmarks[found.pairs])
+        # Of many rows some are learned from: their numbers among all are meant.
+        for numbers in (getattr(self, "_landmarks", None), getattr(self, "_sample", None)):
+            if numbers is not None:
+                found = replace(found, pairs=numbers[found.pairs])
+        return found
+
+    def _ranked_pairs(self) -> SuspiciousPairs | None:
+        """Return the pairs by their suspicion, with the numbers of the rows that were learned from; None of too few."""
+        return None if self._held_out is None else suspicious_pairs(self._held_out, self.n_components_)
 
     def _judge(self, held_out: HeldOutDistances | None, n_dims: int) -> None:
         """Keep the AUC of held-out pairs and its standard error."""
@@ -155,8 +143,6 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         ("white"). With "auto" it is "near" unless held-out pairs clearly ask for "local" or "iso". With "white" the
         probabilities of pairs do not depend on any invertible linear map of the features. It needs at
         least two rows more than there are independent features; with fewer, all rows are equally far apart.
-    random_state : int, RandomState, Generator or None, default=None
-        Makes the folds over the pairs repeatable.
 
     Attributes
     ----------
@@ -170,8 +156,6 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         The prior that was used: its `shape`, `spread` and `strength`.
     purity_ : float
         Estimated share of must-links that behave like must-links; 0.6 if there are fewer than 8 pairs of a kind.
-    auc_, auc_error_ : float
-        AUC with which distance in the view tells held-out pairs apart, and its standard error; NaN without both kinds.
 
     See Also
     --------
@@ -186,15 +170,6 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
     ----------
     .. [1] The method is this library's own: docs/pairlens.md defines it, docs/league.md and docs/notions.md show how it
        stands.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from pairlens import Constraints, LinearPairLens
-    >>> X, y = load_wine(return_X_y=True)
-    >>> pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
-    >>> LinearPairLens(n_components=2, random_state=0).fit(X, constraints=pairs).transform(X).shape
-    (178, 2)
     """
 
     n_components: int | str = parameter(COUNT, AUTO, default=2, kw_only=False)
@@ -254,8 +229,8 @@ class LinearPairLens(JudgedByHeldOutPairs, LinearPairTransformer):
         standardiser = checked_standardiser(self, rows)
         self.mean_ = standardiser.mean
         wanted = N_COLUMNS if self.n_components == "auto" else int(self.n_components)
-        at_most = max(MOST_COORDINATES, wanted)
-        space, values = whitened_rows(rows, standardiser, at_most=at_most, anchors=pairs.rows)
+        at_most = max(rowspace.MOST_COORDINATES, wanted)
+        space, values = rowspace.whitened_rows(rows, standardiser, at_most=at_most, anchors=pairs.rows)
         self.n_components_ = min(wanted, max(1, space.dim)) if self.n_components == "auto" else wanted
         if self.prior == "white" and 1 < space.dim == rows.shape[0] - 1:
             warn_user(
@@ -318,8 +293,6 @@ class PairLens(JudgedByHeldOutPairs):
     ----------
     n_components : int or "auto", default=2
         Number of directions. "auto" takes the number that :class:`LinearPairLens` finds from held-out pairs.
-    random_state : int, RandomState, Generator or None, default=None
-        Makes the folds over the pairs repeatable.
 
     Attributes
     ----------
@@ -379,7 +352,7 @@ class PairLens(JudgedByHeldOutPairs):
         rows, pairs, self._landmarks = self._within_reach(rows, pairs)
         n_rows = rows.shape[0]
         rng = as_generator(self.random_state)
-        landmarks = chosen_landmarks(n_rows, pairs.rows, rng)
+        landmarks = spaces.chosen_landmarks(n_rows, pairs.rows, rng)
         rows = rows_in_memory(rows, landmarks)
         if landmarks is not None:
             pairs = pairs[landmarks]
@@ -393,7 +366,7 @@ class PairLens(JudgedByHeldOutPairs):
             search=self.neighbors,
             stand_for=0 if landmarks is None else n_rows,
         )
-        check_variation(0 if prepared is None else prepared.space.dim)
+        rowspace.check_variation(0 if prepared is None else prepared.space.dim)
         assert prepared is not None
         self.n_components_ = self._choose_dimension(prepared, pairs)
         plain = RawSpace.of(rows, standardiser)(rows)
@@ -401,15 +374,14 @@ class PairLens(JudgedByHeldOutPairs):
         self._spaces, shares = stack.spaces, stack.shares
         self.space_weights_ = stack.described(TAUGHT)
         self._shares = shares[1:] / shares[1:].sum()
-        together = side_by_side(stack.seen.spaces, self._shares)
-        self.eigenvalues_, self._turn = principal(together, self.n_components_)
+        together = spaces.side_by_side(stack.seen.spaces, self._shares)
+        self.eigenvalues_, self._turn = spaces.principal(together, self.n_components_)
         view = together @ self._turn
-        self._turn = np.where(np.einsum("ij,ij->j", view, fix_signs(view.T).T) < 0, -self._turn, self._turn)
+        self._turn = np.where(np.einsum("ij,ij->j", view, rowspace.fix_signs(view.T).T) < 0, -self._turn, self._turn)
 
         def as_new(taught: Stack | Fold) -> Float64:
-            found = side_by_side(taught.spaces.seen_as_new(taught.seen), self._shares)
-            turn = self._turn if taught is stack else principal(found, self.n_components_)[1]
-            return found @ turn
+            found = spaces.side_by_side(taught.spaces.seen_as_new(taught.seen), self._shares)
+            return found @ (self._turn if taught is stack else spaces.principal(found, self.n_components_)[1])
 
         held_out = None if stack.drawn is None else measured_distances(stack.drawn, (as_new(fold) for fold in stack))
         self._judge(held_out, self.n_components_)
@@ -435,15 +407,8 @@ class PairLens(JudgedByHeldOutPairs):
         return map_rows(self._read(X, fitting=False), self._embedded, self._n_features_out)
 
     def _embedded(self, rows: Rows, *, as_new: bool = False) -> Float64:
-        return side_by_side(self._spaces(rows, as_new=as_new), self._shares) @ self._turn
+        return spaces.side_by_side(self._spaces(rows, as_new=as_new), self._shares) @ self._turn
 
     def _seen_as_new(self, X: ArrayLike) -> NDArray[np.float64]:
         rows = self._read(X, fitting=False)
         return in_memory(map_rows(rows, lambda part: self._embedded(part, as_new=True), self._n_features_out))
-
-
-def principal(rows: Float64, k: int) -> tuple[Float64, Float64]:
-    """Return the variances of the leading principal components of centred rows, and their directions in columns."""
-    values, vectors = symmetric(rows.T @ rows / len(rows), k)
-    kept = values > 1e-12 * values.max(initial=0.0)
-    return values[kept], vectors[:, kept]

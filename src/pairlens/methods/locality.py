@@ -23,10 +23,13 @@ class LocalityPreserving(LinearPairTransformer):
 
     Parameters
     ----------
-    n_neighbors : int, default=5
-        Neighbours of each row; all rows if there are fewer.
     gamma : float or "auto", default="auto"
         The heat weights are :math:`\exp(-\gamma d^2)`; "auto" is one over the squared mean norm of the centred rows.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Directions with :math:`W X' D X W' = I`.
     """
 
     _rows_may_be: ClassVar = Placement.DEVICE
@@ -48,13 +51,6 @@ class LPP(LocalityPreserving):
 
     Choose it when nothing is known about pairs and neighbourhoods matter more than variance. It uses no supervision:
     `y` and `constraints` are accepted and ignored.
-
-    Attributes
-    ----------
-    components_ : array of shape (n_components, n_features)
-        Directions with :math:`W X' D X W' = I`.
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, smallest first.
 
     References
     ----------
@@ -83,11 +79,6 @@ class SLPP(LinearPairTransformer):
     minimise :math:`w' A w / w' X' D X w`, :math:`A = X' L X`, scaled so that :math:`W A W' = I`.
 
     Choose it for many clean must-links and no use of the unlabelled rows.
-
-    Attributes
-    ----------
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, smallest first.
 
     Notes
     -----
@@ -121,13 +112,6 @@ class CLPP(LocalityPreserving):
     :math:`w' X' L X w / w' X' D X w` with L the Laplacian of the changed affinity and D the degrees of the unchanged.
 
     Choose it when pairs are few and a neighbour of a constrained row most likely belongs to the same class.
-
-    Attributes
-    ----------
-    components_ : array of shape (n_components, n_features)
-        Directions with :math:`W X' D X W' = I`.
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, smallest first.
 
     Notes
     -----
@@ -172,8 +156,6 @@ class LPPSI(LocalityPreserving):
     ----------
     components_ : array of shape (n_components, n_features)
         Directions with :math:`W X' D_s X W' = I`.
-    eigenvalues_ : array of shape (n_components,)
-        Value of the objective in each direction, smallest first.
 
     References
     ----------

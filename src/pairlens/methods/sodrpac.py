@@ -14,27 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from pairlens import engines
 from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, SEED, Interval, StrOptions, estimator, parameter
 from pairlens._warnings import warn_fallback, warn_user
-from pairlens.engines import (
-    FloatArray,
-    IntArray,
-    Placement,
-    graph_scatter,
-    one_blas_thread,
-    pair_scatter,
-    pair_squared_distances,
-    take_rows,
-)
+from pairlens.engines import FloatArray, IntArray, Placement
 from pairlens.exceptions import SupervisionWarning
-from pairlens.graphs.edges import (
-    default_gamma,
-    degrees,
-    heat_weights,
-    mutual_and_graph_edges,
-    normalized_graph,
-    weight_matrix,
-)
+from pairlens.graphs import edges
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.graphs.transformation import Generated, Mutual, generate
 from pairlens.methods.base import LinearPairTransformer, finite
@@ -92,8 +77,6 @@ class SODRPaC(LinearPairTransformer):
     cv : int, default=5
         Folds over the pairs for ``lam="auto"``, ``gamma="search"`` and ``n_components="auto"``; fewer if there are
         fewer cannot-links.
-    random_state : int, RandomState, Generator or None, default=None
-        Makes the folds repeatable.
 
     Attributes
     ----------
@@ -192,7 +175,7 @@ class SODRPaC(LinearPairTransformer):
     def _settle(self, space: RowSpace) -> float:
         """Set what is given, and the defaults of what is to be found; return the default gamma."""
         self.__dict__.pop("cv_results_", None)
-        usual = default_gamma(space.near_rows)
+        usual = edges.default_gamma(space.near_rows)
         self.lam_ = DEFAULT_LAM if isinstance(self.lam, str) else float(self.lam)
         self.gamma_ = usual if isinstance(self.gamma, str) else float(self.gamma)
         self.n_components_ = min(2, space.dim) if self.n_components == "auto" else int(self.n_components)
@@ -250,13 +233,13 @@ class Terms:
     def of(cls, space: RowSpace, n_neighbors: int, n_graph_neighbors: int, *, search: str = "auto") -> Terms:
         """Find the neighbours, once for both graphs."""
         near = space.near_rows
-        mutual, shared, graph = mutual_and_graph_edges(near, n_neighbors, n_graph_neighbors, search=search)
+        mutual, shared, graph = edges.mutual_and_graph_edges(near, n_neighbors, n_graph_neighbors, search=search)
         return cls(
             space=space,
-            mutual=Mutual(mutual, pair_squared_distances(near, mutual)),
-            together=pair_scatter(space.rows, mutual, shared) / max(1, len(mutual)),
+            mutual=Mutual(mutual, engines.pair_squared_distances(near, mutual)),
+            together=engines.pair_scatter(space.rows, mutual, shared) / max(1, len(mutual)),
             graph=graph,
-            graph_squared=pair_squared_distances(near, graph),
+            graph_squared=engines.pair_squared_distances(near, graph),
             total=space.total_scatter(),
         )
 
@@ -266,13 +249,17 @@ class Terms:
         if count == 0:
             return np.zeros_like(self.total)
         given = cannot_link_scatter(self.space, known) / certain(known)
-        return (given + pair_scatter(self.space.rows, made.pairs, made.reliability(gamma))) / count
+        return (given + engines.pair_scatter(self.space.rows, made.pairs, made.reliability(gamma))) / count
 
     def manifold(self, gamma: float) -> Matrix:
         r"""Return M / n, the mean over the rows under the normalised Laplacian :math:`I - K^{-1/2} U K^{-1/2}`."""
-        U = weight_matrix(self.graph, heat_weights(self.graph_squared, gamma), self.space.n_rows)
-        scaled = normalized_graph(U)
-        whole = self.total + graph_scatter(self.space.rows, scaled) - self.space.total_scatter(degrees(scaled))
+        U = engines.weight_matrix(self.graph, edges.heat_weights(self.graph_squared, gamma), self.space.n_rows)
+        scaled = edges.normalized_graph(U)
+        whole = (
+            self.total
+            + engines.graph_scatter(self.space.rows, scaled)
+            - self.space.total_scatter(edges.degrees(scaled))
+        )
         return whole / self.space.n_rows
 
     def generate(self, known: Constraints) -> Generated:
@@ -347,7 +334,7 @@ def held_out_scores(
     short = _differences(terms, terms.mutual.edges) @ basis
     everything = _all_cannot_links(known, terms.generate(known))
     values = np.empty((n_splits, len(lams), len(gammas), len(dims)))
-    with one_blas_thread() if terms.space.dim < SINGLE_THREADED else nullcontext():
+    with engines.one_blas_thread() if terms.space.dim < SINGLE_THREADED else nullcontext():
         for fold, (train, _) in enumerate(known.split(n_splits, random_state)):
             made = terms.generate(train)
             long = _differences(terms, _missing(everything, _all_cannot_links(train, made))) @ basis
@@ -373,7 +360,7 @@ def _missing(pairs: IntArray, others: IntArray) -> IntArray:
 def _differences(terms: Terms, pairs: IntArray) -> NDArray[np.float64]:
     """Return differences of the rows of pairs, of an even choice where there are too many."""
     chosen = pairs[:: -(-len(pairs) // MAX_SCORED) or 1]
-    return take_rows(terms.space.rows, chosen[:, 0]) - take_rows(terms.space.rows, chosen[:, 1])
+    return engines.take_rows(terms.space.rows, chosen[:, 0]) - engines.take_rows(terms.space.rows, chosen[:, 1])
 
 
 def _leading(A: Matrix, k: int) -> Matrix:

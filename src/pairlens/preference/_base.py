@@ -8,29 +8,26 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from pairlens._sklearn import (
     COUNT,
     NOT_NEGATIVE,
     POSITIVE,
     SEED,
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
     Interval,
     StrOptions,
-    TransformerMixin,
     as_generator,
-    check_is_fitted,
-    complete_docstring,
     estimator,
     fit_context,
     parameter,
 )
 from pairlens._warnings import warn_fallback, warn_fewer
-from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means
+from pairlens.engines import Float64, IntArray, Rows, as_numpy, checked_rows, column_means
 from pairlens.exceptions import ArgumentError, InputError
 from pairlens.judging.views import pair_distance
-from pairlens.preference.objective import Objective, Pairs, as_numpy, largest_differences, like
+from pairlens.preference.objective import Objective, Pairs, largest_differences, like
 from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, fix_signs, principal_directions, row_space
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences, pair_shares
@@ -47,10 +44,6 @@ class PreferenceEstimator(BaseEstimator, ABC):
     # With metadata routing enabled, pipelines and searches hand these to fit and score unasked.
     __metadata_request__fit: ClassVar = {"preferences": True, "groups": True}
     __metadata_request__score: ClassVar = {"preferences": True, "groups": True}
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        complete_docstring(cls)
 
     max_pairs: int
     random_state: Any
@@ -251,6 +244,10 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
     def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
         """Return distances of pairs of rows in the view: row i of A and row i of B are one pair."""
         return pair_distance(self, A, B)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
 
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         """Return the score of each row, higher is better: a linear ranking of the view, from the same preferences."""

@@ -39,8 +39,6 @@ class ComparisonLearner(MetricLearner, ABC):
     ----------
     max_comparisons : int, default=10000
         Most triplets that are drawn from classes `y`.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draw of comparisons from classes.
     """
 
     max_comparisons: int = parameter(COUNT, default=10_000)
@@ -151,7 +149,6 @@ class ComparisonResidual:
     farther: Pairs
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Return value, and gradient of the shape of Z."""
         near, far = self.closer.differences(Z), self.farther.differences(Z)
         short, long = np.sqrt(squared_lengths(near)), np.sqrt(squared_lengths(far))
         residual = np.maximum(short - long, 0.0)
@@ -263,8 +260,6 @@ class SCML(ComparisonLearner):
         Weight :math:`\beta` of the sum of the weights.
     sigma : float, default=0.1
         Width of the rounded corner of the hinge.
-    random_state : int, RandomState, Generator or None, default=None
-        For the regions and the draw of comparisons.
 
     Attributes
     ----------

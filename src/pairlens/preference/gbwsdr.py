@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from pairlens._optional import require
-from pairlens._sklearn import AUTO, COUNT, POSITIVE, Interval, StrOptions, check_is_fitted, estimator, parameter
+from pairlens._sklearn import AUTO, COUNT, POSITIVE, Interval, StrOptions, estimator, parameter
 from pairlens.engines import Float64, Rows, checked_rows, fitting_threads, is_dask, map_rows, project, row_blocks
 from pairlens.exceptions import MissingExtraError
 from pairlens.preference._base import MarginTransformer
@@ -126,21 +127,8 @@ class TreeSum:
             raise ValueError("the trees do not fit the number of features")
 
 
-class Growing(Protocol):
-    """Grow a sum of trees over the rows that it was made with."""
-
-    def grow(self, targets: Float64) -> None:
-        """Add a tree that is fitted to targets, of shape (n_rows, n_outputs)."""
-
-    def last(self, X: Float64) -> Float64:
-        """Return what the last tree adds to other rows."""
-
-    def finished(self) -> TreeSum:
-        """Return the trees as arrays."""
-
-
 class SklearnTrees:
-    """Grow trees of scikit-learn."""
+    """Grow a sum of trees of scikit-learn over the rows that it was made with."""
 
     def __init__(self, X: Float64, n_outputs: int, options: TreeOptions) -> None:
         self.n_outputs, self.options = n_outputs, options
@@ -149,7 +137,7 @@ class SklearnTrees:
         self._trees: list[Any] = []
 
     def grow(self, targets: Float64) -> None:
-        """Add a tree."""
+        """Add a tree that is fitted to targets, of shape (n_rows, n_outputs)."""
         from sklearn.tree import DecisionTreeRegressor
 
         tree = DecisionTreeRegressor(
@@ -160,7 +148,7 @@ class SklearnTrees:
         self._trees.append(tree.fit(self._rows, targets))
 
     def last(self, X: Float64) -> Float64:
-        """Return what the last tree adds."""
+        """Return what the last tree adds to other rows."""
         added = self._trees[-1].predict(comparable(X, self.units))
         return self.options.learning_rate * added.reshape(len(X), self.n_outputs)
 
@@ -178,7 +166,7 @@ class SklearnTrees:
 
 
 class XGBoostTrees:
-    """Grow trees of XGBoost with vector leaves.
+    """Grow trees of XGBoost with vector leaves, as :class:`SklearnTrees`.
 
     The second derivative is 1 for each row, so that a leaf holds the mean of its targets and min_child_weight is the
     number of rows in it. XGBoost ignores that limit where leaves hold more than one number, so the number of leaves is
@@ -209,12 +197,10 @@ class XGBoostTrees:
         self._count = 0
 
     def grow(self, targets: Float64) -> None:
-        """Add a tree."""
         self._booster.boost(self._rows, self._count, grad=-targets, hess=np.ones_like(targets))
         self._count += 1
 
     def last(self, X: Float64) -> Float64:
-        """Return what the last tree adds."""
         rows = self._xgboost.DMatrix(comparable(X, self.units))
         last = (self._count - 1, self._count)
         margins = self._booster.predict(rows, output_margin=True, iteration_range=last)
@@ -290,15 +276,11 @@ class GBWSDR(MarginTransformer):
         Number of folds of "auto".
     n_jobs : int or None, default=None
         Threads of XGBoost; its own choice if None.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draws, the folds, and ties between splits.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         The linear view that the trees add to.
-    mean_ : array of shape (n_features,)
-        Mean of the rows of X.
     n_estimators_ : int
         Number of trees.
     backend_ : str
@@ -443,10 +425,6 @@ class GBWSDR(MarginTransformer):
         )
         return view
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
-
 
 def _boosted_view(mean: NDArray[Any], linear: NDArray[Any], trees: TreeSum, rows: NDArray[Any]) -> NDArray[Any]:
     """Return the linear view of rows in memory, and what the trees add."""
@@ -468,7 +446,7 @@ class _Boosting:
         # Only rows of training pairs have a gradient; the others would pull leaves towards zero.
         self._trained = np.unique(self.objective.pairs.rows)
         kind = XGBoostTrees if self.backend == "xgboost" else SklearnTrees
-        self.trees: Growing = kind(self.rows[self._trained], self.Z.shape[1], self.options)
+        self.trees: SklearnTrees | XGBoostTrees = kind(self.rows[self._trained], self.Z.shape[1], self.options)
 
     def step(self) -> float:
         """Grow one tree; return the objective before it."""

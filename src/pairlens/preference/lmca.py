@@ -49,7 +49,6 @@ class LargeMarginNeighbours:
     sigma: float
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Return value, and gradient of the shape of Z."""
         pairs = Pairs.of(self.targets, len(Z))
         Q = pairs.differences(Z)
         near = squared_lengths(Q)
@@ -95,7 +94,6 @@ class ComparisonMargin:
     sigma: float
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Return value, and gradient of the shape of Z."""
         weight = self.closer.weight
         near, far = self.closer.differences(Z), self.farther.differences(Z)
         lengths = squared_lengths(near)

@@ -10,37 +10,24 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
+from pairlens import engines
 from pairlens._sklearn import (
     AUTO,
     COUNT,
     NOT_NEGATIVE,
     POSITIVE,
     SEED,
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
     Interval,
-    TransformerMixin,
     as_generator,
-    check_is_fitted,
-    complete_docstring,
     estimator,
     fit_context,
     parameter,
 )
 from pairlens._warnings import warn_fallback
-from pairlens.engines import (
-    Float64,
-    IntArray,
-    Rows,
-    checked_rows,
-    column_means,
-    one_blas_thread,
-    out_of_range,
-    pair_squared_distances,
-    project,
-    row_blocks,
-)
+from pairlens.engines import Float64, IntArray, Rows
 from pairlens.exceptions import ArgumentError
 from pairlens.judging.views import Metric, pair_distance
 from pairlens.methods.base import PairTransformer
@@ -161,7 +148,7 @@ class LinearView(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             A tensor on the device of X for a tensor.
         """
         check_is_fitted(self)
-        return project(self._read(X, fitting=False), self.mean_, self.components_)
+        return engines.project(self._read(X, fitting=False), self.mean_, self.components_)
 
     def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
         """Return distances of pairs of rows in the view: row i of A and row i of B are one pair."""
@@ -180,6 +167,12 @@ class LinearView(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 @estimator
@@ -211,12 +204,8 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
     max_iter: int = parameter(COUNT, default=100)
     tol: float = parameter(NOT_NEGATIVE, default=1e-6)
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        complete_docstring(cls)
-
     def _read(self, X: ArrayLike, *, fitting: bool) -> Rows:
-        rows = checked_rows(self, X, fitting=fitting)
+        rows = engines.checked_rows(self, X, fitting=fitting)
         if fitting and self.n_components is not None and self.n_components > rows.shape[1]:
             reason = f"must be at most the number of features, {rows.shape[1]}"
             raise ArgumentError("n_components", self.n_components, reason)
@@ -256,21 +245,21 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
 
             # Steps that lead out of the range of numbers are taken back; the start and the end have to be inside. An
             # evaluation is a chain of short products and sums: threads waiting for each other took four times as long.
-            with one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
+            with engines.one_blas_thread(), np.errstate(over="ignore", invalid="ignore"):
                 value, gradient = function(start)
                 if not (np.isfinite(value) and np.isfinite(gradient).all()):
-                    raise out_of_range()
+                    raise engines.out_of_range()
                 found = minimize(function, start, self.max_iter, self.tol)
                 # Where the start is the minimum, no iteration is made, and the curve stays flat.
                 self.loss_curve_ = [value, *(found.curve or [function(found.L)[0]])]
             L = found.L
             if not (np.isfinite(L).all() and np.isfinite(self.loss_curve_).all()):
-                raise out_of_range()
+                raise engines.out_of_range()
         self._keep(place, L, rows.dtype)
 
     def _coordinates(self, rows: Rows, used: IntArray) -> Coordinates:
         """Return where the map is learnt: the span of the rows."""
-        mean = column_means(rows)
+        mean = engines.column_means(rows)
         self.mean_ = mean.astype(rows.dtype)
         space = row_space(rows, mean, anchors=used)
         wanted = space.dim if self.n_components is None else self.n_components
@@ -284,12 +273,6 @@ class MetricLearner(LinearView, BaseEstimator, ABC):
         _, turn = symmetric(L @ place.covariance @ L.T, min(place.wanted, len(L)))
         self.n_iter_ = max(0, len(self.loss_curve_) - 1)
         self.components_ = fix_signs(place.space.lift((turn.T @ L).T)).astype(dtype)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 RANDOM_PAIRS = 10_000
@@ -312,7 +295,6 @@ class BoundedPairs:
     gamma: float
 
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Return value, and gradient of the shape of Z."""
         Q = self.pairs.differences(Z)
         ratio = np.maximum(squared_lengths(Q) / self.bound, np.finfo(np.float64).tiny)
         violated = self.gamma * self.weight * (self.sign * (ratio - 1) > 0)
@@ -346,8 +328,6 @@ class ITML(MetricLearner, PairTransformer):
         Squared distances (u, l). "auto" takes the 5th and 95th percentile of those of random pairs of rows.
     max_pairs : int, default=20000
         Of more pairs this many are drawn.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draws.
 
     Attributes
     ----------
@@ -368,15 +348,6 @@ class ITML(MetricLearner, PairTransformer):
     ----------
     .. [1] Jason V. Davis, Brian Kulis, Prateek Jain, Suvrit Sra and Inderjit S. Dhillon, "Information-theoretic metric
        learning", ICML 2007.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from pairlens import ITML, Constraints
-    >>> X, y = load_iris(return_X_y=True)
-    >>> pairs = Constraints.from_labels(y, n_pairs=100, random_state=0)
-    >>> ITML(2, random_state=0).fit(X, constraints=pairs).transform(X).shape
-    (150, 2)
     """
 
     gamma: float = parameter(POSITIVE, default=1.0)
@@ -392,7 +363,7 @@ class ITML(MetricLearner, PairTransformer):
         pairs = np.concatenate([known.must_link, known.cannot_link])
         must = np.arange(len(pairs)) < known.n_must_link
         weight = np.concatenate([known.must_link_weight, known.cannot_link_weight])
-        apart = pair_squared_distances(rows, pairs) > 0 if len(pairs) else np.empty(0, dtype=bool)
+        apart = engines.pair_squared_distances(rows, pairs) > 0 if len(pairs) else np.empty(0, dtype=bool)
         pairs, must, weight = pairs[apart], must[apart], weight[apart]
         used = np.unique(pairs)
         objective = None
@@ -415,7 +386,7 @@ class ITML(MetricLearner, PairTransformer):
         n = rows.shape[0]
         first = rng.integers(n, size=RANDOM_PAIRS)
         second = (first + rng.integers(1, n, size=RANDOM_PAIRS)) % n
-        found = pair_squared_distances(rows, np.stack([first, second], axis=1))
+        found = engines.pair_squared_distances(rows, np.stack([first, second], axis=1))
         found = found[found > 0]
         if not len(found):
             return 1.0, 1.0
@@ -436,11 +407,10 @@ class KernelRegression:
 
     @np.errstate(under="ignore")
     def __call__(self, Z: Float64) -> tuple[float, Float64]:
-        """Return value, and gradient of the shape of Z."""
         n = len(Z)
         norms = squared_lengths(Z)
         value, gradient = 0.0, np.zeros_like(Z)
-        for block in row_blocks(n, 8 * n, BLOCK_BYTES):
+        for block in engines.row_blocks(n, 8 * n, BLOCK_BYTES):
             own = np.arange(n)[block]
             share = norms - 2 * (Z[own] @ Z.T)
             share[np.arange(len(own)), own] = np.inf
@@ -478,8 +448,6 @@ class MLKR(MetricLearner):
         directions.
     max_samples : int, default=5000
         Of more rows this many are drawn to learn from: an evaluation compares each with all others.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draw of rows.
 
     Attributes
     ----------

@@ -71,11 +71,6 @@ def like(rows: Any, values: NDArray[Any]) -> Any:
     return tensor.to(rows.dtype) if tensor.is_floating_point() else tensor
 
 
-def as_numpy(array: Any) -> NDArray[Any]:
-    """Return the array in the memory of this process."""
-    return array.cpu().numpy() if is_tensor(array) else np.asarray(array)
-
-
 def squared_lengths(Q: Float64) -> Float64:
     """Return the squared length of each row."""
     return np.asarray(np.einsum("ij,ij->i", Q, Q))
@@ -215,16 +210,12 @@ class Objective:
     sigma: float = 0.1
     squared: bool = False
 
-    def __call__(self, Z: Float64) -> Term:
-        """Return both terms at the embedding Z of shape (n_rows, d)."""
-        return self.terms(Z)
-
     def select(self, chosen: NDArray[np.bool_]) -> Objective:
         """Return the objective of some of the pairs."""
         return replace(self, pairs=self.pairs.select(chosen), width=self.width[chosen])
 
-    def terms(self, Z: Float64, *, distance: bool = True, angle: bool = True) -> Term:
-        """Return one of the terms, or both."""
+    def __call__(self, Z: Float64, *, distance: bool = True, angle: bool = True) -> Term:
+        """Return one of the terms, or both, at the embedding Z of shape (n_rows, d)."""
         xp = namespace(Z)
         weight = self.pairs.weight
         Q = self.pairs.differences(Z)

@@ -10,7 +10,6 @@ products with the Hessian touch rows and pairs but form neither the Hessian nor 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -18,13 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
+from sklearn.utils.validation import check_is_fitted
 
-from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, SEED, Interval, check_is_fitted, estimator, parameter
+from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, SEED, Interval, estimator, parameter
 from pairlens._warnings import warn_user
-from pairlens.engines import Float64, IntArray, Rows, fitting_threads
+from pairlens.engines import Float64, IntArray, Rows, as_numpy, fitting_threads
 from pairlens.exceptions import InputError, SupervisionWarning
 from pairlens.preference._base import PreferenceEstimator
-from pairlens.preference.objective import Pairs, as_numpy, like, namespace
+from pairlens.preference.objective import Pairs, like, namespace
 from pairlens.supervision import Preferences
 
 C_PATH = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
@@ -163,26 +163,17 @@ def folds(pairs: Pairs, n_splits: int, rng: np.random.Generator) -> list[tuple[M
     return result
 
 
-@dataclass(frozen=True)
-class Selection:
-    """Hold the outcome of a search: the position of the best value, and the mean held-out accuracy of each."""
-
-    best: int
-    scores: Float64
-
-
-def select(rows: Rows, pairs: Pairs, splits: Sequence[tuple[Mask, Mask]], path: Path) -> Selection:
-    """Follow a path of values on the training pairs of every fold; the best mean accuracy on held-out pairs wins.
+def held_out_scores(rows: Rows, pairs: Pairs, splits: Sequence[tuple[Mask, Mask]], path: Path) -> Float64:
+    """Follow a path of values on the training pairs of every fold; return the mean accuracy of each on held-out pairs.
 
     `path` takes the mask of the training pairs and yields, for one value after another, a function from rows to
-    scores. Of equal values the first wins.
+    scores.
     """
     curves = []
     for train, scored in splits:
         held = pairs.select(scored)
         curves.append([accuracy(score(rows), held) for score in path(train)])
-    scores = np.mean(curves, axis=0)
-    return Selection(int(np.argmax(scores)), scores)
+    return np.asarray(np.mean(curves, axis=0))
 
 
 @estimator
@@ -212,8 +203,6 @@ class RankSVM(PreferenceEstimator):
         Stop when the norm of the gradient, relative to that of the zero ranking, is below this.
     max_iter : int, default=100
         Most Newton steps.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draw of pairs and folds.
 
     Attributes
     ----------
@@ -298,9 +287,9 @@ class RankSVM(PreferenceEstimator):
                 weights, _ = rank_svm(rows, part, C, start=weights, tol=1e-4, max_iter=self.max_iter)
                 yield lambda Z, w=weights: np.asarray(Z @ w)  # type: ignore[misc]
 
-        found = select(rows, pairs, folds(pairs, self.cv, rng), path)
-        self.cv_scores_ = dict(zip(C_PATH, found.scores.tolist()))
-        return list(C_PATH[: found.best + 1])
+        scores = held_out_scores(rows, pairs, folds(pairs, self.cv, rng), path)
+        self.cv_scores_ = dict(zip(C_PATH, scores.tolist()))
+        return list(C_PATH[: np.argmax(scores) + 1])
 
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         check_is_fitted(self)

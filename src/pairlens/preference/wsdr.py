@@ -13,20 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, StrOptions, estimator, parameter
 from pairlens._warnings import warn_user
-from pairlens.engines import Float64, Rows, checked_rows, evenly_spaced, fitting_threads, is_tensor
+from pairlens.engines import Float64, Rows, as_numpy, checked_rows, evenly_spaced, fitting_threads, is_tensor
 from pairlens.engines.torch import TensorRows
 from pairlens.exceptions import InputError
 from pairlens.preference._base import C_PATH, MarginTransformer
 from pairlens.preference.metric import LinearView, Solution, ValueAndGradient, minimize
-from pairlens.preference.objective import (
-    Objective,
-    Pairs,
-    as_numpy,
-    largest_differences_on_device,
-    like,
-    namespace,
-)
-from pairlens.preference.ranksvm import embedded_ranking, folds, select
+from pairlens.preference.objective import Objective, Pairs, largest_differences_on_device, like, namespace
+from pairlens.preference.ranksvm import embedded_ranking, folds, held_out_scores
 from pairlens.spectral.rowspace import RowSpace, fix_signs, symmetric
 from pairlens.supervision import Preferences
 from pairlens.supervision.combined import combine_preferences
@@ -109,8 +102,6 @@ class WSDR(LinearView, MarginTransformer):
         Stop when the objective improves by less than this share.
     cv : int, default=5
         Number of folds for ``C="auto"``.
-    random_state : int, RandomState, Generator or None, default=None
-        For the draws and the folds.
 
     Attributes
     ----------
@@ -266,14 +257,9 @@ class WSDR(LinearView, MarginTransformer):
                 weights = embedded_ranking(rows @ like(rows, L).T, part.pairs) @ like(rows, L)
                 yield lambda Z, w=weights: Z @ w  # type: ignore[misc]
 
-        found = select(rows, objective.pairs, folds(objective.pairs, self.cv, rng), path)
-        self.cv_scores_ = dict(zip(C_PATH, found.scores.tolist()))
-        return C_PATH[: found.best + 1]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+        scores = held_out_scores(rows, objective.pairs, folds(objective.pairs, self.cv, rng), path)
+        self.cv_scores_ = dict(zip(C_PATH, scores.tolist()))
+        return C_PATH[: np.argmax(scores) + 1]
 
 
 def _canonical(L: Float64, space: RowSpace, rows: Rows, pairs: Pairs) -> Float64:
@@ -301,11 +287,11 @@ class LinearProblem:
 
     def distance(self, L: Float64) -> tuple[float, Float64]:
         """Return the distance term and the ridge."""
-        return self._ridge(L, *self.objective.terms(self._embed(L), angle=False))
+        return self._ridge(L, *self.objective(self._embed(L), angle=False))
 
     def angle(self, L: Float64) -> tuple[float, Float64]:
         """Return the angle term alone."""
-        value, gradient = self.objective.terms(self._embed(L), distance=False)
+        value, gradient = self.objective(self._embed(L), distance=False)
         return value, self._pull(gradient)
 
     def _embed(self, L: Float64) -> Float64:

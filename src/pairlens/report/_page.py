@@ -23,7 +23,7 @@ from pairlens.report import _sections as sections
 from pairlens.report._pairs import ConstraintPart, Material, PreferencePart, rank
 from pairlens.report._points import Pictures, cards, choose_rows, colours, names
 from pairlens.report._views import MAX_AXES, feature_weights, look
-from pairlens.selection.judgement import ViewJudgement, judge_view
+from pairlens.selection.comparison import ViewJudgement, judge_view
 from pairlens.supervision import Constraints, Preferences
 from pairlens.supervision.combined import combine, combine_preferences
 from pairlens.tables.islands import TextIndex
@@ -98,7 +98,7 @@ def build_report(
     random_state : int, default=0
         For the folds over pairs, and for the samples of what is too much to draw.
     judgement : ViewJudgement, optional
-        The result of :func:`pairlens.selection.judgement.judge_view`, if it is known already.
+        The result of :func:`pairlens.selection.comparison.judge_view`, if it is known already.
     n_splits : int, default=5
         Number of folds over the pairs, for methods that do not hold out pairs in `fit`; below 2 these are not judged.
 

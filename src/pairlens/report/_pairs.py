@@ -15,7 +15,7 @@ from pairlens.judging import HeldOutScore, SuspiciousPairs, auc, auc_standard_er
 from pairlens.report._points import Colours, Names
 from pairlens.report._sections import figure, section, table, with_error
 from pairlens.report._views import FittedView
-from pairlens.selection.judgement import ViewJudgement
+from pairlens.selection.comparison import ViewJudgement
 from pairlens.supervision import Constraints, Preferences
 
 MAX_PAIRS = 20_000

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pairlens._markup import Markup, count, joined, number, plain, tag
 from pairlens.judging import HeldOutScore
-from pairlens.learning.stack import what_answers_decide
+from pairlens.learning.spaces import what_answers_decide
 from pairlens.report._views import MAX_AXES
 
 TOP_FEATURES = 10

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
 
-from pairlens._sklearn import check_is_fitted
 from pairlens.engines import Rows, canonical, column_deviations, column_means, evenly_spaced, row_blocks, take_rows
 from pairlens.exceptions import ArgumentError
 

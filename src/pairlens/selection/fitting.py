@@ -107,7 +107,7 @@ def build(name: str, n_components: int | str = 2, seed: int | None = 0) -> Any:
 
         if name == "none":
             return FunctionTransformer(feature_names_out="one-to-one")
-        from pairlens.methods.pairmap.placement import plain_map
+        from pairlens.methods.pairmap.layout import plain_map
 
         # A map of the rows has one or two dimensions.
         n_components = min(2, n_components) if isinstance(n_components, int) else 2

@@ -32,16 +32,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from pairlens import judging
 from pairlens.engines import Float64, Rows, pair_squared_distances, take_rows
 from pairlens.exceptions import InputError, SupervisionWarning
-from pairlens.judging import (
-    HeldOutScore,
-    PairFolds,
-    SuspiciousPairs,
-    auc_standard_error,
-    pair_auc,
-    share_standard_error,
-)
+from pairlens.judging import HeldOutScore, PairFolds, SuspiciousPairs
 from pairlens.judging.held_out import PAIRS_PER_ROW, measured_distances
 from pairlens.judging.probability import fit_pair_model
 from pairlens.selection.fitting import fit_model, last_step, learns_from
@@ -133,25 +127,16 @@ def held_out_pairs(
             if on_fold is not None:
                 on_fold(done, len(folds))
             Z = np.asarray(_fitted(model, X, train, preferences).transform(X), dtype=np.float64)
-            scores.append(pair_auc(Z, rest))
+            scores.append(judging.pair_auc(Z, rest))
             yield Z
 
     found = measured_distances(folds, views())
     mean = float(np.mean(scores))
-    return judged_by_distance(
-        folds.known,
-        np.sqrt(np.concatenate([found.must[:, -1], found.cannot[:, -1]])),
-        HeldOutScore(mean, auc_standard_error(mean, len(found.must), len(found.cannot)), tuple(scores)),
-    )
-
-
-def judged_by_distance(known: Constraints, distance: Float64, score: HeldOutScore | None = None) -> JudgedPairs:
-    """Return pairs with the probability that their distances give them; the must-links are first."""
-    pairs = np.concatenate([known.must_link, known.cannot_link])
-    same = np.repeat([True, False], [known.n_must_link, known.n_cannot_link])
-    column = distance[:, None]
-    together = fit_pair_model(column, same, np.ones(len(same)))(column)
-    return JudgedPairs(pairs, same, together, NOTHING if score is None else score)
+    score = HeldOutScore(mean, judging.auc_standard_error(mean, len(found.must), len(found.cannot)), tuple(scores))
+    pairs = np.concatenate([folds.known.must_link, folds.known.cannot_link])
+    same = np.repeat([True, False], [len(found.must), len(found.cannot)])
+    distance = np.sqrt(np.concatenate([found.must[:, -1:], found.cannot[:, -1:]]))
+    return JudgedPairs(pairs, same, fit_pair_model(distance, same, np.ones(len(same)))(distance), score)
 
 
 def held_out_auc(
@@ -248,7 +233,7 @@ def held_out_accuracy(
         scores.append(pairwise_accuracy(fitted.decision_function(X), rest))
         sizes.append(rest.n_pairs)
     mean = float(np.average(scores, weights=sizes))
-    return HeldOutScore(mean, share_standard_error(mean, known.n_pairs), tuple(scores))
+    return HeldOutScore(mean, judging.share_standard_error(mean, known.n_pairs), tuple(scores))
 
 
 @dataclass(frozen=True)
@@ -314,7 +299,9 @@ def verdicts(
     fewest = min(n_same, n_pairs - n_same)
     random = None
     if fewest and rows is not None and getattr(method, "is_calibrated", False):
-        random = _random_pairs(rows.shape[0])
+        rng, n_rows = np.random.default_rng(0), rows.shape[0]
+        left = rng.integers(n_rows, size=RANDOM_PAIRS)
+        random = np.column_stack([left, (left + rng.integers(1, n_rows, size=RANDOM_PAIRS)) % n_rows])
         together = np.asarray(method.pair_proba(take_rows(rows, random[:, 0]), take_rows(rows, random[:, 1])))
     # Pairs that labels imply follow from one another: they count as two for each of their rows.
     independent = min(1.0, PAIRS_PER_ROW * len(np.unique(judged.pairs)) / max(n_pairs, 1))
@@ -335,12 +322,6 @@ def verdicts(
         error = float(np.sqrt(influence @ influence / independent)) / n_pairs
         found.append(Verdict(name, float(difference), error, fewest))
     return found
-
-
-def _random_pairs(n_rows: int) -> NDArray[np.int64]:
-    rng = np.random.default_rng(0)
-    first = rng.integers(n_rows, size=RANDOM_PAIRS)
-    return np.column_stack([first, (first + rng.integers(1, n_rows, size=RANDOM_PAIRS)) % n_rows])
 
 
 def _difference(same: Float64, first: Float64, second: Float64) -> tuple[float, Float64]:

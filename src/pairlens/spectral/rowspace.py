@@ -20,31 +20,16 @@ relative tolerance, so rank-deficient problems give fewer columns, never NaN.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from pairlens import engines
 from pairlens._warnings import warn_user
-from pairlens.engines import (
-    EngineRows,
-    FloatArray,
-    IntArray,
-    Rows,
-    absolute_deviations,
-    along,
-    column_deviations,
-    column_means,
-    evenly_spaced,
-    out_of_range,
-    rescaled,
-    row_blocks,
-    rows_in_memory,
-    varying_columns,
-    weighted_scatter,
-)
+from pairlens.engines import EngineRows, FloatArray, IntArray, Rows
 from pairlens.exceptions import ApproximationWarning, InputError
 
 RELATIVE_TOLERANCE = 1e-9
@@ -155,26 +140,20 @@ def fix_signs(components: NDArray[np.float64]) -> NDArray[np.float64]:
     return components * np.where(components[np.arange(len(components)), decisive] < 0, -1.0, 1.0)[:, None]
 
 
-class Basis(Protocol):
-    """Lead from coordinates back to features."""
-
-    def lift(self, directions: NDArray[np.float64], /) -> NDArray[np.float64]:
-        """Return directions in the coordinates (in columns) as components in the features (in rows)."""
-
-
 @dataclass(frozen=True)
 class RowSpace:
     """Hold rows in the coordinates of a method, not centred where these are the features; the offset is their mean.
 
     `input_rows` are those whose distances say who is near whom, where the coordinates do not: the input of a kernel
-    method. `all_rows` says whether these are all rows of the data, whose mean is then the offset.
+    method. `all_rows` says whether these are all rows of the data, whose mean is then the offset. `lift` turns
+    directions in these coordinates (in columns) into components in the features (in rows).
     """
 
     rows: Rows
     offset: NDArray[np.float64]
     input_rows: Rows | None = None
     all_rows: bool = False
-    _basis: Basis | None = None
+    lift: Callable[[Matrix], Matrix] = np.transpose
 
     @property
     def near_rows(self) -> Rows:
@@ -193,28 +172,11 @@ class RowSpace:
 
     def total_scatter(self, weight: FloatArray | None = None) -> NDArray[np.float64]:
         """Return the scatter of the rows about the mean of the data, each with its weight."""
-        return weighted_scatter(self.rows, weight=weight, offset=self.offset, is_mean=self.all_rows)
+        return engines.weighted_scatter(self.rows, weight=weight, offset=self.offset, is_mean=self.all_rows)
 
     def covariance(self) -> NDArray[np.float64]:
         """Return the total scatter divided by the number of rows."""
         return self.total_scatter() / self.n_rows
-
-    def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return directions in these coordinates (in columns) as components in the features (in rows)."""
-        return directions.T if self._basis is None else self._basis.lift(directions)
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """Lead back from some of the features."""
-
-    chosen: IntArray
-    n_features: int
-
-    def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        components = np.zeros((directions.shape[1], self.n_features))
-        components[:, self.chosen] = directions.T
-        return components
 
 
 @dataclass(frozen=True)
@@ -232,8 +194,8 @@ class _Dual:
 
     def coordinates(self, rows: Rows) -> NDArray[np.float64]:
         result = np.empty((rows.shape[0], self.combination.shape[1]))
-        for block in row_blocks(rows.shape[0], 8 * self.anchors.shape[0]):
-            few = rows_in_memory(rows[block])
+        for block in engines.row_blocks(rows.shape[0], 8 * self.anchors.shape[0]):
+            few = engines.rows_in_memory(rows[block])
             result[block] = _centred_product(few, self.anchors, self.centre) @ self.combination
         return result
 
@@ -251,12 +213,18 @@ def row_space(
     if min(n, f) > EXACT_LIMIT:
         return _landmark_space(rows, mean, np.empty(0, dtype=np.int64) if anchors is None else anchors)
     if f <= n:
-        varying = np.flatnonzero(varying_columns(rows))
+        varying = np.flatnonzero(engines.varying_columns(rows))
         if len(varying) == f:
             return RowSpace(rows, mean, all_rows=used is None)
-        return RowSpace(rows[:, varying], mean[varying], all_rows=used is None, _basis=_Columns(varying, f))
-    dual, coordinates = _dual_basis(rows_in_memory(rows), mean)
-    return RowSpace(coordinates, np.zeros(coordinates.shape[1]), _basis=dual)
+
+        def lift(directions: Matrix) -> Matrix:
+            components = np.zeros((directions.shape[1], f))
+            components[:, varying] = directions.T
+            return components
+
+        return RowSpace(rows[:, varying], mean[varying], all_rows=used is None, lift=lift)
+    dual, coordinates = _dual_basis(engines.rows_in_memory(rows), mean)
+    return RowSpace(coordinates, np.zeros(coordinates.shape[1]), lift=dual.lift)
 
 
 def check_variation(n_directions: int) -> None:
@@ -270,7 +238,7 @@ def principal_directions(space: RowSpace, k: int) -> tuple[NDArray[np.float64], 
     with np.errstate(over="ignore", invalid="ignore"):
         covariance = space.covariance()
     if not np.isfinite(covariance).all():
-        raise out_of_range()
+        raise engines.out_of_range()
     _, directions = generalized(covariance, np.eye(space.dim), k)
     check_variation(directions.shape[1])
     return covariance, directions.T
@@ -278,15 +246,15 @@ def principal_directions(space: RowSpace, k: int) -> tuple[NDArray[np.float64], 
 
 def _landmark_space(rows: Rows, mean: NDArray[np.float64], anchors: IntArray) -> RowSpace:
     n, f = rows.shape
-    others = np.setdiff1d(evenly_spaced(n, LANDMARKS), anchors)
+    others = np.setdiff1d(engines.evenly_spaced(n, LANDMARKS), anchors)
     chosen = np.sort(np.concatenate([anchors[:EXACT_LIMIT], others[: max(0, LANDMARKS - len(anchors))]]))
     warn_user(
         f"X has {n} rows and {f} features, both more than {EXACT_LIMIT}: the method is solved in the span of "
         f"{len(chosen)} rows, those in pairs first. Reduce the features beforehand for another choice.",
         ApproximationWarning,
     )
-    dual, _ = _dual_basis(rows_in_memory(rows, chosen), mean)
-    return RowSpace(dual.coordinates(rows), np.zeros(dual.combination.shape[1]), _basis=dual)
+    dual, _ = _dual_basis(engines.rows_in_memory(rows, chosen), mean)
+    return RowSpace(dual.coordinates(rows), np.zeros(dual.combination.shape[1]), lift=dual.lift)
 
 
 def _dual_basis(anchors: Rows, centre: NDArray[np.float64]) -> tuple[_Dual, NDArray[np.float64]]:
@@ -304,23 +272,10 @@ def _centred_product(left: Rows, right: Rows, centre: NDArray[np.float64]) -> Ma
         return product + centre @ centre
     product = np.zeros((left.shape[0], right.shape[0]))
     # Blocks of columns, so that no float64 copy of all is made.
-    for block in row_blocks(left.shape[1], 8 * max(left.shape[0], right.shape[0]), 1 << 25):
+    for block in engines.row_blocks(left.shape[1], 8 * max(left.shape[0], right.shape[0]), 1 << 25):
         shift = centre[block]
         product += (left[:, block] - shift) @ (right[:, block] - shift).T
     return product
-
-
-@dataclass(frozen=True)
-class _WhitenedBasis:
-    """Whitened principal components of scaled rows as a basis of a row space."""
-
-    space: RowSpace
-    scale: NDArray[np.float64]
-    vectors: NDArray[np.float64]
-
-    def lift(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return directions in whitened components as components in the features."""
-        return self.space.lift(self.vectors @ directions) / self.scale
 
 
 @dataclass(frozen=True)
@@ -339,14 +294,14 @@ class Standardiser:
         return cls(mean, column_scale(X, mean, standardize))
 
     def __call__(self, X: Rows) -> Rows:
-        return rescaled(X, offset=self.mean, scale=self.scale)
+        return engines.rescaled(X, offset=self.mean, scale=self.scale)
 
 
 def exact_means(X: Rows) -> NDArray[np.float64]:
     """Return means of the columns to the accuracy of float64; those of float32 rows are accurate to 1e-6 at first."""
-    mean = column_means(X)
+    mean = engines.column_means(X)
     if isinstance(X, np.ndarray) and X.dtype == np.float32:
-        mean = mean + column_means(X - mean)
+        mean = mean + engines.column_means(X - mean)
     return mean
 
 
@@ -362,13 +317,13 @@ def column_scale(X: Rows, mean: NDArray[np.float64], standardize: bool) -> NDArr
     few rows far from all others. Here 0 and 1 are four units apart then, however rare one of them is. The scale of
     constant columns is infinite, so that they become zero.
     """
-    deviation = column_deviations(X, mean)
+    deviation = engines.column_deviations(X, mean)
     if not np.isfinite(deviation).all():
-        raise out_of_range()
+        raise engines.out_of_range()
     varies = deviation > 1e-10 * np.maximum(np.abs(mean), 1e-300)
     scale = np.where(varies, 1.0, np.inf)
     if standardize:
-        steadiness = absolute_deviations(X, mean)[varies] / deviation[varies]
+        steadiness = engines.absolute_deviations(X, mean)[varies] / deviation[varies]
         scale[varies] = deviation[varies] * np.maximum(1.0, LEAST_STEADINESS / steadiness)
     return scale
 
@@ -386,10 +341,12 @@ def looks_principal(X: Rows) -> bool:
     if f > EXACT_LIMIT:
         return False
     mean = exact_means(X)
-    deviation = column_deviations(X, mean)
+    deviation = engines.column_deviations(X, mean)
     if not (deviation > 0).all() or (np.diff(deviation) > 1e-3 * deviation[:-1]).any():
         return False
-    covariance = weighted_scatter(rescaled(X, scale=deviation), offset=mean / deviation, is_mean=True) / n
+    covariance = (
+        engines.weighted_scatter(engines.rescaled(X, scale=deviation), offset=mean / deviation, is_mean=True) / n
+    )
     return bool(np.abs(covariance - np.diag(np.diag(covariance))).max() < MOST_CORRELATED)
 
 
@@ -402,12 +359,12 @@ def whitened_rows(
     all rows can be spanned, the `anchors` are: those in pairs.
     """
     mean, scale = standardiser.mean, standardiser.scale
-    space = row_space(rescaled(X, scale=scale), mean / scale, anchors=anchors)
+    space = row_space(engines.rescaled(X, scale=scale), mean / scale, anchors=anchors)
     values, vectors = symmetric(space.total_scatter() / X.shape[0])
     kept = np.flatnonzero(values > LEAST_VARIANCE * values.max(initial=0.0))[:at_most]
     values, basis = values[kept], vectors[:, kept] / np.sqrt(values[kept])
-    rows = along(space.rows, basis, origin=space.offset)
+    rows = engines.along(space.rows, basis, origin=space.offset)
     if not isinstance(rows, EngineRows):
         # Where there are fewer rows than features, they are computed in memory.
         rows = getattr(X, "like", np.asarray)(rows)
-    return RowSpace(rows, np.zeros(len(kept)), _basis=_WhitenedBasis(space, scale, basis)), values
+    return RowSpace(rows, np.zeros(len(kept)), lift=lambda found: space.lift(basis @ found) / scale), values

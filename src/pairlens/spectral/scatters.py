@@ -125,11 +125,6 @@ Space = RowSpace | BatchSums
 """What scatters of sums over pairs can be computed in."""
 
 
-def unsupervised(space: Space) -> tuple[Matrix, Matrix]:
-    """Return what attracts and what repels when nothing is known: the identity and the covariance, which is PCA."""
-    return np.eye(space.dim), space.covariance()
-
-
 def must_link_scatter(space: Space, pairs: Constraints | BatchSums) -> Matrix:
     """Sum weight times the outer product of the difference over must-links."""
     if isinstance(pairs, BatchSums):
@@ -188,35 +183,35 @@ def between_scatter(space: RowSpace, codes: IntArray) -> Matrix:
     return (centred.T * size) @ centred
 
 
-def chunklet_covariance(space: Space, pairs: Constraints | BatchSums) -> Matrix:
-    """Return the covariance of the rows of chunklets about the means of their chunklets."""
-    if isinstance(pairs, BatchSums):
-        return _mean(pairs.sums["chunklets"])
-    assert isinstance(space, RowSpace)
-    return _mean(_inside_chunklets(space, pairs.chunklets()))
+def chunklet_covariances(space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
+    """Return the covariance of the rows of chunklets about the means of their chunklets, and that of all rows."""
+    return _mean("chunklets", space, pairs), space.covariance()
 
 
 def chunklet_scatters(space: Space, pairs: Constraints | BatchSums) -> tuple[Matrix, Matrix]:
-    """Return :func:`chunklet_covariance`, and the mean outer difference of the means of chunklets.
+    """Return the covariance inside chunklets, and the mean outer difference of the means of chunklets.
 
     The mean is over those that a cannot-link joins, each pair of chunklets once. A row in no chunklet is one by itself.
     """
+    return _mean("chunklets", space, pairs), _mean("between_chunklets", space, pairs)
+
+
+def _mean(name: str, space: Space, pairs: Constraints | BatchSums) -> Matrix:
     if isinstance(pairs, BatchSums):
-        return _mean(pairs.sums["chunklets"]), _mean(pairs.sums["between_chunklets"])
-    assert isinstance(space, RowSpace)
+        total, count = pairs.sums[name]
+    else:
+        assert isinstance(space, RowSpace)
+        total, count = SUMS[name](space, pairs)
+    return total / max(1, count)
+
+
+def _inside_chunklets(space: RowSpace, pairs: Constraints) -> ScatterSum:
     chunklets = pairs.chunklets()
-    return _mean(_inside_chunklets(space, chunklets)), _mean(_joined_chunklets(space, pairs, chunklets))
-
-
-def _mean(total: ScatterSum) -> Matrix:
-    return total[0] / max(1, total[1])
-
-
-def _inside_chunklets(space: RowSpace, chunklets: IntArray) -> ScatterSum:
     return group_scatter(space.rows, chunklets), int(np.count_nonzero(chunklets >= 0))
 
 
-def _joined_chunklets(space: RowSpace, pairs: Constraints, chunklets: IntArray) -> ScatterSum:
+def _joined_chunklets(space: RowSpace, pairs: Constraints) -> ScatterSum:
+    chunklets = pairs.chunklets()
     # Rows in no pair are in no difference of means: a batch may have many of them.
     group = chunklets.copy()
     single = np.setdiff1d(pairs.rows, np.flatnonzero(group >= 0), assume_unique=True)
@@ -245,7 +240,7 @@ def _sizes(codes: IntArray) -> NDArray[np.float64]:
 SUMS: dict[str, Callable[[RowSpace, Constraints], ScatterSum]] = {
     "must_link": lambda space, pairs: (must_link_scatter(space, pairs), pairs.n_must_link),
     "cannot_link": lambda space, pairs: (cannot_link_scatter(space, pairs), pairs.n_cannot_link),
-    "chunklets": lambda space, pairs: _inside_chunklets(space, pairs.chunklets()),
-    "between_chunklets": lambda space, pairs: _joined_chunklets(space, pairs, pairs.chunklets()),
+    "chunklets": _inside_chunklets,
+    "between_chunklets": _joined_chunklets,
 }
 """Scatters of the pairs among the rows of a batch, which add up over batches."""

@@ -10,18 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from pairlens._optional import require
-from pairlens._sklearn import (
-    BaseEstimator,
-    Interval,
-    StrOptions,
-    TransformerMixin,
-    check_feature_names_in,
-    check_is_fitted,
-    fit_context,
-    validate_data,
-)
+from pairlens._sklearn import Interval, StrOptions, check_feature_names_in, fit_context, validate_data
 from pairlens.engines import collected
 from pairlens.exceptions import InputError
 from pairlens.tables.cells import as_frame, distinct_names, is_missing, read_words

@@ -3,6 +3,8 @@
 Importing this package does not import torch; using it does.
 """
 
+# ruff: noqa: F401 - these are the names of the package
+
 from pairlens.engines.torch.projected import TorchProjectedRows
 from pairlens.engines.torch.rows import (
     TensorRows,
@@ -15,17 +17,3 @@ from pairlens.engines.torch.rows import (
     working_bytes,
 )
 from pairlens.engines.torch.search import TorchRows, torch_neighbors
-
-__all__ = [
-    "TensorRows",
-    "TorchProjectedRows",
-    "TorchRows",
-    "chunks",
-    "device_eigen",
-    "product_precision",
-    "row_step",
-    "torch",
-    "torch_neighbors",
-    "triton_kernels",
-    "working_bytes",
-]

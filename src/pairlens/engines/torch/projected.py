@@ -16,28 +16,10 @@ from pairlens.engines.projected import LARGEST_CANDIDATES, TIE, ProjectedRows, R
 from pairlens.engines.rows import Float64, Index, IntArray
 from pairlens.engines.search import QUANTUM as INPUT_QUANTUM
 from pairlens.engines.search import Selected
-from pairlens.engines.torch.rows import (
-    TensorRows,
-    chunks,
-    product_precision,
-    row_step,
-    single_products,
-    triton_kernels,
-    working_bytes,
-)
-from pairlens.engines.torch.search import (
-    GROUP,
-    SINGLE_ERROR,
-    EuclidScreen,
-    Side,
-    Strip,
-    TiledStrip,
-    TorchRows,
-    error_unit,
-    padded,
-    self_join,
-    strip_rows,
-)
+from pairlens.engines.torch import rows as tensors
+from pairlens.engines.torch import search
+from pairlens.engines.torch.rows import TensorRows
+from pairlens.engines.torch.search import EuclidScreen, Side, Strip, TiledStrip, TorchRows
 
 if TYPE_CHECKING:
     import torch
@@ -55,7 +37,7 @@ def first_identical(rows: TensorRows) -> Index:
     n, f = X.shape
     weight = torch.from_numpy(np.random.default_rng(0).standard_normal(f)).to(X.device)
     mark = torch.empty(n, dtype=torch.float64, device=X.device)
-    for part in chunks(n, 1 << 17):
+    for part in tensors.chunks(n, 1 << 17):
         # Adding zero makes one zero of both; a sum, unlike a product with a vector, treats all rows in the same way.
         mark[part] = ((X[part].double() + 0.0) * weight).sum(dim=1)
     value, order = mark.sort(stable=True)
@@ -65,7 +47,7 @@ def first_identical(rows: TensorRows) -> Index:
     candidate = torch.empty_like(order)
     candidate[order] = order[start[is_first.cumsum(0) - 1]]
     repeated = (candidate != torch.arange(n, device=X.device)).nonzero()[:, 0]
-    for part in chunks(len(repeated), 1 << 17):
+    for part in tensors.chunks(len(repeated), 1 << 17):
         some = repeated[part]
         differs = some[(X[some] != X[candidate[some]]).any(dim=1)]
         candidate[differs] = differs
@@ -110,20 +92,20 @@ class TorchProjectedRows(ProjectedRows):
         rows, cols = self.representative[rows], self.representative[cols]
         squared = self.rows.squared_distances(rows, cols)
         halved = -torch.expm1(-self.rate * squared)
-        for part in chunks(len(rows), row_step(self.F, self.F.shape[1])):
+        for part in tensors.chunks(len(rows), tensors.row_step(self.F, self.F.shape[1])):
             halved[part] -= (self.F[rows[part]] - self.F[cols[part]]).square_().sum(dim=1) / 2
         return torch.where(rows == cols, 0.0, halved.clamp_(min=0.0)), squared
 
     def _search(self, k: int, n_listed: int, block_bytes: int | None) -> tuple[Selected | None, Selected, float]:
-        n_bytes = block_bytes or working_bytes(self.device)
-        with product_precision(self.device):
-            kernels = triton_kernels(self.X.tensor)
+        n_bytes = block_bytes or tensors.working_bytes(self.device)
+        with tensors.product_precision(self.device):
+            kernels = tensors.triton_kernels(self.X.tensor)
             fused = kernels is not None and kernels.fits(self.rows)
             screen: ProjectedScreen = kernels.TritonProjectedScreen(self) if fused else ProjectedScreen(self)
             sides = {"far": Side(k, -1, INPUT_QUANTUM, self.rows.squared_distances)}
             if n_listed:
                 sides["near"] = Side(n_listed, +1, self.quantum, self.key, screen.stands)
-            joined = self_join(screen, sides, block=strip_rows(screen, k, n_bytes), fine_bytes=n_bytes)
+            joined = search.self_join(screen, sides, block=search.strip_rows(screen, k, n_bytes), fine_bytes=n_bytes)
             largest = screen.largest() if n_listed else 0.0
         found = {name: (index.cpu().numpy(), keys.cpu().numpy()) for name, (index, keys) in joined.items()}
         return found.get("near"), found["far"], largest
@@ -134,11 +116,11 @@ def projected_errors(rows: TorchProjectedRows, dtype: torch.dtype) -> tuple[Tens
 
     The first is of halved squared projected distances, the second of squared input distances in units of the rows.
     """
-    euclid = 2 * error_unit(rows.rows, dtype) * rows.rows.square
+    euclid = 2 * search.error_unit(rows.rows, dtype) * rows.rows.square
     rank = max(1, rows.F.shape[1])
     unit = (rank + 32) * torch.finfo(dtype).eps / 2
-    if dtype == torch.float32 and single_products(rows.device):
-        unit += SINGLE_ERROR / rank**0.5
+    if dtype == torch.float32 and tensors.single_products(rows.device):
+        unit += search.SINGLE_ERROR / rank**0.5
     # The products are wrong by a share of (2 + |F_x| + |F_y|)², and (r + s)² is at most 2 r² + 2 s².
     length = rows.F.square().sum(dim=1).sqrt_()
     of_products = 4 * unit * (1 + length).square_()
@@ -164,7 +146,7 @@ class ProjectedScreen:
     @cached_property
     def F(self) -> Tensor:
         """F as factor of the products, padded to whole groups."""
-        return padded(self.rows.F.to(self.euclid.dtype), GROUP)
+        return search.padded(self.rows.F.to(self.euclid.dtype), search.GROUP)
 
     @cached_property
     def gain(self) -> dict[str, Tensor]:
@@ -172,7 +154,7 @@ class ProjectedScreen:
         projected, euclid = projected_errors(self.rows, self.euclid.dtype)
         near = torch.where(self.stands, -projected, torch.inf)
         return {
-            name: padded(gain.to(self.euclid.dtype), GROUP, torch.inf)
+            name: search.padded(gain.to(self.euclid.dtype), search.GROUP, torch.inf)
             for name, gain in (("near", near), ("far", -euclid))
         }
 
@@ -180,7 +162,7 @@ class ProjectedScreen:
         squared = self.euclid.squared(rows)
         dtype = squared.dtype
         level = self.level.to(dtype)
-        near = torch.addmm(padded(level, GROUP), self.F[rows], self.F.T).add_(level[rows, None])
+        near = torch.addmm(search.padded(level, search.GROUP), self.F[rows], self.F.T).add_(level[rows, None])
         near -= (squared * -self.rows.rate).clamp_(max=0).exp_()
         if dtype == torch.float64:
             # Here rounding of F, which nothing bounds, may exceed that of the screen.
@@ -207,7 +189,7 @@ class ProjectedScreen:
         """Return the largest halved squared projected distance, from the rows with the largest screened ones."""
         rows = self.top.topk(min(LARGEST_ROWS, self.n)).indices
         best = 0.0
-        for part in chunks(len(rows), max(1, working_bytes(self.device) // (64 * self.n))):
+        for part in tensors.chunks(len(rows), max(1, tensors.working_bytes(self.device) // (64 * self.n))):
             keys = self.fine("near", rows[part])[0]
             keys[keys.isinf()] = -torch.inf
             place = keys.flatten().topk(min(LARGEST_CANDIDATES, keys.numel())).indices

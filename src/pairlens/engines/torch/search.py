@@ -31,15 +31,8 @@ from scipy import sparse
 from pairlens.engines import search
 from pairlens.engines.rows import Float64, FloatArray, IntArray
 from pairlens.engines.search import NEGLIGIBLE, QUANTUM, NearGraph, Neighbors, check_count, spread_over
-from pairlens.engines.torch.rows import (
-    TensorRows,
-    chunks,
-    product_precision,
-    row_step,
-    single_products,
-    triton_kernels,
-    working_bytes,
-)
+from pairlens.engines.torch import rows as tensors
+from pairlens.engines.torch.rows import TensorRows
 
 if TYPE_CHECKING:
     import torch
@@ -130,7 +123,7 @@ def self_join(screen: Screen, sides: dict[str, Side], *, block: int, fine_bytes:
     }
     open_rows: dict[str, list[Tensor]] = {name: [] for name in sides}
     screened = set(sides)
-    for rows in chunks(screen.n, block):
+    for rows in tensors.chunks(screen.n, block):
         strip = screen.strip(rows) if screened else None
         for name, side in sides.items():
             lines = torch.arange(rows.stop - rows.start, device=screen.device)
@@ -146,7 +139,7 @@ def self_join(screen: Screen, sides: dict[str, Side], *, block: int, fine_bytes:
             open_rows[name].append(lines + rows.start)
     for name, side in sides.items():
         rows_left = torch.cat(open_rows[name])
-        for part in chunks(len(rows_left), max(1, fine_bytes // (FINE_BYTES * screen.n))):
+        for part in tensors.chunks(len(rows_left), max(1, fine_bytes // (FINE_BYTES * screen.n))):
             _compare_all(screen, name, side, rows_left[part], found[name])
     return found
 
@@ -224,7 +217,7 @@ def _kth_smallest(table: Tensor, k: int) -> Tensor:
 def smallest(table: Tensor, count: int) -> Selected:
     """Return the smallest values of each row of a table, ascending, and their places."""
     if table.is_cuda:
-        kernels = triton_kernels(table)
+        kernels = tensors.triton_kernels(table)
         if kernels is not None and kernels.can_select(table, count):
             selected: Selected = kernels.smallest(table, count)
             return selected
@@ -253,12 +246,12 @@ def torch_neighbors(X: Tensor, *, n_nearest: int, block_bytes: int | None = None
     """
     check_count(X.shape[0], n_nearest)
     rows = TorchRows.of(X)
-    n_bytes = block_bytes or working_bytes(X.device)
+    n_bytes = block_bytes or tensors.working_bytes(X.device)
     sides = {"near": Side(n_nearest, +1, QUANTUM, rows.squared_distances)}
-    kernels = triton_kernels(X)
+    kernels = tensors.triton_kernels(X)
     fused = kernels is not None and kernels.fits(rows)
     screen: Screen = kernels.TritonEuclidScreen(rows) if fused else EuclidScreen(rows)
-    with product_precision(X.device):
+    with tensors.product_precision(X.device):
         found = self_join(screen, sides, block=strip_rows(screen, n_nearest, n_bytes), fine_bytes=n_bytes)
     indices, squared = found["near"]
     return Neighbors(indices, rows.scale * squared.sqrt())
@@ -286,13 +279,13 @@ class TorchRows:
             X = X.double()
         X = X.contiguous()
         n, f = X.shape
-        step = row_step(X, f)
+        step = tensors.row_step(X, f)
         center = torch.zeros(f, dtype=torch.float64, device=X.device)
-        for part in chunks(n, step):
+        for part in tensors.chunks(n, step):
             center += X[part].sum(dim=0, dtype=torch.float64)
         center = (center / n).to(X.dtype)
         square = torch.empty(n, dtype=torch.float64, device=X.device)
-        for part in chunks(n, step):
+        for part in tensors.chunks(n, step):
             square[part] = (X[part].double() - center).square_().sum(dim=1)
         spread = torch.sqrt(square.mean())
         scale = float(2.0 ** torch.round(torch.log2(spread))) if spread > 0 else 1.0
@@ -310,14 +303,14 @@ class TorchRows:
     def centred(self, dtype: torch.dtype) -> Tensor:
         """Return all rows less the centre, in units of the scale."""
         result = torch.empty(self.X.shape, dtype=dtype, device=self.X.device)
-        for part in chunks(self.n, row_step(self.X, self.X.shape[1])):
+        for part in tensors.chunks(self.n, tensors.row_step(self.X, self.X.shape[1])):
             result[part] = (self.X[part].double() - self.center) / self.scale
         return result
 
     def squared_distances(self, rows: Tensor, cols: Tensor) -> Tensor:
         """Return squared distances of pairs in float64 from differences, in units of the scale."""
         squared = torch.empty(len(rows), dtype=torch.float64, device=self.X.device)
-        for part in chunks(len(rows), row_step(self.X, self.X.shape[1])):
+        for part in tensors.chunks(len(rows), tensors.row_step(self.X, self.X.shape[1])):
             difference = self.X[rows[part]].double()
             difference -= self.X[cols[part]]
             difference /= self.scale
@@ -365,7 +358,8 @@ class EuclidScreen:
         if name == "far":
             squared.neg_()
         squared.scatter_(1, rows[:, None], torch.inf)
-        return squared, self.fine_error(rows)
+        unit = (self.rows.X.shape[1] + 16) * torch.finfo(torch.float64).eps / 2
+        return squared, unit * (self.rows.square[rows].sqrt() + self.rows.square.max().sqrt()).square()
 
     def fine_squared(self, rows: Tensor) -> Tensor:
         """Return squared distances of some rows from all in float64."""
@@ -376,17 +370,12 @@ class EuclidScreen:
     def _Z64(self) -> Tensor:
         return self.rows.centred(torch.float64)
 
-    def fine_error(self, rows: Tensor) -> Tensor:
-        """Return a bound on the error of these."""
-        unit = (self.rows.X.shape[1] + 16) * torch.finfo(torch.float64).eps / 2
-        return unit * (self.rows.square[rows].sqrt() + self.rows.square.max().sqrt()).square()
-
 
 def error_unit(rows: TorchRows, dtype: torch.dtype) -> float:
     """Return the u in the bound ``u (|x| + |y|)**2`` on the error of a screened squared distance of centred rows."""
     f = rows.X.shape[1]
     unit = (f + 16) * torch.finfo(dtype).eps / 2
-    if dtype == torch.float32 and single_products(rows.X.device):
+    if dtype == torch.float32 and tensors.single_products(rows.X.device):
         unit += SINGLE_ERROR / f**0.5
     return unit
 
@@ -495,14 +484,14 @@ class _Steps:
     def __init__(self, matrix: Tensor, values: Tensor | None = None) -> None:
         self._start, self._column = matrix.crow_indices(), matrix.col_indices()
         self._value = matrix.values() if values is None else values
-        self._lengths, self._bytes = self._start.diff(), working_bytes(matrix.device)
+        self._lengths, self._bytes = self._start.diff(), tensors.working_bytes(matrix.device)
 
     def __matmul__(self, values: Tensor) -> Tensor:
         wide = values if values.ndim == 2 else values[:, None]
         result = torch.empty_like(wide)
         n, count = len(wide), len(self._column)
         step = max(1, self._bytes * n // (16 * max(1, wide.shape[1] * count)))
-        for part in chunks(n, step):
+        for part in tensors.chunks(n, step):
             # Asking the device where a part starts means to wait for it.
             first, last = (0, count) if step >= n else (int(self._start[end]) for end in (part.start, part.stop))
             moved = self._value[first:last, None].to(wide.dtype) * wide[self._column[first:last]]
@@ -529,7 +518,7 @@ def near_walk(
     keys = torch.unique(torch.minimum(source, target) * n + torch.maximum(source, target))
     left, right = keys // n, keys % n
     squared = torch.empty(len(keys), dtype=torch.float64, device=device)
-    for part in chunks(len(keys), row_step(X.tensor, X.shape[1])):
+    for part in tensors.chunks(len(keys), tensors.row_step(X.tensor, X.shape[1])):
         difference = X.tensor[left[part]].double() - X.tensor[right[part]]
         squared[part] = difference.square_().sum(dim=1)
     local = scale[left] * scale[right]

@@ -26,11 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pairlens.engines import Float64, FloatArray, IntArray, NearGraph, one_thread, row_blocks, spread_over
+from pairlens import engines
+from pairlens.engines import Float64, FloatArray, IntArray, NearGraph
 from pairlens.graphs.nearest import nearest_rows
-from pairlens.judging.probability import PairModel, base_rate, fit_moderated_model, fit_pair_model
-from pairlens.judging.suspicion import share_of_mistakes, suspicion_of
-from pairlens.learning.stack import Fold, effective_answers
+from pairlens.judging import probability
+from pairlens.judging.probability import PairModel
+from pairlens.learning.spaces import Fold, effective_answers
 from pairlens.supervision import Constraints
 
 WALK_ON = 0.9
@@ -77,7 +78,7 @@ class Evidence:
             for_it, against = np.empty((2, count), dtype=np.float32)
             stops = np.append(np.flatnonzero(np.diff(pairs[:, 0])) + 1, count)
             # Rows of A are long, and fetching them takes most of the time: that of a run of pairs is fetched once.
-            with one_thread():
+            with engines.one_thread():
                 for start, stop in pairwise([0, *stops]):
                     row, others = pairs[start, 0], right[pairs[start:stop, 1]]
                     for_it[start:stop], against[start:stop] = others @ friends[row], others @ strangers[row]
@@ -115,7 +116,7 @@ def evidence_of(graph: Any, known: Constraints, rows: IntArray | None = None) ->
         degree = np.asarray(graph.symmetric_weights().sum(axis=1)).ravel()
         back = _spread(graph, _columns_of(rows, n)) * degree[:, None].astype(np.float32)
         reach = np.ascontiguousarray((starts.T @ back).T) / degree[rows, None].astype(np.float32)
-        total = starts.T @ (degree * spread_over(graph.walk, 1 / degree, WALK_ON))
+        total = starts.T @ (degree * engines.spread_over(graph.walk, 1 / degree, WALK_ON))
     # A labelled row is in its label's group, and counts as its own friend there.
     alone = sparse.diags((labels[paired] < 0).astype(np.float64), shape=(len(paired), len(paired)))
     must = _between(paired, explicit.must_link, explicit.must_link_weight) + alone
@@ -138,8 +139,8 @@ def _spread(graph: NearGraph, starts: sparse.csc_matrix) -> FloatArray:
     """Return A times columns, of which as many are taken at a time as the cache of a core holds."""
     walk = graph.walk.astype(np.float32)
     result = np.empty(starts.shape, dtype=np.float32)
-    for block in row_blocks(starts.shape[1], 4 * starts.shape[0], CACHED_BYTES):
-        result[:, block] = spread_over(walk, starts[:, block].toarray(), WALK_ON, accuracy=WALK_ACCURACY)
+    for block in engines.row_blocks(starts.shape[1], 4 * starts.shape[0], CACHED_BYTES):
+        result[:, block] = engines.spread_over(walk, starts[:, block].toarray(), WALK_ON, accuracy=WALK_ACCURACY)
     return result
 
 
@@ -148,8 +149,7 @@ def _between(rows: IntArray, pairs: IntArray, weight: Float64) -> sparse.csr_mat
     place = np.searchsorted(rows, pairs)
     mean = float(weight.mean()) if len(weight) else 0.0
     weight = weight / mean if mean > 0 else weight
-    half = sparse.csr_matrix((weight, (place[:, 0], place[:, 1])), shape=(len(rows), len(rows)))
-    return half + half.T
+    return engines.weight_matrix(place, weight, len(rows))
 
 
 def with_evidence(lengths: Float64, evidence: Float64) -> Float64:
@@ -205,22 +205,26 @@ class Judgement:
             inside = held_out.fold == number
             # Not only the spaces: the probability too comes from other pairs than those it is of.
             part = held_out.distances[~inside], held_out.same[~inside], held_out.weight[~inside]
-            together[inside] = fit_pair_model(*part)(held_out.distances[inside])
+            together[inside] = probability.fit_pair_model(*part)(held_out.distances[inside])
         _, same, together = held_out.once(together)
         return same, together
 
     def suspicion(self) -> tuple[IntArray, NDArray[np.bool_], Float64]:
         """Return every pair, its answer, and the probability that the answer is wrong by models fitted without it."""
         held_out = self.held_out
-        return held_out.once(suspicion_of(held_out.distances, held_out.same, held_out.weight, held_out.fold))
+        return held_out.once(
+            probability.suspicion_of(held_out.distances, held_out.same, held_out.weight, held_out.fold)
+        )
 
     def mistakes(self) -> float:
         """Return the estimated share of wrong answers."""
-        return share_of_mistakes(self.held_out.distances, self.held_out.same, self.held_out.weight)
+        held_out = self.held_out
+        probable = probability.fit_with_mistakes(held_out.distances, held_out.same, held_out.weight)[1]
+        return float(probable @ probability.MISTAKES)
 
     def of_random_pairs(self, distances: Float64) -> Judgement:
         """Return the same with the model at the base rate that the distances of random pairs of rows suggest."""
-        rate = base_rate(self.model, distances, self.share, self.effective)
+        rate = probability.base_rate(self.model, distances, self.share, self.effective)
         return replace(self, model=self.model.at_base_rate(self.share, rate), share=rate)
 
 
@@ -240,9 +244,9 @@ def judged(known: Constraints, folds: Sequence[Fold], distances: Sequence[Float6
     )
     share = float(np.average(held_out.same, weights=weight))
     return Judgement(
-        model=fit_pair_model(held_out.distances, held_out.same, weight),
+        model=probability.fit_pair_model(held_out.distances, held_out.same, weight),
         share=share,
-        answers=fit_moderated_model(held_out.distances[:, OF_NEW_ROWS], held_out.same, weight),
+        answers=probability.fit_moderated_model(held_out.distances[:, OF_NEW_ROWS], held_out.same, weight),
         answered=share,
         effective=effective,
         held_out=held_out,
@@ -354,8 +358,7 @@ def long_range(pairs: IntArray, together: Float64, rate: float, n: int) -> LongR
         return None
     strength = STRENGTH * min(1.0, float(pull.mean()) / rate)
     kept = pull > 0
-    half = sparse.csr_matrix((pull[kept] / (2 * pull.sum()), tuple(pairs[kept].T)), shape=(n, n))
-    return LongRange((half + half.T).tocsr(), strength)
+    return LongRange(engines.weight_matrix(pairs[kept], pull[kept] / (2 * pull.sum()), n), strength)
 
 
 def joined(near: sparse.csr_matrix, far: LongRange | None) -> sparse.csr_matrix:

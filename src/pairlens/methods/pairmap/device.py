@@ -22,20 +22,9 @@ from pairlens.engines.torch import TensorRows, chunks, torch, torch_neighbors
 from pairlens.engines.torch.rows import product_precision, triton_kernels
 from pairlens.graphs.nearest import NEW_ROW_NEIGHBORS, SAME_ROW, Diffusion
 from pairlens.judging.probability import PairModel
-from pairlens.methods.pairmap import placement
+from pairlens.methods.pairmap import layout
 from pairlens.methods.pairmap.attraction import PARTNERS, STRENGTH, Evidence, attracted
-from pairlens.methods.pairmap.layout import (
-    FINE,
-    PARTED,
-    REPORT_EVERY,
-    RING,
-    SIDE_STEP,
-    START,
-    Phase,
-    Progress,
-    grid_spacing,
-    most_paired,
-)
+from pairlens.methods.pairmap.layout import Phase, Progress
 
 Tensor = Any
 
@@ -333,7 +322,7 @@ def principal_start(V: Tensor, n_components: int, seed: int) -> Tensor:
     longest = scores.gather(0, scores.abs().argmax(dim=0, keepdim=True))
     scores = scores * torch.where(longest < 0, -1.0, 1.0)
     spread = float(scores[:, 0].std(correction=0))
-    return parted(scores * (START / spread) if spread > 0 else scores, START, seed)
+    return parted(scores * (layout.START / spread) if spread > 0 else scores, layout.START, seed)
 
 
 def parted(start: Tensor, size: float, seed: int) -> Tensor:
@@ -345,7 +334,7 @@ def parted(start: Tensor, size: float, seed: int) -> Tensor:
         shared = shared[count[first] > 1]
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn((len(shared), start.shape[1]), generator=generator, dtype=start.dtype)
-    return start.index_copy(0, shared, start[shared] + PARTED * size * noise.to(start.device))
+    return start.index_copy(0, shared, start[shared] + layout.PARTED * size * noise.to(start.device))
 
 
 def lay_out(
@@ -367,7 +356,7 @@ def lay_out(
             places += update
             places -= places.mean(dim=0)
             done += 1
-            if progress is not None and done % REPORT_EVERY == 0:
+            if progress is not None and done % layout.REPORT_EVERY == 0:
                 progress(done)
     return places
 
@@ -382,7 +371,7 @@ class Repulsion:
         """Return the forces, not divided by Z yet, and Z."""
         low, high = places.amin(dim=0), places.amax(dim=0)
         size = float((high - low).max())
-        if len(places) <= most_paired(size, places.shape[1]):
+        if len(places) <= layout.most_paired(size, places.shape[1]):
             squared = sum((column[:, None] - column).square() for column in places.T)
             near = 1 / (1 + squared)
             total = near.sum() - len(places)
@@ -392,9 +381,9 @@ class Repulsion:
 
     def _on_grid(self, places: Tensor, low: Tensor, size: float) -> tuple[Tensor, Tensor]:
         n, d = places.shape
-        h = grid_spacing(size, d)
-        side = SIDE_STEP * -(-(int(size / h) + 4) // SIDE_STEP)
-        precision = torch.float64 if size < FINE else torch.float32
+        h = layout.grid_spacing(size, d)
+        side = layout.SIDE_STEP * -(-(int(size / h) + 4) // layout.SIDE_STEP)
+        precision = torch.float64 if size < layout.FINE else torch.float32
         position = (places - low) / h
         cell = position.long()
         weights, slopes = splines((position - cell).to(precision))
@@ -406,7 +395,7 @@ class Repulsion:
             spread = (weights[:, 0, :, None] * weights[:, 1, None, :]).flatten(1)
         grid = torch.zeros(side**d, dtype=torch.int64, device=places.device)
         grid.index_add_(0, nodes.reshape(-1), (spread.reshape(-1) * FIXED).long())
-        length = int(fft.next_fast_len(2 * side + RING, real=True))
+        length = int(fft.next_fast_len(2 * side + layout.RING, real=True))
         shape, axes = (length,) * d, tuple(range(d))
         transformed = torch.fft.rfftn((grid.double() / FIXED).to(precision).view((side,) * d), s=shape, dim=axes)
         transformed *= self._kernel(length, d, h, precision, places.device)
@@ -457,10 +446,10 @@ def _spline(dtype: Any, device: Any) -> Tensor:
 
 
 def nearest_known(known: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the 15 nearest known rows of each row and their weights: see `placement`."""
-    found, distance = nearest_among(known, rows, placement.NEIGHBORS)
+    """Return the 15 nearest known rows of each row and their weights: see `layout`."""
+    found, distance = nearest_among(known, rows, layout.NEIGHBORS)
     squared = distance.square()
-    weights = perplexity_weights(squared, placement.PERPLEXITY)
+    weights = perplexity_weights(squared, layout.PERPLEXITY)
     same = squared[:, 0] <= SAME_SINGLE * float((known - known.mean(dim=0)).double().square().sum()) / len(known)
     first = torch.zeros_like(weights)
     first[:, 0] = 1.0
@@ -469,13 +458,13 @@ def nearest_known(known: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
 
 def local_scale(embedding: Tensor) -> float:
     """Return h, the median distance to the 10th neighbour in the map, of up to 2,000 rows."""
-    k = min(placement.SCALE_NEIGHBOR, len(embedding) - 1)
+    k = min(layout.SCALE_NEIGHBOR, len(embedding) - 1)
     some = embedding[torch.from_numpy(evenly_spaced(len(embedding), SCALE_SAMPLE)).to(embedding.device)]
     return float(np.median(nearest_among(embedding, some, k + 1)[1][:, k].cpu().numpy()))
 
 
 def place(found: Tensor, weights: Tensor, embedding: Tensor, scale: float) -> Tensor:
-    """Return places of new rows from their nearest known rows: see `placement`."""
+    """Return places of new rows from their nearest known rows: see `layout`."""
     result = torch.empty((len(found), embedding.shape[1]), dtype=torch.float64, device=embedding.device)
     steep = 1 / scale**2 if scale > 0 else 1.0
     for part in chunks(len(found), _part(embedding, 32 * found.shape[1] ** 2)):
@@ -483,7 +472,7 @@ def place(found: Tensor, weights: Tensor, embedding: Tensor, scale: float) -> Te
         apart = (near[:, :, None, :] - near[:, None, :, :]).square().sum(dim=3)
         agreed = (w[:, None, :] / (1 + steep * apart)).sum(dim=2)
         z = near.gather(1, agreed.argmax(dim=1)[:, None, None].expand(-1, 1, near.shape[2]))[:, 0]
-        for _ in range(placement.STEPS):
+        for _ in range(layout.STEPS):
             pull = w / (1 + steep * (near - z[:, None, :]).square().sum(dim=2))
             z = (pull[:, :, None] * near).sum(dim=1) / pull.sum(dim=1, keepdim=True)
         result[part] = z

@@ -10,52 +10,22 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
 
+from pairlens import engines
 from pairlens._optional import require
-from pairlens._sklearn import COUNT, SEED, Interval, StrOptions, as_generator, check_is_fitted, estimator, parameter
-from pairlens.engines import (
-    EngineRows,
-    Float64,
-    IntArray,
-    Placement,
-    Rows,
-    checked_rows,
-    engine_rows,
-    is_tensor,
-    map_rows,
-    rows_in_memory,
-)
+from pairlens._sklearn import COUNT, SEED, Interval, StrOptions, as_generator, estimator, parameter
+from pairlens.engines import EngineRows, Float64, IntArray, Placement, Rows
 from pairlens.graphs.nearest import SEARCHES, near_graph, nearest_rows
 from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
-from pairlens.judging.probability import FEWEST_OF_A_KIND, checked_rate
-from pairlens.judging.suspicion import STANDS_OUT
+from pairlens.judging.probability import FEWEST_OF_A_KIND, STANDS_OUT, checked_rate
 from pairlens.judging.views import check_paired
-from pairlens.learning.spaces import LANDMARKS, PreparedRows, RawSpace, TaughtSpaces, chosen_landmarks
-from pairlens.learning.stack import SPACES, Stack, listed_lengths, pair_lengths, side_by_side
+from pairlens.learning import spaces
+from pairlens.learning.spaces import PreparedRows, RawSpace, Stack, TaughtSpaces
 from pairlens.methods.base import PairTransformer, checked_standardiser, warn_without_pairs
-from pairlens.methods.pairmap.attraction import (
-    Evidence,
-    Judgement,
-    attracted,
-    evidence_of,
-    joined,
-    judged,
-    long_range,
-    random_partners,
-    tsne_affinities,
-    with_evidence,
-)
-from pairlens.methods.pairmap.layout import (
-    EARLY_ITER,
-    MAX_ITER,
-    MOMENTUM,
-    align,
-    lay_out,
-    parted,
-    phases_of,
-    principal_start,
-)
-from pairlens.methods.pairmap.placement import local_scale, nearest_known, place, ready_to_place, with_placed
+from pairlens.methods.lenses import JudgedByHeldOutPairs
+from pairlens.methods.pairmap import attraction, device, layout
+from pairlens.methods.pairmap.attraction import Evidence, Judgement
 from pairlens.supervision import Constraints
 
 N_NEIGHBORS = 10
@@ -84,16 +54,11 @@ class MapSpaces:
 
     def metric(self, X: Rows) -> Float64:
         """Return rows in the metric."""
-        return side_by_side(self(X), self.shares)
-
-
-def _array(values: Any) -> NDArray[Any]:
-    """Return an array, or a tensor as one."""
-    return np.asarray(values.cpu().numpy() if is_tensor(values) else values)
+        return spaces.side_by_side(self(X), self.shares)
 
 
 @estimator
-class PairMap(PairTransformer):
+class PairMap(JudgedByHeldOutPairs):
     r"""A neighbour map in two dimensions whose notion of "same" is that of the answers.
 
     A t-SNE of the rows in a metric that is stacked from four spaces: the rows as they are, and the three that answers
@@ -185,10 +150,10 @@ class PairMap(PairTransformer):
 
     n_components: int = parameter(Interval(Integral, 1, 2, closed="both"), default=2, kw_only=False)
     perplexity: float = parameter(Interval(Real, 1, None, closed="left"), default=30)
-    max_iter: int = parameter(ITERATIONS, default=MAX_ITER)
-    early_exaggeration_iter: int = parameter(ITERATIONS, default=EARLY_ITER)
+    max_iter: int = parameter(ITERATIONS, default=layout.MAX_ITER)
+    early_exaggeration_iter: int = parameter(ITERATIONS, default=layout.EARLY_ITER)
     init: Any = parameter("array-like", PairTransformer, None, default=None)
-    n_landmarks: int = parameter(Interval(Integral, 3, None, closed="left"), default=LANDMARKS)
+    n_landmarks: int = parameter(Interval(Integral, 3, None, closed="left"), default=spaces.LANDMARKS)
     neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
     standardize: bool = parameter("boolean", default=True)
     n_jobs: int | None = parameter(COUNT, Interval(Integral, None, -1, closed="right"), None, default=1)
@@ -196,6 +161,7 @@ class PairMap(PairTransformer):
     random_state: Any = parameter(*SEED, default=None)
 
     _fewest_rows: ClassVar = 3
+    _fewest_judged = FEWEST_OF_A_KIND
     _rows_may_be: ClassVar = Placement.DEVICE
     _rows: Any = field(init=False)
     _map: Any = field(init=False)
@@ -214,7 +180,7 @@ class PairMap(PairTransformer):
         former = self._former(rows, same_rows)
         rng = as_generator(self.random_state)
         warn_without_pairs(self, known)
-        landmarks = self._landmarks = chosen_landmarks(rows.shape[0], known.rows, rng, self.n_landmarks)
+        landmarks = self._landmarks = spaces.chosen_landmarks(rows.shape[0], known.rows, rng, self.n_landmarks)
         if landmarks is None:
             seen, found = self._understand(rows, known, same_rows, rng)
             self._map = self._draw(self._rows, self._attraction(seen, found, rng), former, rng)
@@ -225,12 +191,12 @@ class PairMap(PairTransformer):
             drawn = self._draw(self._rows, affinities, None if former is None else former[landmarks], rng)
             self._report("placing all rows")
             V = self._spaces.metric(rows)
-            self._map = with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs, search=self.neighbors)
+            self._map = layout.with_placed(V, landmarks, drawn, affinities, n_jobs=self.n_jobs, search=self.neighbors)
             self._rows = V
-            ready_to_place(V, search=self.neighbors)
+            layout.ready_to_place(V, search=self.neighbors)
         if former is not None:
-            self._map = align(self._map, former)
-        self._scale = local_scale(self._map)
+            self._map = layout.align(self._map, former)
+        self._scale = layout.local_scale(self._map)
         self.embedding_ = self._map.astype(rows.dtype)
 
     def _former(self, rows: Rows, same_rows: bool) -> Float64 | None:
@@ -242,7 +208,7 @@ class PairMap(PairTransformer):
         else:
             given: Any = getattr(rows, "tensor", rows)
             start = self.init.transform(given) if isinstance(self.init, PairTransformer) else self.init
-            start = _array(start)
+            start = engines.as_numpy(start)
         start, wanted = np.asarray(start, dtype=np.float64), (rows.shape[0], self.n_components)
         if start.shape != wanted:
             raise ValueError(
@@ -265,7 +231,7 @@ class PairMap(PairTransformer):
         if model.n_features_in_ != rows.shape[1] or len(model._rows) != rows.shape[0]:
             return False
         shares = model._spaces.shares
-        plain = side_by_side([model._spaces.raw(rows.astype(np.float64, copy=False))], shares[:1])
+        plain = spaces.side_by_side([model._spaces.raw(rows.astype(np.float64, copy=False))], shares[:1])
         return model.standardize == self.standardize and np.array_equal(plain, model._rows[:, : plain.shape[1]])
 
     def _understand(
@@ -293,7 +259,9 @@ class PairMap(PairTransformer):
         seen: tuple[Rows, ...] = (plain,)
         if stack is None:
             self._spaces = MapSpaces(raw, None, np.ones(1))
-            self.space_weights_ = {name: {"weight": float(name == "rows"), "auc": float("nan")} for name in SPACES}
+            self.space_weights_ = {
+                name: {"weight": float(name == "rows"), "auc": float("nan")} for name in spaces.SPACES
+            }
         else:
             self._spaces = MapSpaces(raw, stack.spaces, stack.shares)
             self.space_weights_ = stack.described()
@@ -303,7 +271,7 @@ class PairMap(PairTransformer):
         if not isinstance(rows, EngineRows):
             # One search serves the evidence and the affinities.
             n, perplexity = rows.shape[0], float(self.perplexity)
-            k = min(n - 1, max(attracted(n, perplexity)[0], N_NEIGHBORS))
+            k = min(n - 1, max(attraction.attracted(n, perplexity)[0], N_NEIGHBORS))
             found = nearest_rows(self._rows, k, search=self.neighbors)
         self._evidence = self._carried(self._rows, known, found=found)
         self._report("judging held-out pairs")
@@ -313,8 +281,8 @@ class PairMap(PairTransformer):
             ends, places = np.unique(fold.pairs, return_inverse=True)
             evidence = self._carried(self._metric((plain, *fold.seen.spaces)), fold.train, rows=ends)
             told = evidence.of_pairs(places.reshape(-1, 2))
-            distances.append(with_evidence(fold.lengths(plain), told))
-        self._judgement: Judgement | None = judged(known, folds, distances)
+            distances.append(attraction.with_evidence(fold.lengths(plain), told))
+        self._judgement: Judgement | None = attraction.judged(known, folds, distances)
         self._prior = (known.n_must_link + 1) / (known.n_pairs + 2)
         self.auc_ = self.auc_error_ = float("nan")
         if self._judgement is not None:
@@ -329,22 +297,20 @@ class PairMap(PairTransformer):
         """Return the affinities of rows in the spaces."""
         far, n = None, len(self._rows)
         if self._judgement is not None:
-            partners = random_partners(n, rng)
-            random = with_evidence(listed_lengths(seen, partners), self._evidence.of_pairs(partners))
+            partners = attraction.random_partners(n, rng)
+            random = attraction.with_evidence(spaces.listed_lengths(seen, partners), self._evidence.of_pairs(partners))
             self._judgement = self._judgement.of_random_pairs(random)
-            far = long_range(partners, self._judgement.model.cautious(random), self._judgement.share, n)
+            far = attraction.long_range(partners, self._judgement.model.cautious(random), self._judgement.share, n)
         self.long_range_ = 0.0 if far is None else far.share
-        return joined(tsne_affinities(self._rows, float(self.perplexity), found=found), far)
+        return attraction.joined(attraction.tsne_affinities(self._rows, float(self.perplexity), found=found), far)
 
     def _learn_on_device(self, rows: Any, known: Constraints) -> None:
         """Learn from landmarks, and lay out all rows where they are."""
-        from pairlens.methods.pairmap import device
-
         former = self._former(rows, False)
         rng = as_generator(self.random_state)
         warn_without_pairs(self, known)
         n = rows.shape[0]
-        landmarks = chosen_landmarks(n, known.rows, rng, self.n_landmarks)
+        landmarks = spaces.chosen_landmarks(n, known.rows, rng, self.n_landmarks)
         self._landmarks = np.arange(n) if landmarks is None else landmarks
         self._understand(
             rows if landmarks is None else rows[landmarks],
@@ -368,27 +334,21 @@ class PairMap(PairTransformer):
             del told, pairs
         self.long_range_ = strength / (1 + strength)
         self._report("finding neighbours")
-        attraction = device.affinities(V, float(self.perplexity), far, strength)
+        pull = device.affinities(V, float(self.perplexity), far, strength)
         if former is None:
             start = device.principal_start(V, self.n_components, seed)
-            phases = phases_of(self.early_exaggeration_iter, self.max_iter)
         else:
             start = device.parted(rows.like(former).tensor, float(former.std()) or 1.0, seed)
-            phases = [(round(WARM_SHARE * self.max_iter), 1.0, MOMENTUM)]
-        self.n_iter_ = sum(count for count, _, _ in phases)
-        progress = self._progress if self.verbose else None
-        self._rows, self._map = V, device.lay_out(attraction, start, phases, progress=progress)
+        self._rows, self._map = V, device.lay_out(pull, start, **self._course(former))
         if former is not None:
-            self._map = rows.like(align(_array(self._map), former)).tensor
+            self._map = rows.like(layout.align(engines.as_numpy(self._map), former)).tensor
         self._scale = device.local_scale(self._map)
         self.embedding_ = self._map.to(rows.tensor.dtype)
 
     def _metric(self, seen: tuple[Rows, ...]) -> Rows:
         """Return rows in the local metric, from their places in the spaces."""
         if not isinstance(seen[0], EngineRows):
-            return side_by_side(seen, self._spaces.shares)
-        from pairlens.methods.pairmap import device
-
+            return spaces.side_by_side(seen, self._spaces.shares)
         return device.TensorRows(device.side_by_side([space.tensor for space in seen], self._spaces.shares))
 
     def _carried(
@@ -401,21 +361,25 @@ class PairMap(PairTransformer):
     ) -> Evidence:
         """Carry pairs to all rows along the graph of a metric."""
         graph = near_graph(V, N_NEIGHBORS, search=self.neighbors, found=found)
-        return evidence_of(graph, pairs, rows)
+        return attraction.evidence_of(graph, pairs, rows)
 
     def _draw(
         self, V: Float64, affinities: sparse.csr_matrix, former: Float64 | None, rng: np.random.Generator
     ) -> Float64:
         """Lay out rows in the local metric."""
         if former is None:
-            start = principal_start(V, self.n_components, rng)
-            phases = phases_of(self.early_exaggeration_iter, self.max_iter)
+            start = layout.principal_start(V, self.n_components, rng)
         else:
-            start = parted(former, former.std() or 1.0, rng)
-            phases = [(round(WARM_SHARE * self.max_iter), 1.0, MOMENTUM)]
+            start = layout.parted(former, former.std() or 1.0, rng)
+        return layout.lay_out(affinities, start, n_jobs=self.n_jobs, **self._course(former))
+
+    def _course(self, former: Float64 | None) -> dict[str, Any]:
+        """Return the phases of the layout, and who is told of its progress."""
+        phases = layout.phases_of(self.early_exaggeration_iter, self.max_iter)
+        if former is not None:
+            phases = [(round(WARM_SHARE * self.max_iter), 1.0, layout.MOMENTUM)]
         self.n_iter_ = sum(count for count, _, _ in phases)
-        progress = self._progress if self.verbose else None
-        return lay_out(affinities, start, phases, n_jobs=self.n_jobs, progress=progress)
+        return {"phases": phases, "progress": self._progress if self.verbose else None}
 
     def _report(self, what: str) -> None:
         if self.verbose:
@@ -440,7 +404,7 @@ class PairMap(PairTransformer):
             :attr:`embedding_`; for a dask array or a tensor what :meth:`transform` gives.
         """
         fitted = self.fit(X, y, constraints=constraints)
-        return fitted.embedding_ if engine_rows(X, fitting=False) is None else fitted.transform(X)
+        return fitted.embedding_ if engines.engine_rows(X, fitting=False) is None else fitted.transform(X)
 
     @np.errstate(under="ignore")
     def transform(self, X: ArrayLike) -> NDArray[Any]:
@@ -457,18 +421,16 @@ class PairMap(PairTransformer):
             frame.
         """
         check_is_fitted(self)
-        return map_rows(self._read(X, fitting=False), self._placed, self._n_features_out)
+        return engines.map_rows(self._read(X, fitting=False), self._placed, self._n_features_out)
 
     def _placed(self, rows: Rows) -> Any:
-        if isinstance(rows, EngineRows) and is_tensor(self._map):
-            from pairlens.methods.pairmap import device
-
+        if isinstance(rows, EngineRows) and engines.is_tensor(self._map):
             metric = device.side_by_side(device.seen_in(self._spaces, rows), self._spaces.shares)
             known, drawn = (part.to(metric.device) for part in (self._rows, self._map))
             return device.place(*device.nearest_known(known, metric), drawn, self._scale)
-        metric = self._spaces.metric(rows_in_memory(rows))
-        found, weights = nearest_known(metric, _array(self._rows), search=self.neighbors)
-        return place(found, weights, _array(self._map), self._scale)
+        metric = self._spaces.metric(engines.rows_in_memory(rows))
+        found, weights = layout.nearest_known(metric, engines.as_numpy(self._rows), search=self.neighbors)
+        return layout.place(found, weights, engines.as_numpy(self._map), self._scale)
 
     @np.errstate(under="ignore")
     def pair_proba(self, A: ArrayLike, B: ArrayLike, *, base_rate: float | None = None) -> Float64:
@@ -489,14 +451,12 @@ class PairMap(PairTransformer):
             With too few pairs to hold any out it is (must-links + 1) / (pairs + 2) for all.
         """
         check_is_fitted(self)
-        on_device = is_tensor(A) and is_tensor(B) and is_tensor(self._map)
-        left, right = (checked_rows(self, rows, fitting=False, in_memory=not on_device) for rows in (A, B))
+        on_device = engines.is_tensor(A) and engines.is_tensor(B) and engines.is_tensor(self._map)
+        left, right = (engines.checked_rows(self, rows, fitting=False, in_memory=not on_device) for rows in (A, B))
         check_paired(left, right)
         if self._judgement is None:
             return left.place(np.full(left.shape[0], self._prior)) if on_device else np.full(left.shape[0], self._prior)
         if on_device:
-            from pairlens.methods.pairmap import device
-
             known = self._rows[left.place(self._landmarks)].to(left.tensor.device)
             seen = [device.seen_in(self._spaces, rows) for rows in (left, right)]
             told = [
@@ -506,7 +466,7 @@ class PairMap(PairTransformer):
             found = device.pair_distances(seen[0], told[0], own, own, seen[1], told[1]).cpu().numpy()
             return left.place(self._judgement.pair_proba(found, None if base_rate is None else checked_rate(base_rate)))
         near, far = self._reached(left), self._reached(right)
-        distances = with_evidence(pair_lengths(near[0], far[0]), self._evidence(near[1], far[1]))
+        distances = attraction.with_evidence(spaces.pair_lengths(near[0], far[0]), self._evidence(near[1], far[1]))
         return self._judgement.pair_proba(distances, None if base_rate is None else checked_rate(base_rate))
 
     def calibrate(self, X: ArrayLike, y: ArrayLike | None = None, *, constraints: Constraints | None = None) -> Self:
@@ -532,41 +492,24 @@ class PairMap(PairTransformer):
     def _reached(self, rows: Rows) -> tuple[tuple[Float64, ...], Float64]:
         """Return rows in the spaces, and what answers say about them."""
         seen = self._spaces(rows)
-        known = _array(self._rows) if self._landmarks is None else _array(self._rows)[self._landmarks]
-        found, weights = nearest_known(side_by_side(seen, self._spaces.shares), known, search=self.neighbors)
+        known = (
+            engines.as_numpy(self._rows) if self._landmarks is None else engines.as_numpy(self._rows)[self._landmarks]
+        )
+        found, weights = layout.nearest_known(
+            spaces.side_by_side(seen, self._spaces.shares), known, search=self.neighbors
+        )
         return seen, np.einsum("ij,ijk->ik", weights, self._evidence.reach[found])
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the model with arrays in place of tensors, so that it can be read where the device is not."""
         state = dict(super().__getstate__())
-        return {name: _array(value) if is_tensor(value) else value for name, value in state.items()}
+        return {name: engines.as_numpy(value) if engines.is_tensor(value) else value for name, value in state.items()}
 
-    def suspicious_pairs(self) -> SuspiciousPairs:
-        """Return the pairs of :meth:`fit`, those that look most like wrong answers first.
-
-        Each pair is judged by spaces and probabilities that did not see it. Its suspicion is the probability that the
-        answer is wrong, given the answer and the share of wrong answers that all of them suggest (:attr:`mistakes_`).
-
-        Returns
-        -------
-        SuspiciousPairs
-            With the arrays ``pairs``, ``link`` (+1 or -1), ``suspicion`` and ``together``, ``to_frame()``, and those
-            that stand out, ``standing_out``.
-        """
-        check_is_fitted(self)
+    def _ranked_pairs(self) -> SuspiciousPairs | None:
         if self._judgement is None:
-            raise ValueError(
-                f"suspicious_pairs needs at least {FEWEST_OF_A_KIND} must-links and {FEWEST_OF_A_KIND} cannot-links in "
-                "fit: with fewer, none can be held out and judged by the others."
-            )
+            return None
         found, same, wrong = self._judgement.suspicion()
         pairs = np.asarray(found, dtype=np.int64)
-        if self._landmarks is not None:
-            pairs = self._landmarks[pairs].astype(np.int64)
-        sample = getattr(self, "_sample", None)
-        if sample is not None:
-            # Of a large dask array some rows are learned from: their numbers there are meant.
-            pairs = sample[pairs]
         return SuspiciousPairs.ranked(pairs, same.astype(bool), wrong, self._judgement.together()[1], STANDS_OUT)
 
     @property
