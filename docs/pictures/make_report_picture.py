@@ -1,4 +1,4 @@
-"""Makes report.png: the report of digits from 60 answered pairs, in an installed Chromium.
+"""Makes report.png: the report of penguins by sex from 60 answered pairs, in an installed Chromium.
 
 Run ``python docs/pictures/make_report_picture.py``; ``--dark`` and ``--print`` show how it looks otherwise, in a folder
 of your choice (``--out``).
@@ -11,10 +11,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from playwright.sync_api import sync_playwright
-from sklearn.datasets import load_digits
 
 from pairlens import Constraints, PairMap
+from pairlens.datasets import load_penguins
 from pairlens.report import write_report
 
 
@@ -28,20 +29,21 @@ def main() -> None:
     if browser_path is None:
         parser.error("no browser found: install chromium")
 
-    digits = load_digits()
-    pairs = Constraints.from_labels(digits.target, per_class=3, random_state=0)
-    # All pixels have one scale.
-    model = PairMap(standardize=False, random_state=0).fit(digits.data, constraints=pairs)
+    penguins = load_penguins()
+    known = np.array([sex is not None for sex in penguins.sex])
+    X, sex = penguins.data[known], penguins.sex[known]
+    pairs = Constraints.from_labels(sex, n_pairs=60, random_state=0)
+    model = PairMap(random_state=0).fit(X, constraints=pairs)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page_path = Path(folder) / "report.html"
         write_report(
             page_path,
             model,
-            digits.data,
+            X,
             constraints=pairs,
-            labels=digits.target,
-            feature_names=digits.feature_names,
-            title="Handwritten digits from 60 answered pairs",
+            labels=sex,
+            feature_names=penguins.feature_names,
+            title="Penguins by sex, from 60 answered pairs",
         )
         browser = playwright.chromium.launch(
             executable_path=browser_path,

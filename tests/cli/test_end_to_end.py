@@ -165,8 +165,9 @@ def test_demo(tmp_path, cli, monkeypatch):
     monkeypatch.setattr(layout, "lay_out", counted)
     outcome = cli("demo")
     assert outcome.code == 0, outcome.err
-    # The t-SNE of the digits, which is compared and reported, and that of the penguins, which is reported twice.
-    assert drawn == [300, 333]
+    # Each t-SNE once, though that of the digits is compared and reported, and that of the penguins reported twice; and
+    # a PairMap of the digits for the comparison and for the report, and of the penguins for each question.
+    assert drawn == [300] * 3 + [333] * 3
     for part in (
         "pairlens pairs sample",
         "pairlens fit",
