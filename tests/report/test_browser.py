@@ -129,7 +129,7 @@ def visit(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Visit]]:
 
 @pytest.fixture(scope="module")
 def digits() -> tuple[str, Any]:
-    model = LinearPairLens(2, random_state=0).fit(DIGITS, constraints=PAIRS)
+    model = LinearPairLens(2, standardize=False, random_state=0).fit(DIGITS, constraints=PAIRS)
     html = build_report(model, DIGITS, constraints=PAIRS, labels=CLASSES, ids=IDS, n_splits=2)
     return html, model.transform(DIGITS)
 
@@ -274,7 +274,7 @@ class OnePicture:
 def test_rows_with_cells_and_pictures(visit, digits):
     Z = digits[1]
     row = spread_out(Z)
-    model = LinearPairLens(2, random_state=0).fit(DIGITS, constraints=PAIRS)
+    model = LinearPairLens(2, standardize=False, random_state=0).fit(DIGITS, constraints=PAIRS)
     html = build_report(
         model,
         DIGITS,

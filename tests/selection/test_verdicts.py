@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pairlens import Constraints, PairMap, view_pipeline
+from pairlens import Constraints, PairLens, PairMap, view_pipeline
 from pairlens.datasets import load_penguins
 from pairlens.judging import HeldOutScore, auc
 from pairlens.selection import JudgedPairs, Verdict, verdicts
-from pairlens.selection.comparison import judge_view
+from pairlens.selection.comparison import judge_view, views_without_pairs
 from pairlens.selection.fitting import fit_model
 
 SCORE = HeldOutScore(float("nan"), float("nan"), ())
@@ -46,6 +46,17 @@ def test_the_standard_error_is_that_of_a_bootstrap():
         same, mine, theirs = pairs.same[k], -pairs.together[k], distance[k]
         drawn.append(auc(mine[same], mine[~same]) - auc(theirs[same], theirs[~same]))
     assert found == pytest.approx(np.std(drawn), rel=0.1)
+
+
+@pytest.mark.filterwarnings("ignore::pairlens.exceptions.SupervisionWarning")
+def test_the_control_sees_columns_scaled_as_the_method_scales_them():
+    penguins = load_penguins()
+    X = penguins.data[~np.isnan(penguins.data).any(axis=1)]
+    units = np.array([1.0, 1000.0, 0.01, 3.0])
+    found = [views_without_pairs(PairLens(2).fit(rows), rows, 0)[0].Z for rows in (X, X * units)]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6, atol=1e-9)
+    kept = [views_without_pairs(PairLens(2, standardize=False).fit(rows), rows, 0)[0].Z for rows in (X, X * units)]
+    assert np.abs(kept[1] - kept[0]).max() > 1
 
 
 def test_few_pairs_of_a_kind_tell_nothing():

@@ -27,6 +27,7 @@ from pairlens.methods.pairmap.layout import plain_map
 from pairlens.selection import held_out
 from pairlens.selection.fitting import fit_model, last_step, learns_from
 from pairlens.selection.held_out import JudgedPairs, Verdict
+from pairlens.spectral.rowspace import Standardiser
 from pairlens.supervision import Constraints, Preferences
 
 INTERVAL = 0.005
@@ -294,9 +295,13 @@ def judge_view(
 
 
 def views_without_pairs(method: Any, rows: Rows, seed: Any) -> tuple[Control, ...]:
-    """Return PCA in as many directions as a fitted method has; for a map also the t-SNE of the rows alone."""
+    """Return PCA in as many directions as a fitted method has; for a map also the t-SNE of the rows alone.
+
+    Both see columns scaled as the method scales them.
+    """
     width = len(method.get_feature_names_out()) if hasattr(method, "get_feature_names_out") else 1
-    Z, shares = _principal(rows, width, seed)
+    scaled = Standardiser.of(rows)(rows) if getattr(method, "standardize", False) else rows
+    Z, shares = _principal(scaled, width, seed)
     axes = tuple(f"component {i + 1} ({share:.1%} of variance)" for i, share in enumerate(shares))
     found = [Control("pca", "PCA", axes, Z)]
     if isinstance(method, PairMap):
