@@ -106,7 +106,7 @@ def draw(experiment: Experiment, figure: Figure, results: Results) -> Any:
     found = list(panels(experiment, figure, results))
     if not found:
         return None
-    columns = min(len(found), 4 if len(found) == 4 else 3)
+    columns = min(len(found), 2 if len(found) == 4 else 3)
     n_rows = math.ceil(len(found) / columns)
     canvas = _canvas()
     canvas.set_size_inches(4.2 * columns, 3.4 * n_rows)
@@ -190,7 +190,7 @@ def draw_surfaces(figure: Any, results: Results) -> None:
     """Accuracy over lambda and theta, each set in one panel; the line is where PCA is."""
     theta, lam = np.log2(THETA_GRID), np.log2(LAM_GRID)
     extent = (float(theta[0]) - 0.5, float(theta[-1]) + 0.5, float(lam[0]) - 0.5, float(lam[-1]) + 0.5)
-    for (name, d, grid), axes in _panels(figure, surfaces(results), columns=4, width=3.6, height=3.1):
+    for (name, d, grid), axes in _panels(figure, surfaces(results), columns=4, width=2.9, height=2.6):
         pca = results.mean("PCA", "accuracy", set=name, at={"l": d})
         image = axes.imshow(grid, origin="lower", aspect="auto", extent=extent, cmap="viridis")
         if grid.min() < pca < grid.max():
@@ -206,14 +206,15 @@ def draw_views(figure: Any, results: Results) -> None:
     coordinates = results.filter(lambda row: row.result.measure in ("x", "y"))
     there = [(name, method) for name in ("umist", "usps") for method in coordinates.select(set=name).methods()]
     columns = max(1, len(coordinates.methods()))
-    for (name, method), axes in _panels(figure, there, columns=columns, width=3.2, height=3.2):
+    for (name, method), axes in _panels(figure, there, columns=columns, width=2.3, height=2.3):
         x, y = (coordinates.select(set=name, method=method, measure=axis) for axis in "xy")
         for level in x.values("level"):
             across, up = (part.select(at={"level": level}).numbers() for part in (x, y))
             axes.scatter(across, up, s=14, color=f"C{level}", label=str(level))
         axes.set_title(f"{name.upper()}, {method}", fontsize=9)
         axes.tick_params(labelsize=7)
-        axes.legend(title="level", fontsize=7, title_fontsize=7)
+        if (name, method) in (there[0], there[-columns]):
+            axes.legend(title="level", fontsize=7, title_fontsize=7)
 
 
 def draw_grids(figure: Any, results: Results) -> None:
@@ -225,7 +226,7 @@ def draw_grids(figure: Any, results: Results) -> None:
         for name in results.methods()
     }
     low, high = min(grid.min() for grid in grids.values()), max(grid.max() for grid in grids.values())
-    for (name, grid), axes in _panels(figure, grids.items(), columns=4, width=3.4, height=3):
+    for (name, grid), axes in _panels(figure, grids.items(), columns=4, width=2.6, height=2.3):
         axes.imshow(grid, origin="lower", vmin=low, vmax=high, cmap="viridis", aspect="auto")
         for i, j in np.ndindex(grid.shape):
             colour = "black" if grid[i, j] > (low + high) / 2 else "white"

@@ -150,7 +150,7 @@ def draw_margins(figure: Any) -> None:
     score = X @ (1.0, 0.6, 0.0, 0.0) + 0.2 * rng.standard_normal(24)
     pairs = Preferences.from_scores(score, n_pairs=14, random_state=0)
     before = PCA(2, svd_solver="full").fit_transform(X)
-    after = WSDR(2, C=0.03).fit(X, preferences=pairs).transform(X)
+    after = WSDR(2, C=0.1).fit(X, preferences=pairs).transform(X)
     figure.set_size_inches(7, 3.2)
     for place, (Z, title) in enumerate(((before, "before (principal components)"), (after, "after (WSDR)")), start=1):
         axes = figure.add_subplot(1, 2, place)
@@ -167,7 +167,7 @@ def draw_angles(figure: Any) -> None:
     from matplotlib.patches import Wedge
 
     cases = {"consistent": (80.0, 90.0), "less so": (55.0, 110.0), "hardly": (20.0, 150.0)}
-    figure.set_size_inches(8, 2.9)
+    figure.set_size_inches(8, 2.1)
     for place, (title, angles) in enumerate(cases.items(), start=1):
         axes = figure.add_subplot(1, 3, place)
         steps = [np.array([np.cos(np.radians(angle)), np.sin(np.radians(angle))]) for angle in angles]
@@ -175,7 +175,7 @@ def draw_angles(figure: Any) -> None:
         A, B = steps[0] + steps[1], steps[0]
         low, high = max(angles) - 90, min(angles) + 90
         axes.add_patch(Wedge((0.0, 0.0), 2.2, low, high, color="0.85"))
-        for name, end, start, side in (("A - B", A, B, 0.12), ("B - C", B, C, 0.12), ("A - C", A, C, -0.12)):
+        for name, end, start, side in (("A - B", A, B, 0.1), ("B - C", B, C, 0.2), ("A - C", A, C, -0.12)):
             axes.annotate("", xy=end, xytext=start, arrowprops={"arrowstyle": "->", "color": "C0"})
             look: dict[str, Any] = {"ha": "left" if side > 0 else "right", "va": "center", "fontsize": 7}
             axes.text(*((end + start) / 2 + (side, 0)), name, **look)
@@ -232,21 +232,25 @@ def draw_mnist(figure: Any) -> None:
 
 
 def draw_umist(figure: Any) -> None:
-    """WSDR's direction for the three kinds of faces of its Figure 3a beside principal components."""
+    """Directions for the three kinds of faces of WSDR's Figure 3a, learned from their order or from pairs."""
     bunch = loaded("umist")
     order = {6: 0, 12: 1, 18: 2}
     y = np.unique(bunch["target"], return_inverse=True)[1]
     rows = np.flatnonzero(np.isin(y, list(order)))
     X = StandardScaler().fit_transform(np.asarray(bunch["data"], dtype=np.float64)[rows])
     levels = np.array([order[int(label)] for label in y[rows]])
+    pairs = Constraints.from_labels(levels, per_class=60, random_state=0)
     found = {
         "PCA": PCA(3, svd_solver="full").fit(X).components_,
         "WSDR": WSDR(3, C=0.1).fit(X, levels).components_,
+        "BWDR": BWDR(3).fit(X, constraints=pairs).components_,
+        "WBDR": WBDR(3).fit(X, constraints=pairs).components_,
+        "DSP": DSP(3, tol=1e-3).fit(X, constraints=pairs).components_,
     }
-    figure.set_size_inches(4.2, 2.9)
+    figure.set_size_inches(3.6, 6.2)
     for line, (title, components) in enumerate(found.items()):
         for place, direction in enumerate(components):
-            axes = figure.add_subplot(2, 3, line * 3 + place + 1)
+            axes = figure.add_subplot(len(found), 3, line * 3 + place + 1)
             size = np.abs(direction).max()
             axes.imshow(direction.reshape(23, 28).T, cmap="gray", vmin=-size, vmax=size)
             axes.set_xticks([])

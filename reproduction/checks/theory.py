@@ -230,9 +230,10 @@ def robustness_bound(_results: Results) -> Verdict:
         kept[cosine >= 0] += bool(abs(losses[0] - losses[1]) <= bound + 1e-12)
     counter = counter_example()
     words = (
-        f"bound kept in {kept[True]} of {total[True]} random pairs of preferences up to 90 degrees apart, but above a "
-        f"third and shorter preference gives a counter-example: losses differ by {counter[0]:.2f}, the bound says "
-        f"{counter[1]:.2f} (for two preferences by themselves it is kept in {kept[False]} of {total[False]})"
+        f"kept in {kept[True]} of {total[True]} random pairs of preferences up to 90 degrees apart, and in "
+        f"{kept[False]} of {total[False]} further apart, with a and b the lengths of the two, but if a third, shorter "
+        f"preference sets a, the losses of two opposite ones differ by {counter[0]:.2f} where the bound says "
+        f"{counter[1]:.2f}"
     )
     return IN_PART if kept[True] == total[True] else False, words
 

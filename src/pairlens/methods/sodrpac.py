@@ -95,7 +95,9 @@ class SODRPaC(LinearPairTransformer):
 
     Notes
     -----
-    The paper's text has lost its equations; this is a reconstruction (docs/sodrpac.md). Weights of cannot-links count
+    The paper's text has lost its equations; this is a reconstruction (docs/sodrpac.md). That the manifold term centres
+    X is ours: its Laplacian does not vanish on constants. With the rows as they are the plane turns by 0.2 to 0.7 rad
+    on seven small sets, and 1-NN in it changes by up to 0.04. Weights of cannot-links count
     relative to their mean, those of must-links not at all.
 
     The held-out score is the share of comparisons in which a cannot-link that only the held-out pairs give, by
