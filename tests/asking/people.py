@@ -14,12 +14,12 @@ def blobs(n=60, centers=3, seed=0, noise_columns=2):
     return np.hstack([X, noise]), y
 
 
-def uneven(sizes=(120, 33, 33), spread=(1.0, 4.0, 4.0), columns=79, seed=0):
+def uneven(sizes=(120, 33, 33), spread=(1.0, 4.0, 4.0), columns=79, apart=13, seed=0):
     """One large tight group and some wide ones, whose rows lie farther from each other than from the tight group."""
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(len(sizes)), sizes)
     centre = rng.standard_normal((len(sizes), columns))
-    centre *= 13 / np.linalg.norm(centre, axis=1, keepdims=True)
+    centre *= apart / np.linalg.norm(centre, axis=1, keepdims=True)
     return centre[y] + np.array(spread)[y, None] * rng.standard_normal((len(y), columns)), y
 
 

@@ -47,6 +47,15 @@ def test_right_answers_about_wide_groups_are_believed():
     assert asker.error_rate_ < 0.02
 
 
+def test_one_wide_group_does_not_fall_apart_for_right_answers():
+    """A row that is the same as another one founds no group, however unsure it is where the other one belongs."""
+    rows, y = uneven((120, 40, 40), (0.3, 2.0, 2.0), columns=20, apart=4, seed=7)
+    asker = Asker(rows, random_state=0)
+    answer_all(asker, y, 100)
+    assert len(asker.groups_) == 3
+    assert purity(asker, y) == (True, True)
+
+
 def test_dense_rows_come_first_and_then_all_but_outliers():
     asker = Asker(X, random_state=0, lens=LENS)
     opened = []

@@ -75,7 +75,9 @@ def posterior(i, Z, groups, confidence, answers, error):
             continue
         for h in range(len(p)):
             agrees = (h == at[0]) == same
-            p[h] *= confidence[j] * (1 - error if agrees else error) + (1 - confidence[j]) / 2
+            # "New" is not the group of j, wherever j belongs.
+            sure = 1.0 if h == len(groups) else confidence[j]
+            p[h] *= sure * (1 - error if agrees else error) + (1 - sure) / 2
     return [a / sum(p) for a in p]
 
 

@@ -10,7 +10,8 @@ and to none of them (it founds a new one) with probability proportional to
 variances v of the columns, but each has a width :math:`w_h` of its own, whose prior is that all are equally wide. Its
 uncertainty makes the normal distribution Student's t: of a group of few rows nobody knows yet how wide it is. The power
 1/4 is there because the view is overconfident: its columns were chosen to separate the groups. Each answer then
-multiplies by how likely it is, given the error rate and how sure the other row of the answer is of its own group.
+multiplies by how likely it is, given the error rate and how sure the other row of the answer is of its own group. A row
+that founds a group is not in that of the other row, whichever it is, so this does not depend on how sure that row is.
 """
 
 from __future__ import annotations
@@ -162,7 +163,9 @@ def weigh(p: Float64, row: Ints, group: Ints, same: NDArray[np.bool_], confidenc
     """
     agrees = (np.arange(p.shape[1]) == group[:, None]) == same[:, None]
     wrong = error[:, None]
-    factor = confidence[:, None] * np.where(agrees, 1 - wrong, wrong) + (1 - confidence[:, None]) / 2
+    sure = np.repeat(confidence[:, None], p.shape[1], axis=1)
+    sure[:, -1] = 1.0
+    factor = sure * np.where(agrees, 1 - wrong, wrong) + (1 - sure) / 2
     evidence = np.zeros_like(p)
     np.add.at(evidence, row, np.log(factor))
     with np.errstate(divide="ignore"):
