@@ -235,7 +235,7 @@ def test_rows_of_frames_are_called_as_they_are(shown, rows, tmp_path):
     polars = pytest.importorskip("polars", reason="needs polars: pip install polars")
     lazy = shown(polars.from_pandas(frame).lazy(), store=tmp_path / "lazy.db")
     lazy.set_state({"selected": [2, 5]})
-    assert lazy.selection().to_pandas().equals(frame.iloc[[2, 5]].reset_index(drop=True))
+    assert lazy.selection().rows() == [tuple(frame.iloc[row]) for row in (2, 5)]
 
 
 @pytest.mark.parametrize(

@@ -110,9 +110,9 @@ def _from_frame(
 ) -> Rows:
     """Read a data frame the way that files go."""
     from pairlens.studio.rows import rows_from_file
-    from pairlens.tables.cells import distinct_names
+    from pairlens.tables.cells import as_frame, distinct_names
 
-    frame = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
+    frame = as_frame(frame)
     frame = frame.set_axis(distinct_names(list(frame.columns)), axis=1)
     column, numbered = ids if isinstance(ids, str) else None, frame.index.dtype.kind in "iu"
     added: dict[str, Any] = {"picture": images} if images is not None else {}
