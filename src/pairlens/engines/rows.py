@@ -28,7 +28,7 @@ Kernel: TypeAlias = str | Callable[..., Any]
 Graph: TypeAlias = Any
 """Weights of pairs of rows: a symmetric CSR matrix, or :class:`~pairlens.engines.Edges`."""
 
-CHECKED_VALUES = 1 << 22
+CHECKED_VALUES = 1 << 20
 """Of more values, those of evenly spaced rows are looked at to know their size."""
 
 
