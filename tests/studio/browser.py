@@ -57,14 +57,14 @@ class Visit:
         return visit
 
     def listen(self) -> None:
-        self.page.on("console", lambda message: self._console(message.type, message.text))
+        self.page.on("console", lambda message: self._console(message.type, message.text, message.location["url"]))
         self.page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
         self.page.on("dialog", lambda dialog: (self.troubles.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         self.page.on("request", lambda request: self._request(request.url))
 
-    def _console(self, kind: str, text: str) -> None:
+    def _console(self, kind: str, text: str, url: str) -> None:
         if kind in ("error", "warning") and "GPU stall" not in text:
-            self.troubles.append(f"{kind}: {text}")
+            self.troubles.append(f"{kind}: {text} ({url})")
 
     def _request(self, url: str) -> None:
         if not url.startswith((self.base + "/", "blob:")):

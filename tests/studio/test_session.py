@@ -59,6 +59,20 @@ def test_a_repeated_request_is_one_answer(person):
     assert person.count == 1
 
 
+@pytest.mark.parametrize("route", ["undo", "retract"])
+def test_what_was_taken_back_can_be_sent_again(person, route):
+    """As a page does that was reloaded before it heard that it was stored."""
+    given = person.event()
+    person.answer("same", given)
+    body = {"id": person.event(), **({"target": given} if route == "retract" else {})}
+    replies = [person.post(route, body) for _ in range(2)]
+    assert [reply.status_code for reply in replies] == [200, 200]
+    assert person.count == 0
+    # An id that stands for something else is still refused.
+    other = "retract" if route == "undo" else "undo"
+    assert person.post(other, {**body, "target": given}).status_code == 409
+
+
 def test_undo_brings_the_question_back(person):
     question = person.question()
     person.answer("same")

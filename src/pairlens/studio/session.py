@@ -246,6 +246,8 @@ class Session:
 
     def undo(self, annotator: str, event: str) -> bool:
         """Take back a person's last answer; its question is asked again."""
+        if event in self.history.seen:
+            return self._store(Event(event, "undo", annotator, {}))
         asked = {entry.question.id for entry in self.asker.log}
         last = self.history.last_of(annotator, asked)
         if last is None:
@@ -275,6 +277,8 @@ class Session:
 
     def retract(self, annotator: str, event: str, target: str, *, review: bool = False) -> bool:
         """Take an answer of the past back, or all that were given at once; in a review, anybody's."""
+        if event in self.history.seen:
+            return self._store(Event(event, "retract", annotator, {}))
         batch = self.history.batches.get(target)
         if batch is not None and (review or batch.annotator == annotator):
             return self._take_back(annotator, event, "retract", batch)
