@@ -96,10 +96,19 @@ class Visit:
         self.page.wait_for_function(script, arg=answers)
 
     def act(self, do: Callable[[], Any]) -> None:
-        """Do something that answers, and wait for the next question."""
+        """Do something that answers, and wait for the next question.
+
+        A question that was shown again meanwhile may have been too new to take an answer: a person answers once more.
+        """
+        from playwright.sync_api import TimeoutError as LateError
+
         old = self.id
         do()
-        self.page.wait_for_function(NEXT, arg=old)
+        try:
+            self.page.wait_for_function(NEXT, arg=old, timeout=PATIENCE / 3)
+        except LateError:
+            do()
+            self.page.wait_for_function(NEXT, arg=old)
 
     def press(self, key: str) -> None:
         # A question that is not yet 250 ms old takes no key.
