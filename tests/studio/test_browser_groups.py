@@ -265,7 +265,7 @@ def test_the_second_look_and_all_answers(studio, table, enter):
     dialog.locator("[data-show-answers]").select_option(value="contradiction")
     dialog.locator("[data-answer-id=wrong0] .thumbnail").first.wait_for()
     dialog.locator("[data-change-of=wrong0]").select_option(value="different")
-    dialog.get_by_text("0 answers, the newest first.").wait_for()
+    dialog.get_by_text("0 answers, the newest first.", exact=True).wait_for()
     assert running.call(lambda session: session.history.answers["wrong0"].answer) == "different"
     dialog.locator("[data-show-answers]").select_option(value="")
     dialog.locator("[data-find-answers]").fill("row-1")

@@ -168,3 +168,15 @@ test("a browser that keeps nothing still sends", async () => {
   await outbox.put("answer", { id: "a" });
   assert.deepEqual(told.delivered, [["a", 0]]);
 });
+
+test("who puts while others are sent waits until all are there", async () => {
+  const sent = [];
+  const { outbox } = box(async (route, body) => {
+    await new Promise((done) => setTimeout(done, 5));
+    sent.push(body.id);
+    return {};
+  });
+  outbox.put("answer", { id: "a" });
+  await outbox.put("change", { id: "b" });
+  assert.deepEqual(sent, ["a", "b"]);
+});

@@ -41,6 +41,7 @@ export class AnswerList {
   constructor(studio) {
     this.studio = studio;
     this.length = PAGE;
+    this.loads = 0;
     this.find = /** @type {HTMLInputElement} */ (
       h("input", {
         type: "search",
@@ -91,8 +92,10 @@ export class AnswerList {
     const pages = Array.from({ length: this.length / PAGE }, (_, k) =>
       get(`answers?${query}&start=${k * PAGE}&most=${PAGE}`),
     );
+    const loading = ++this.loads;
     const replies = await Promise.all(pages).catch(() => null);
-    if (!replies) return;
+    // What was asked for later is shown, whichever reply comes first.
+    if (!replies || loading !== this.loads) return;
     const answers = /** @type {Listed[]} */ (replies.flatMap((reply) => reply.answers));
     this.count.textContent = `${counted(replies[0].found, "answer")}, the newest first.`;
     this.more.hidden = replies[0].found <= this.length;

@@ -32,6 +32,7 @@ export class Outbox {
     this.waiting = waiting;
     this.later = later;
     this.sending = false;
+    this.running = Promise.resolve();
     this.pause = FIRST_PAUSE;
     this.scheduled = false;
     /** @type {{key: string, parcel: Parcel}[]} */
@@ -91,9 +92,13 @@ export class Outbox {
     return last.parcel;
   }
 
-  /** Send all parcels, oldest first. */
-  async flush() {
-    if (this.sending) return;
+  /** Send all parcels, oldest first. The promise is kept when they are sent, or have to wait. */
+  flush() {
+    if (!this.sending) this.running = this.sendAll();
+    return this.running;
+  }
+
+  async sendAll() {
     this.sending = true;
     try {
       while (this.parcels.length) {
