@@ -18,6 +18,7 @@ from pairlens.cluster.grouping import (
     Evidence,
     Mixture,
     agreement,
+    bounded,
     candidates,
     expected_rand,
     first_guesses,
@@ -127,6 +128,21 @@ def test_groups_that_hold_many_classes_are_not_sure_of_their_rows():
     # Answers about such rows do not make them surer.
     chain = Constraints([(i, i + 1) for i in range(9)], n_samples=80)
     assert likeliest(Z, found, Evidence.of(chain, 0.05))[1].max() < 0.5
+
+
+def test_few_answers_bound_the_purity():
+    """Two groups of rows with 28 cannot-links and no must-link hold more classes than two."""
+    rng = np.random.default_rng(0)
+    Z = np.concatenate([rng.normal(-3, 1, (40, 2)), rng.normal(3, 1, (40, 2))])
+    groups = Mixture.of(Z, np.eye(2)[np.arange(80) // 40])
+    pairs = rng.permutation(80)[:56].reshape(28, 2)
+    found = bounded(groups, Z, Constraints(cannot_link=pairs, n_samples=80))
+    q = groups.probabilities(Z)
+    together = np.mean([[a @ b for a in q] for b in q])
+    assert found.purity == pytest.approx((1 / 30 / together) ** 0.5)
+    assert found.probabilities(Z).max() < 0.3
+    assert bounded(groups, Z, Constraints(n_samples=80)).purity == 0.9
+    assert bounded(groups, Z, Constraints(must_link=pairs, n_samples=80)).purity == 0.9
 
 
 def test_an_answer_moves_a_row_between_groups():

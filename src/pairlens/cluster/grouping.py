@@ -292,6 +292,21 @@ def matched(mixture: Mixture, Z: Float64, same: Float64) -> Mixture:
     return min((fitted(caution) for caution in CAUTIONS), key=lambda each: each[0])[1]
 
 
+def bounded(mixture: Mixture, Z: Float64, known: Constraints) -> Mixture:
+    """Return the mixture with the purity that so few answers allow.
+
+    Pairs of one class in one group are at most all pairs of one class. So the share of the must-links among the answers
+    (with one more of each kind) over that of the pairs of rows in one group bounds the square of the purity.
+    """
+    if known.n_pairs == 0:
+        return replace(mixture, purity=PURITY)
+    member = replace(mixture, purity=1.0).probabilities(Z)
+    together = float(np.mean(member @ member.mean(axis=0)))
+    must, cannot = known.must_link_total, known.cannot_link_total
+    same = (must + 1) / (must + cannot + 2)
+    return replace(mixture, purity=min(PURITY, (same / together) ** 0.5))
+
+
 def likeliest(Z: Float64, mixture: Mixture, evidence: Evidence) -> tuple[IntArray, Float64]:
     """Return the likeliest group of each row by its place and the answers, and its probability."""
     labels, chance = np.empty(len(Z), dtype=np.int64), np.empty(len(Z))
@@ -314,7 +329,7 @@ MOST_PAIRS = 20_000
 """Pairs that take part; of more, as many are drawn."""
 STARTS = 4
 CAUTION, PURITY = 8.0, 0.9
-"""What turns logarithmic odds into probabilities where there is no P(same) to compare with."""
+"""What turns logarithmic odds into probabilities where there is no P(same) to compare with; the largest purity then."""
 MATCHED_ROWS = 400
 """Rows that are compared with P(same)."""
 SEEDS = 2**31
@@ -349,7 +364,7 @@ def find_groups(learned: Learned, n_clusters: int | None, rng: np.random.Generat
         start = np.argmax(found.log_odds(learned.rows), axis=1)
         found = fit_mixture(learned.rows, start, len(found), Evidence.of(known, learned.mistakes))[0]
     if same is None:
-        return replace(found, caution=CAUTION, purity=PURITY)
+        return bounded(replace(found, caution=CAUTION), Z, known)
     some = slice(None, None, 1 + len(Z) // MATCHED_ROWS)
     return matched(found, Z[some], same[some, some])
 
