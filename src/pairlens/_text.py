@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -73,6 +74,13 @@ class TableWriter:
         """Write many lines."""
         for cells in rows:
             self.row(cells)
+
+
+def csv_text(header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a header and lines as CSV."""
+    file = io.StringIO(newline="")
+    TableWriter(file).rows([header, *rows])
+    return file.getvalue()
 
 
 class _Lines:
