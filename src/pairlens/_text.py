@@ -24,6 +24,12 @@ def read_text(path: Path) -> str:
         raise ValueError(not_utf8(path.name, line, error.object[error.start])) from None
 
 
+def listed_names(names: Iterable[object]) -> str:
+    """Return the first names for an error message."""
+    listed = list(map(repr, names))
+    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "")
+
+
 def whole_characters(text: str) -> str:
     """Replace halves of surrogate pairs, which JSON may hold and no file can, by the sign for unknown characters."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

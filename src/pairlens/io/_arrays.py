@@ -6,7 +6,7 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from pairlens._text import listed_names
 from pairlens.exceptions import InputError, MissingExtraError
 
 KIND = "an archive of NumPy arrays"
@@ -204,9 +205,3 @@ def check_sparse(matrix: Any) -> None:
     # Where the last pointer is 0 or below, SciPy sees no entries and does not look at the others.
     if (matrix.indptr[1:] < matrix.indptr[:-1]).any():
         raise ValueError("the pointers of a sparse matrix must not decrease")
-
-
-def listed_names(names: Sequence[str]) -> str:
-    """Return the first names for an error message."""
-    shown = ", ".join(map(repr, names[:8]))
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

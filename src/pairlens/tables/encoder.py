@@ -24,6 +24,7 @@ from pairlens._sklearn import (
     parameter,
     validate_data,
 )
+from pairlens._text import listed_names
 from pairlens.engines import collected
 from pairlens.exceptions import InputError
 from pairlens.tables.cells import as_frame, distinct_names, is_missing, read_words
@@ -394,8 +395,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         used = [block.name for block in self._blocks]
         lacking = [name for name in used if name not in frame]
         if lacking:
-            shown = ", ".join(map(repr, lacking[:5]))
-            raise InputError(f"the table lacks columns that TableEncoder was fitted to: {shown}")
+            raise InputError(f"the table lacks columns that TableEncoder was fitted to: {listed_names(lacking)}")
         return frame, named
 
     def __sklearn_tags__(self) -> Any:

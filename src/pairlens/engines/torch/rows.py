@@ -398,11 +398,15 @@ def graph_scatter(X: TensorRows, graph: Graph) -> Float64:
 
 @operations.pair_squared_distances.register(TensorRows)
 def pair_squared_distances(X: TensorRows, pairs: IntArray) -> Float64:
-    result = np.empty(len(pairs))
-    left, right = X.place(pairs[:, 0].astype(np.int64)), X.place(pairs[:, 1].astype(np.int64))
-    for block in X.blocks(len(pairs)):
-        difference = X.tensor[left[block]].to(torch.float64) - X.tensor[right[block]].to(torch.float64)
-        result[block] = _numpy((difference * difference).sum(dim=1))
+    return _numpy(squared_differences(X.tensor, *(X.place(end.astype(np.int64)) for end in pairs.T)))
+
+
+def squared_differences(X: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Return squared distances of pairs of rows, in float64 on their device."""
+    result = torch.empty(len(left), dtype=torch.float64, device=X.device)
+    for part in chunks(len(left), row_step(X, X.shape[1])):
+        difference = X[left[part]].double() - X[right[part]]
+        result[part] = difference.square_().sum(dim=1)
     return result
 
 

@@ -517,10 +517,7 @@ def near_walk(
     scale = distance[:, scale_neighbor - 1]
     keys = torch.unique(torch.minimum(source, target) * n + torch.maximum(source, target))
     left, right = keys // n, keys % n
-    squared = torch.empty(len(keys), dtype=torch.float64, device=device)
-    for part in tensors.chunks(len(keys), tensors.row_step(X.tensor, X.shape[1])):
-        difference = X.tensor[left[part]].double() - X.tensor[right[part]]
-        squared[part] = difference.square_().sum(dim=1)
+    squared = tensors.squared_differences(X.tensor, left, right)
     local = scale[left] * scale[right]
     # Rows that repeat seven times have scale 0: full weight to each other, none to all others.
     weight = torch.where(local > 0, torch.exp(-squared / torch.where(local > 0, local, 1.0)), (squared == 0).double())
