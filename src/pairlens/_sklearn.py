@@ -12,15 +12,18 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 import sklearn
 from sklearn.base import _fit_context
-from sklearn.utils import _param_validation, check_random_state, validation
+from sklearn.utils import check_random_state, validation
+from sklearn.utils._param_validation import Interval as _Interval
+from sklearn.utils._param_validation import StrOptions as _StrOptions
+from sklearn.utils.validation import _check_feature_names_in
 
 fit_context = _fit_context
-StrOptions = _param_validation.StrOptions
-check_feature_names_in = validation._check_feature_names_in
+StrOptions = _StrOptions
+check_feature_names_in = _check_feature_names_in
 validate_data = validation.validate_data
 
 
-class Interval(_param_validation.Interval):
+class Interval(_Interval):
     """Hold an interval of numbers, of which True and False are not members although Python counts them as integers.
 
     Nor are integers that compiled code has no room for.
