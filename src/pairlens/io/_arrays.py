@@ -171,12 +171,11 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
                 with content:
                     name = member.filename.removesuffix(".npy")
                     read_header(content, f"{name} of {path.name}", member.file_size)
-            return {name.removesuffix(".npy"): _unpacked(path, archive, name) for name in archive.namelist()}
-
-
-def _unpacked(path: Path, archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    with reading(path, KIND), archive.open(name) as file:
-        return np.asarray(npy.read_array(file, allow_pickle=False))
+            arrays = {}
+            for name in archive.namelist():
+                with reading(path, KIND), archive.open(name) as content:
+                    arrays[name.removesuffix(".npy")] = npy.read_array(content, allow_pickle=False)
+            return arrays
 
 
 def table_among(arrays: Mapping[str, NDArray[Any]], source: str) -> str:
