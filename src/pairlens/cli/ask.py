@@ -35,20 +35,12 @@ FEWEST_TO_JUDGE = 20
 CLOSURE = "all pairs that follow from the answers, with weights"
 
 
-class Ask(StrEnum):
-    """The kinds of questions."""
-
-    same = "same"
-    place = "place"
-    prefer = "prefer"
+Ask = StrEnum("Ask", "same place prefer")
+"""The kinds of questions."""
 
 
-class Strategy(StrEnum):
-    """The ways to choose questions."""
-
-    place = "place"
-    uncertain = "uncertain"
-    random = "random"
+Strategy = StrEnum("Strategy", "place uncertain random")
+"""The ways to choose questions."""
 
 
 ASKED = {
