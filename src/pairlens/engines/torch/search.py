@@ -287,8 +287,7 @@ class TorchRows:
         square = torch.empty(n, dtype=torch.float64, device=X.device)
         for part in tensors.chunks(n, step):
             square[part] = (X[part].double() - center).square_().sum(dim=1)
-        spread = torch.sqrt(square.mean())
-        scale = float(2.0 ** torch.round(torch.log2(spread))) if spread > 0 else 1.0
+        scale = search.unit_length(float(square.mean()))
         return cls(X, center, scale, square / scale**2)
 
     @property
