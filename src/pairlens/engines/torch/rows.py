@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from pairlens._optional import require
 from pairlens.engines import operations
@@ -415,8 +415,7 @@ def symmetric_eigen(X: TensorRows, A: Float64) -> tuple[Float64, Float64]:
     """Solve on a GPU from :data:`DEVICE_FEATURES` features on; for fewer, the way there is longer than the work."""
     if X.tensor.is_cuda and len(A) >= DEVICE_FEATURES:
         return device_eigen(A, X.tensor.device)
-    values, vectors = linalg.eigh(A, check_finite=False)
-    return values[::-1], vectors[:, ::-1]
+    return operations.symmetric_eigen(A, A)
 
 
 def device_eigen(A: Float64, device: Any) -> tuple[Float64, Float64]:
