@@ -151,7 +151,7 @@ def mixture(quick: bool) -> Result:
 def agreement(quick: bool) -> Result:
     from sklearn.cluster import KMeans
 
-    from pairlens.metrics import pairwise_f_score
+    from reproduction.scores import pairwise_f_score
 
     result: Result = {}
     for name, n_rows, r in (

@@ -149,7 +149,7 @@ def fits(n_rows: int) -> dict[str, float]:
         if number == 0:
             mapper = LensMapper(lens) if by_lens(n_rows, False) else make_mapper(rows.X)
         if number:
-            timed(f"map of {n_pairs} pairs", mapper.fit, MapJob(n_pairs, known), None)
+            timed(f"map of {n_pairs} pairs", mapper.fit, MapJob(n_pairs, known))
     return found
 
 

@@ -61,8 +61,8 @@ import pairlens
 from benchmarks.league_table import Record, page, scores_by_dim
 from benchmarks.measure import peak_memory
 from pairlens import Constraints, Quadruplets
-from pairlens.metrics import pairwise_f_score
 from reproduction import datasets
+from reproduction.scores import pairwise_f_score
 from reproduction.tasks import Store, progress, work
 
 ROOT = Path(__file__).parent

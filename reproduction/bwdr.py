@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pairlens.metrics import cumulative_purity, normalized_rand_score
+from pairlens.metrics import cumulative_purity
 from pairlens.supervision import Constraints
 from reproduction.experiment import Result, Unit
 from reproduction.protocols import fold, kmeans_labels, linear_maps, nearest_accuracy
+from reproduction.scores import normalized_rand_score
 
 
 def cross_validated(unit: Unit) -> Iterator[Result]:

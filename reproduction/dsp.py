@@ -12,11 +12,11 @@ from sklearn.metrics import adjusted_rand_score, rand_score
 
 from pairlens.kernels import delta_to_gamma
 from pairlens.methods.locality import LPP
-from pairlens.metrics import pairwise_f_score
 from pairlens.spectral.rowspace import Matrix, Pencil, attract_whitened
 from pairlens.supervision import Constraints
 from reproduction.experiment import Array, Codes, Method, Result, Unit
 from reproduction.protocols import fold, kmeans_labels
+from reproduction.scores import pairwise_f_score
 
 SCORES = {"F": pairwise_f_score, "Rand": rand_score, "ARI": adjusted_rand_score}
 

@@ -12,32 +12,15 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 import sklearn
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, validation
 from sklearn.utils._param_validation import Interval as _Interval
-from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import _check_feature_names_in as check_feature_names_in
-from sklearn.utils.validation import validate_data
-
-__all__ = [
-    "AUTO",
-    "COUNT",
-    "DTYPES",
-    "NOT_NEGATIVE",
-    "POSITIVE",
-    "SEED",
-    "Interval",
-    "StrOptions",
-    "as_generator",
-    "check_feature_names_in",
-    "check_routing",
-    "complete_docstring",
-    "estimator",
-    "fit_context",
-    "parameter",
-    "validate_data",
-]
+from sklearn.utils._param_validation import StrOptions as _StrOptions
+from sklearn.utils.validation import _check_feature_names_in
 
 fit_context = _fit_context
+StrOptions = _StrOptions
+check_feature_names_in = _check_feature_names_in
+validate_data = validation.validate_data
 
 
 class Interval(_Interval):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +22,12 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise ValueError(not_utf8(path.name, line, error.object[error.start])) from None
+
+
+def listed_names(names: Iterable[object]) -> str:
+    """Return the first names for an error message."""
+    listed = list(map(repr, names))
+    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "")
 
 
 def whole_characters(text: str) -> str:
@@ -73,6 +80,13 @@ class TableWriter:
         """Write many lines."""
         for cells in rows:
             self.row(cells)
+
+
+def csv_text(header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a header and lines as CSV."""
+    file = io.StringIO(newline="")
+    TableWriter(file).rows([header, *rows])
+    return file.getvalue()
 
 
 class _Lines:

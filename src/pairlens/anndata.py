@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from pairlens._text import listed_names
 from pairlens.exceptions import ArgumentError, InputError
 from pairlens.supervision import Constraints
 
@@ -101,12 +102,12 @@ def representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_mat
         raise TypeError(f"adata must be an AnnData object, got {type(adata).__name__}.")
     if rep is None or rep == "X":
         if adata.X is None:
-            raise ArgumentError("rep", rep, f"must be one of {_quoted(adata.obsm)}, because adata has no X")
+            raise ArgumentError("rep", rep, f"must be one of obsm ({listed_names(adata.obsm)}), because adata has no X")
         rows = adata.X[:] if adata.isbacked else adata.X
         return rows.tocsr() if sparse.issparse(rows) else np.asarray(rows)
     if rep not in adata.obsm:
         hint = "; scanpy.pp.pca(adata) makes it" if rep == "X_pca" else ""
-        remedy = f"Choose one of {_quoted(['X', *adata.obsm])}"
+        remedy = f"Choose one of {listed_names(['X', *adata.obsm])}"
         raise InputError(f"obsm has no {rep!r}{hint}", argument="rep", value=rep, remedy=remedy)
     rows = adata.obsm[rep]
     if sparse.issparse(rows):
@@ -117,7 +118,7 @@ def representation(adata: Any, rep: str | None) -> NDArray[Any] | sparse.csr_mat
 def _known_labels(adata: Any, column: str, unknown: str | Iterable[str] = ()) -> NDArray[np.object_]:
     """Return a column of `obs` as text, None where it is missing or one of the words for unknown."""
     if column not in adata.obs:
-        raise ArgumentError("labels", column, f"must be a column of obs, which has {_quoted(adata.obs)}")
+        raise ArgumentError("labels", column, f"must be a column of obs, which has {listed_names(adata.obs)}")
     words = {unknown} if isinstance(unknown, str) else set(unknown)
     cells = adata.obs[column]
     absent = cells.isna().to_numpy(dtype=bool)
@@ -128,11 +129,6 @@ def _known_labels(adata: Any, column: str, unknown: str | Iterable[str] = ()) ->
     if all(label is None for label in labels):
         raise ArgumentError("labels", column, "must be a column of obs in which some cells have a known label")
     return labels
-
-
-def _quoted(names: Iterable[str]) -> str:
-    listed = [repr(str(name)) for name in names]
-    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") if listed else "nothing"
 
 
 def _record(method: Any, rep: str | None, labels: str | None, constraints: Constraints | None) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""Scores for what comes out of a view: clusterings, neighbourhoods and rankings.
-
-Clusterings are compared over all pairs of rows: a pair is *together* when the two rows have the same label.
-"""
+"""Scores for what comes out of a view: neighbourhoods and rankings."""
 
 from __future__ import annotations
 
@@ -10,72 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import adjusted_rand_score, rand_score
-from sklearn.metrics.cluster import pair_confusion_matrix
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from pairlens.engines import neighbors
 from pairlens.exceptions import ArgumentError, InputError
 from pairlens.supervision import Preferences
-from pairlens.supervision.inputs import factorise
 
-__all__ = [
-    "adjusted_rand_score",
-    "cumulative_purity",
-    "mean_average_precision",
-    "normalized_rand_score",
-    "pairwise_accuracy",
-    "pairwise_f_score",
-    "rand_score",
-]
-
-
-def pairwise_f_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    r"""Compute the F-score of the pairs put together, :math:`2PR / (P + R)`.
-
-    Precision P is the share of the pairs together in `labels_pred` that are together in `labels_true`, recall R the
-    share of those together in `labels_true` that are found. Large clusters are rewarded: one cluster for everything can
-    score high, so read it beside :func:`adjusted_rand_score`.
-
-    Examples
-    --------
-    >>> from pairlens.metrics import pairwise_f_score
-    >>> pairwise_f_score([0, 0, 1, 1], [0, 0, 0, 1])
-    0.4
-    """
-    (_, false_together), (missed, found) = _pair_confusion(labels_true, labels_pred)
-    denominator = 2 * found + false_together + missed
-    return float(2 * found / denominator) if denominator else 1.0
-
-
-def normalized_rand_score(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    r"""Compute the mean of the accuracy on pairs of one class and on pairs of two classes.
-
-    The Rand index with both kinds of pairs, as the true classes define them, weighing the same: 0.5 for one cluster,
-    and for clusters drawn at random in expectation. It is eq. 13 of the BWDR paper, read by true classes. With one
-    kind of pair only, the accuracy on that kind.
-
-    Examples
-    --------
-    >>> from pairlens.metrics import normalized_rand_score
-    >>> normalized_rand_score([0, 0, 1, 1], [0, 0, 0, 0])
-    0.5
-    """
-    (apart, false_together), (missed, found) = _pair_confusion(labels_true, labels_pred)
-    parts = [hit / (hit + miss) for hit, miss in ((found, missed), (apart, false_together)) if hit + miss]
-    return float(np.mean(parts)) if parts else 1.0
-
-
-def _pair_confusion(labels_true: ArrayLike, labels_pred: ArrayLike) -> NDArray[np.int64]:
-    """Count pairs by whether they are together in the first and in the second labelling; no label may be missing."""
-    codes = []
-    for name, labels in (("labels_true", labels_true), ("labels_pred", labels_pred)):
-        found, _ = factorise(labels, name=name)
-        if (found < 0).any():
-            row = int((found < 0).argmax())
-            raise InputError(f"{name} has no label for row {row}", argument=name, remedy="Leave such rows out of both.")
-        codes.append(found)
-    return np.asarray(pair_confusion_matrix(*codes))
+__all__ = ["cumulative_purity", "mean_average_precision", "pairwise_accuracy"]
 
 
 def cumulative_purity(Z: ArrayLike, y: ArrayLike, n_neighbors: int = 10) -> NDArray[np.float64]:

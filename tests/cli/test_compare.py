@@ -51,7 +51,7 @@ def test_preferences(table, cli):
 def test_a_method_that_fails_does_not_stop_the_others(table, cli):
     outcome = cli(*COMPARE, "--pairs", "pairs.csv", "--methods", "wbdr,pairlens", "--dims", "5", "--json")
     entries = {entry["method"]: entry for entry in json.loads(outcome.out)["results"]["pairs"]}
-    assert "--dims 5 must be at most the number of features, 4" in entries["wbdr"]["error"]
+    assert "--dims must be at most the number of features, 4; got 5" in entries["wbdr"]["error"]
     assert entries["none"]["score"] is not None
 
 

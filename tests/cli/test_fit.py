@@ -195,7 +195,7 @@ def test_one_file_with_all_kinds(table, cli):
         (("--method", "skkmeans"), "skkmeans makes no view of its own"),
         (("--dims", "0"), "--dims must be a whole number from 1 on, or auto"),
         (("--dims", "two"), "--dims must be a whole number"),
-        (("--method", "wbdr", "--dims", "99"), "--dims 99 must be at most the number of features, 4"),
+        (("--method", "wbdr", "--dims", "99"), "--dims must be at most the number of features, 4; got 99"),
         (("--method", "wbdr", "--dims", "auto"), "wbdr does not find the number of directions: give it by --dims"),
         (("--scale", "log"), "Invalid value for '--scale': 'log' is not one of"),
         (("--seed", "-1"), "Invalid value for '--seed'"),

@@ -74,7 +74,7 @@ def test_a_folder_is_no_file(cli, files):
     ("arguments", "said"),
     [
         ("--pairs answers.csv --method wbdr", "--on-conflict drop leaves them out, --on-conflict raise stops at them."),
-        ("--labels y --method wbdr --dims 9", "--dims 9 must be at most the number of features"),
+        ("--labels y --method wbdr --dims 9", "--dims must be at most the number of features"),
         (
             "--labels y --method pairmap --dims 3",
             "pairmap makes no view of --dims 3; pairlens takes any number of directions",

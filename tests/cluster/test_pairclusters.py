@@ -396,7 +396,7 @@ def test_models_are_saved(blobs, fitted, tmp_path):
 
 def test_errors_say_what_is_wrong():
     X, _ = load_iris(return_X_y=True)
-    with pytest.raises(InputError, match="n_clusters=151 must be at most the number of rows, 150") as caught:
+    with pytest.raises(InputError, match="n_clusters must be at most the number of rows, 150; got 151") as caught:
         PairClusters(151).fit(X)
     assert (caught.value.argument, caught.value.value) == ("n_clusters", 151)
     for name, value in (("n_clusters", 0), ("n_clusters", "many"), ("doubt", 1.5), ("standardize", "yes")):

@@ -345,7 +345,7 @@ def test_routing():
 
 def test_errors_and_warnings():
     X = np.random.default_rng(0).standard_normal((6, 2))
-    with pytest.raises(InputError, match="n_clusters=7 must be at most the number of rows, 6"):
+    with pytest.raises(InputError, match="n_clusters must be at most the number of rows, 6; got 7"):
         SKKMeans(7).fit(X)
     for name, value in {"gamma": 0, "n_init": 0, "max_iter": 0, "kernel": 1, "n_clusters": 0}.items():
         with pytest.raises(ValueError, match=f"'{name}' parameter of SKKMeans"):

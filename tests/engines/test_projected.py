@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 
 from pairlens import Constraints
 from pairlens.engines import projected as module
@@ -74,8 +75,9 @@ def test_agrees_with_sorting(kind, delta, dtype):
     must = [(0, 100), (100, 150), (3, 4), (50, 60), (60, 70), (70, 80), (80, 90), (90, 95), (95, 99)]
     rows = projected(X, must, delta)
     near, far, largest = brute(rows, 5)
-    for block_bytes in (None, 100_000):
-        found = rows.neighbors(5, block_bytes=block_bytes)
+    for working_memory in (None, 0.1):
+        with config_context(working_memory=working_memory):
+            found = rows.neighbors(5)
         np.testing.assert_array_equal(found.farthest, far)
         assert found.largest_projected == pytest.approx(largest, rel=1e-7)
         np.testing.assert_array_equal(found.nearest, near)
@@ -120,7 +122,8 @@ def test_memory_stays_within_its_bound():
     rows = projected(X, rng.permutation(n)[:100].reshape(50, 2), 4.0)
     budget = 8 * 2**20
     tracemalloc.start()
-    rows.neighbors(k, block_bytes=budget)
+    with config_context(working_memory=8):
+        rows.neighbors(k)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < budget + 16 * n * (2 * k + 40)

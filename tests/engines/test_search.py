@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,8 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from pairlens.engines import search as module
-from pairlens.engines.search import QUANTUM, Criterion, Neighbors, neighbors, self_join
-from pairlens.exceptions import ArgumentError
+from pairlens.engines.search import QUANTUM, Criterion, Neighbors, self_join
 
 SMALL_BLOCKS = 20_000
 
@@ -50,6 +50,12 @@ def assert_exact(X: Any, found: Neighbors, k: int) -> None:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+def neighbors(X: Any, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
+    """Search with so many bytes for the tiles."""
+    with mock.patch.object(module, "BLOCK_BYTES", block_bytes or module.BLOCK_BYTES):
+        return module.neighbors(X, n_nearest=n_nearest)
 
 
 @pytest.fixture(params=["screen32", "screen64", "grouped"])
@@ -249,9 +255,3 @@ def test_two_keys_in_one_pass(rng):
 def test_impossible_numbers_of_neighbors(value):
     with pytest.raises(ValueError, match=rf"n_nearest must lie between 1 and 4.*got {value}"):
         neighbors(np.eye(5), n_nearest=value)
-
-
-def test_bad_working_memory():
-    with pytest.raises(ArgumentError) as caught:
-        neighbors(np.eye(5), n_nearest=1, block_bytes=0)
-    assert (caught.value.argument, caught.value.value) == ("block_bytes", 0)

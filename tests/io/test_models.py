@@ -53,7 +53,9 @@ def fitted(model):
         warnings.simplefilter("ignore")
         if isinstance(model, MLKR):
             return model.fit(X, Y)
-        return fit_model(model, X, PAIRS, ORDER, TRIPLETS, TRIPLETS.to_quadruplets())
+        if "quadruplets" in learns_from(model):
+            return model.fit(X, triplets=TRIPLETS)
+        return fit_model(model, X, PAIRS, ORDER)
 
 
 def outputs(model, rows):

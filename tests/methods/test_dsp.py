@@ -258,7 +258,7 @@ def test_table_4_on_wine(wine):
     """F of k-means in six dimensions with 5 pairs for each class is 0.932 in the paper."""
     from sklearn.cluster import KMeans
 
-    from pairlens.metrics import pairwise_f_score
+    from reproduction.scores import pairwise_f_score
 
     X, y = wine
     scores = []

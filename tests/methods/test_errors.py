@@ -23,7 +23,7 @@ def table():
 @pytest.mark.parametrize("cls", METHODS)
 def test_bad_input_is_named(cls, table):
     X, pairs = table
-    with pytest.raises(ValueError, match="n_components=6 must be at most the number of features, 5"):
+    with pytest.raises(ValueError, match="n_components must be at most the number of features, 5; got 6"):
         cls(n_components=6).fit(X, constraints=pairs)
     with pytest.raises(ValueError, match="'n_components' parameter"):
         cls(n_components=0).fit(X, constraints=pairs)

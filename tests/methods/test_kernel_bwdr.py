@@ -63,5 +63,5 @@ def test_features_reproduce_the_kernel_of_new_rows():
 @pytest.mark.parametrize("cls", [KernelBWDR, KernelWBDR])
 def test_more_directions_than_rows_is_an_error(cls):
     X = np.random.default_rng(0).standard_normal((6, 3))
-    with pytest.raises(ValueError, match="n_components=7 must be at most the number of rows, 6"):
+    with pytest.raises(ValueError, match="n_components must be at most the number of rows, 6; got 7"):
         cls(7).fit(X, [0, 0, 0, 1, 1, 1])

@@ -161,7 +161,7 @@ def test_pickles_and_files_keep_all_that_was_learned(wine, cls, tmp_path):
 
 def test_errors_say_what_would_be_right(wine):
     X, _, pairs = wine
-    with pytest.raises(ValueError, match="n_components=14 must be at most the number of features, 13"):
+    with pytest.raises(ValueError, match="n_components must be at most the number of features, 13; got 14"):
         LinearPairLens(14).fit(X, constraints=pairs)
     with pytest.raises(ValueError, match="n_components must be less than the number of rows, 178; got 178"):
         PairLens(178).fit(X, constraints=pairs)

@@ -174,7 +174,7 @@ def test_every_mapper_gives_two_finite_columns(ranking):
         X = rng.standard_normal((60, n_columns))
         mapper = make_mapper(X, ranking)
         for constraints in (None, Constraints([(0, 1)], [(2, 3)], 60)):
-            places = mapper.fit(MapJob(2, constraints), None)
+            places = mapper.fit(MapJob(2, constraints))
             assert places.shape == (60, 2)
             assert np.isfinite(places).all()
 
@@ -187,7 +187,7 @@ def test_few_rows_are_shown_in_their_principal_components(n_rows, n_columns):
     pairs = Constraints([(0, 1)], n_samples=n_rows)
     for ranking, job in ((False, MapJob(1, pairs)), (True, MapJob(1, None, Preferences([(0, 1)], n_rows)))):
         mapper = make_mapper(X, ranking)
-        places = mapper.fit(job, None)
+        places = mapper.fit(job)
         assert mapper.name == "Principal components"
         assert places.shape == (n_rows, 2)
         standard = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -202,9 +202,7 @@ def test_few_rows_are_shown_in_their_principal_components(n_rows, n_columns):
 def test_a_map_says_that_all_rows_are_equal(n_rows, ranking):
     prefer = Preferences([(0, 1)] * 6 + [(k, k + 1) for k in range(n_rows - 1)], n_rows)
     mapper = make_mapper(np.ones((n_rows, 2)), ranking)
-    places = mapper.fit(
-        MapJob(9, None, prefer) if ranking else MapJob(1, Constraints([(0, 1)], n_samples=n_rows)), None
-    )
+    places = mapper.fit(MapJob(9, None, prefer) if ranking else MapJob(1, Constraints([(0, 1)], n_samples=n_rows)))
     assert mapper.name == "All rows are equal"
     np.testing.assert_array_equal(align(places, None), np.zeros((n_rows, 2)))
 
@@ -213,9 +211,9 @@ def test_a_map_of_a_ranking_says_what_it_shows():
     X = np.random.default_rng(0).standard_normal((20, 1))
     mapper = make_mapper(X, ranking=True)
     few, more = (Preferences([(k, k + 1) for k in range(count)], 20) for count in (2, 9))
-    mapper.fit(MapJob(2, None, few), None)
+    mapper.fit(MapJob(2, None, few))
     assert mapper.name == "Principal components"
-    assert mapper.fit(MapJob(9, None, more), None).shape == (20, 2)
+    assert mapper.fit(MapJob(9, None, more)).shape == (20, 2)
     assert mapper.name == "Ranking, better rows to the right"
 
 
@@ -223,7 +221,7 @@ def test_the_map_of_a_ranking_is_not_a_line_and_has_the_better_rows_on_the_right
     X = np.random.default_rng(0).standard_normal((60, 3))
     order = np.argsort(-X[:, 0])
     known = Preferences([(int(a), int(b)) for a, b in zip(order[:40], order[5:45])], 60)
-    places = make_mapper(X, ranking=True).fit(MapJob(40, None, known), None)
+    places = make_mapper(X, ranking=True).fit(MapJob(40, None, known))
     assert np.corrcoef(places[:, 0], X[:, 0])[0, 1] > 0.9
     assert abs(np.corrcoef(places.T)[0, 1]) < 0.5
     assert places[:, 1].std() == pytest.approx(places[:, 0].std())
@@ -278,6 +276,6 @@ def test_the_map_of_many_rows_is_the_linear_view(monkeypatch):
     monkeypatch.setattr("pairlens.studio.maps.MOST_FOR_LAYOUT", 50)
     X, y = load_wine(return_X_y=True)
     pairs = Constraints.from_labels(y, n_pairs=40, random_state=0)
-    places = make_mapper(X).fit(MapJob(40, pairs), None)
+    places = make_mapper(X).fit(MapJob(40, pairs))
     view = LinearPairLens(2, random_state=0).fit(X, constraints=pairs).transform(X)
     np.testing.assert_allclose(np.abs(np.corrcoef(places.T, view.T)[:2, 2:].diagonal()), 1, atol=1e-9)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pairlens import Constraints, load
+from pairlens._text import csv_text
 from pairlens.asking import Asker, Question
-from pairlens.studio.files import table_csv
 from pairlens.studio.replay import History
 from pairlens.studio.store import Event
 from pairlens.supervision import read_answers
@@ -315,7 +315,7 @@ def test_people_and_machines_apart_and_audits_first(studio, table):
 
 
 def test_exports_are_harmless():
-    text = table_csv(("=name", "b"), [("=cmd|' /C calc'!A0", 3), ("-7", "x")])
+    text = csv_text(("=name", "b"), [("=cmd|' /C calc'!A0", 3), ("-7", "x")])
     assert list(csv.reader(io.StringIO(text))) == [["'=name", "b"], ["'=cmd|' /C calc'!A0", "3"], ["-7", "x"]]
 
 

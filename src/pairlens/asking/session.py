@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from pairlens.asking.choosing import Draft, due_audits, overlapping, repeated
-from pairlens.asking.progress import Agreement, CurvePoint, agreement_between, agreement_with_oneself
+from pairlens.asking.progress import Agreement, agreement_between, agreement_with_oneself
 from pairlens.asking.questions import (
     AlreadyAnsweredError,
     Entry,
@@ -119,10 +119,6 @@ class BaseAsker(ABC, Generic[StateT, JobT, ViewT]):
     @abstractmethod
     def _audit_draft(self, rng: np.random.Generator) -> Draft | None:
         """Return a question drawn at random."""
-
-    @abstractmethod
-    def learning_curve(self) -> list[CurvePoint]:
-        """Return the learning curve over the audited questions alone, each judged before it was learned from."""
 
     # What it may say otherwise
 

@@ -8,22 +8,12 @@ from typing import Annotated
 
 import typer
 
-
-class ScaleBy(StrEnum):
-    """The ways to make columns comparable."""
-
-    auto = "auto"
-    standard = "standard"
-    minmax = "minmax"
-    none = "none"
+ScaleBy = StrEnum("ScaleBy", "auto standard minmax none")
+"""The ways to make columns comparable."""
 
 
-class ConflictPolicy(StrEnum):
-    """The ways to treat answers that contradict each other."""
-
-    stop = "raise"
-    warn = "warn"
-    drop = "drop"
+ConflictPolicy = StrEnum("ConflictPolicy", {"stop": "raise", "warn": "warn", "drop": "drop"})
+"""The ways to treat answers that contradict each other."""
 
 
 def complete_method(incomplete: str) -> list[str]:

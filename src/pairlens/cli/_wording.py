@@ -23,39 +23,21 @@ PATH_OPTIONS = frozenset(
 )
 """Options whose value is the name of a file or folder."""
 
-OPTIONS = {
-    "annotators": "--annotators",
-    "base_rate": "--base-rate",
-    "budget": "--budget",
-    "by": "--by",
+SAME = (
+    "annotators base_rate budget by drop files fraction host key_variable model n_pairs on_conflict per_class port "
+    "price_in price_out remap rep rows scale store timeout token"
+)
+"""Arguments of the library with an option of the same name."""
+OPTIONS = {name: f"--{name.replace('_', '-')}" for name in SAME.split()} | {
     "cannot_link": "--pairs",
     "constraints": "--pairs",
-    "drop": "--drop",
     "embed": "--embed-model",
-    "files": "--files",
-    "fraction": "--fraction",
-    "host": "--host",
     "ids": "--id",
-    "key_variable": "--key-variable",
-    "model": "--model",
     "must_link": "--pairs",
     "n_components": "--dims",
-    "n_pairs": "--n-pairs",
     "n_splits": "--folds",
-    "on_conflict": "--on-conflict",
-    "per_class": "--per-class",
-    "port": "--port",
     "preferences": "--prefer",
-    "price_in": "--price-in",
-    "price_out": "--price-out",
-    "remap": "--remap",
-    "rep": "--rep",
     "roles": "--columns",
-    "rows": "--rows",
-    "scale": "--scale",
-    "store": "--store",
-    "timeout": "--timeout",
-    "token": "--token",
     "weights": "--columns",
     "y": "--labels",
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pairlens._markup import count
 from pairlens._optional import installed_version
 from pairlens._version import __version__
 from pairlens.cli._console import plain, remark
@@ -221,9 +222,9 @@ def remark_unmatched(source: Source, table: Table) -> None:
     """Say how many rows of each of two files are left out, if any."""
     if table.beside is None or source.rows is None:
         return
-    for name, count in zip((source.path.name, source.rows.name), table.beside.n_unmatched):
-        if count:
-            remark(f"{count:,} rows of {name} have no partner in the other file and are left out")
+    for name, left_out in zip((source.path.name, source.rows.name), table.beside.n_unmatched):
+        if left_out:
+            remark(f"{left_out:,} rows of {name} have no partner in the other file and are left out")
 
 
 def column_choices(path: Path | None) -> dict[str, dict[str, Any]]:
@@ -303,12 +304,7 @@ def score_name(method: Any, judgement: ViewJudgement) -> str:
 def describe_pairs(counts: dict[str, int]) -> str:
     """Return counts of pairs in words."""
     words = {"must_link": "must-link", "cannot_link": "cannot-link", "prefer": "preference"}
-    return " and ".join(counted(count, words[kind]) for kind, count in counts.items() if count) or "no pairs"
-
-
-def counted(count: int, word: str) -> str:
-    """Return how many there are of something, in words."""
-    return f"{count:,} {word}{'s' if count != 1 else ''}"
+    return " and ".join(count(n, words[kind]) for kind, n in counts.items() if n) or "no pairs"
 
 
 def check_new(path: Path, overwrite: bool) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pairlens._markup import count
 from pairlens.cli import _options as options
 from pairlens.cli._console import plain, print_table, progress, tell
 
@@ -34,20 +35,12 @@ FEWEST_TO_JUDGE = 20
 CLOSURE = "all pairs that follow from the answers, with weights"
 
 
-class Ask(StrEnum):
-    """The kinds of questions."""
-
-    same = "same"
-    place = "place"
-    prefer = "prefer"
+Ask = StrEnum("Ask", "same place prefer")
+"""The kinds of questions."""
 
 
-class Strategy(StrEnum):
-    """The ways to choose questions."""
-
-    place = "place"
-    uncertain = "uncertain"
-    random = "random"
+Strategy = StrEnum("Strategy", "place uncertain random")
+"""The ways to choose questions."""
 
 
 ASKED = {
@@ -205,7 +198,7 @@ def ask(
         asker = _asker(X, question, strategy, seed, standardize, overlap, repeat if machine else 0.0)
         answers.replay(asker)
     if asker.log:
-        tell(f"{path.name}: {_count(len(asker.log))} so far")
+        tell(f"{path.name}: {count(len(asker.log), 'answer')} so far")
 
     def keep() -> int:
         if out is None:
@@ -222,10 +215,11 @@ def ask(
     finally:
         written = keep()
         answers.close()
-        tell(f"{path}: {_count(len(asker.log))}" if out is None else f"wrote {out}: {_count(written)}")
+        where, n_answers = (path, len(asker.log)) if out is None else (f"wrote {out}", written)
+        tell(f"{where}: {count(n_answers, 'answer')}")
     if due := len(asker.audits_due()):
         again = "the same command without --by" if out is not None else f"pairlens studio {data}"
-        tell(f"{_count(due)} of the machine wait for a person: {again} asks the same questions.")
+        tell(f"{count(due, 'answer')} of the machine wait for a person: {again} asks the same questions.")
     if isinstance(asker, Asker) and closure is not None:
         _write(closure, asker.constraints(), names)
         tell(f"wrote {closure}: {CLOSURE}")
@@ -296,7 +290,7 @@ def _let_answer(machine: Annotator, asker: Any, rows: _ShownRows, **settings: An
 
     with progress(f"{machine.name} answers"), machine:
         done = annotate(asker, machine, rows, **settings)
-    words = [f"{machine.name}: {_count(done.answers)}"]
+    words = [f"{machine.name}: {count(done.answers, 'answer')}"]
     if done.unusable:
         words.append(f"{done.unusable} of them count as unsure, as the reply was none of the answers")
     if settings["price_in"] or settings["price_out"]:
@@ -441,10 +435,6 @@ def _write(path: Path, known: Any, names: NDArray[Any]) -> int:
     return len(pairs)
 
 
-def _count(number: int) -> str:
-    return f"{number:,} answer{'' if number == 1 else 's'}"
-
-
 def _say_how_it_goes(asker: Asker | PreferenceAsker) -> None:
     from pairlens.asking import Asker
 
@@ -458,11 +448,10 @@ def _say_how_it_goes(asker: Asker | PreferenceAsker) -> None:
         last = curve[-1]
         tell(f"On {last.n} questions drawn at random: {last.auc:.2f}, between {last.low:.2f} and {last.high:.2f}.")
     if isinstance(asker, Asker) and asker.log:
-        n_groups = len(asker.groups_)
         wrong = (
             f"; about {asker.error_rate_:.0%} of the answers look wrong" if len(asker.log) >= FEWEST_TO_JUDGE else ""
         )
-        tell(f"{n_groups} group{'' if n_groups == 1 else 's'}{wrong}.")
+        tell(f"{count(len(asker.groups_), 'group')}{wrong}.")
         hint = asker.stopping_hint()
         if hint.stop:
             tell(f"More answers would change little. {hint.cost}")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pairlens._markup import count
 from pairlens.cli import _options as options
 from pairlens.cli._console import print_json, print_table, progress, said, tell
 from pairlens.cli._wording import in_options
@@ -52,7 +53,7 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Compare methods on the same table and the same pairs, with PCA, t-SNE and no reduction as controls."""
-    from pairlens.cli._work import Given, counted, describe_pairs, told_columns, what_embedding_would_change
+    from pairlens.cli._work import Given, describe_pairs, told_columns, what_embedding_would_change
 
     n_components = options.as_dims(dims)
     unknowns, dropped = options.as_list(unknown), options.as_list(drop)
@@ -89,7 +90,7 @@ def compare(
             }
         )
         return
-    tell(f"{table.n_rows:,} rows with {counted(values.shape[1], 'column')}, {describe_pairs(known.counts())}")
+    tell(f"{table.n_rows:,} rows with {count(values.shape[1], 'column')}, {describe_pairs(known.counts())}")
     if hint := what_embedding_would_change(prepared):
         tell(hint)
     for source, found in results.items():

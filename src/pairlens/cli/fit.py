@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pairlens._markup import count
 from pairlens.cli import _options as options
 from pairlens.cli._console import plain, print_json, print_table, progress, remark, said, tell
 
@@ -158,12 +159,12 @@ def _method(name: str | None, known: Answers, n_components: int | str, seed: int
     if "preferences" not in sources and only_preferences:
         names = " or ".join(fitting.view_methods("preferences"))
         raise ValueError(f"{name} does not learn from preferences, and there is nothing else: choose --method {names}")
-    for source, count, words in (
+    for source, n_pairs, words in (
         ("constraints", known.constraints.n_pairs, "must-links and cannot-links"),
         ("preferences", known.preferences.n_pairs, "preferences"),
     ):
-        if source not in sources and count:
-            remark(f"{name} does not use the {count:,} {words}")
+        if source not in sources and n_pairs:
+            remark(f"{name} does not use the {n_pairs:,} {words}")
     return estimator
 
 
@@ -347,14 +348,14 @@ def _write_groups(path: Path, view: Any, work: Work, labels: str | None, unknown
 
 
 def _tell(run: dict[str, Any], work: Work, written: list[Path]) -> None:
-    from pairlens.cli._work import counted, describe_pairs, what_embedding_would_change
+    from pairlens.cli._work import describe_pairs, what_embedding_would_change
     from pairlens.learning.spaces import what_answers_decide
     from pairlens.selection.comparison import NEAREST
 
     result = run["result"]
     tell(
-        f"{run['method']['name']}: {work.table.n_rows:,} rows with {counted(len(run['data']['columns']), 'column')}, "
-        f"{describe_pairs(run['pairs'])}; {counted(result['directions'], 'direction')} in {run['seconds']['fit']:.1f} s"
+        f"{run['method']['name']}: {work.table.n_rows:,} rows with {count(len(run['data']['columns']), 'column')}, "
+        f"{describe_pairs(run['pairs'])}; {count(result['directions'], 'direction')} in {run['seconds']['fit']:.1f} s"
     )
     if run["data"]["encoding"] is not None:
         _tell_columns(run["data"]["encoding"])

@@ -177,19 +177,14 @@ def _as_it_is(fitted: Any, X: Any, known: Answers) -> dict[str, tuple[float, flo
     return result
 
 
-class Numbers(StrEnum):
-    """Name the numbers that go in and come out."""
-
-    float32 = "float32"
-    float64 = "float64"
+Numbers = StrEnum("Numbers", "float32 float64")
+"""The numbers that go in and come out."""
 
 
-class Format(StrEnum):
-    """Name what a model can be written as."""
-
-    onnx = "onnx"
-    safetensors = "safetensors"
-    sentence_transformers = "sentence-transformers"
+Format = StrEnum(
+    "Format", {"onnx": "onnx", "safetensors": "safetensors", "sentence_transformers": "sentence-transformers"}
+)
+"""What a model can be written as."""
 
 
 def export(

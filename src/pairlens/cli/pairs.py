@@ -32,11 +32,8 @@ PairsFile = Annotated[Path, typer.Argument(help="A file of pairs.", metavar="PAI
 DataOption = Annotated[Path | None, typer.Option("--data", help="The table the pairs are about.")]
 
 
-class Naming(StrEnum):
-    """The ways to name rows in a file of pairs."""
-
-    ids = "ids"
-    rows = "rows"
+Naming = StrEnum("Naming", "ids rows")
+"""The ways to name rows in a file of pairs."""
 
 
 @app.command("sample")

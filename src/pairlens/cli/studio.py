@@ -12,14 +12,8 @@ import typer
 from pairlens.cli import _options as options
 from pairlens.cli._console import progress, tell
 
-
-class Asked(StrEnum):
-    """The kinds of questions that people are asked."""
-
-    auto = "auto"
-    same = "same"
-    place = "place"
-    prefer = "prefer"
+Asked = StrEnum("Asked", "auto same place prefer")
+"""The kinds of questions that people are asked."""
 
 
 Columns = list[str] | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._atomic import atomic_path
-from pairlens._text import TableWriter
+from pairlens._text import csv_text
 from pairlens.cluster.pairclusters import PairClusters
 from pairlens.engines import Float64, IntArray, Rows
 from pairlens.supervision import Constraints
@@ -44,16 +43,9 @@ class AssignedRows:
 
     def to_csv(self, ids: Iterable[Any] | None = None) -> str:
         """Return ``groups.csv``: the columns :data:`COLUMNS`, a line for each row with its id or else its number."""
-        file = io.StringIO(newline="")
-        writer = TableWriter(file)
-        writer.row(COLUMNS)
-        writer.rows(
-            (name, self.names[group], f"{chance:.3f}", known)
-            for name, group, chance, known in zip(
-                count() if ids is None else ids, self.group, self.probability, self.known
-            )
-        )
-        return file.getvalue()
+        rows = zip(count() if ids is None else ids, self.group, self.probability, self.known)
+        lines = ((name, self.names[group], f"{chance:.3f}", known) for name, group, chance, known in rows)
+        return csv_text(COLUMNS, lines)
 
 
 def assign_rows(

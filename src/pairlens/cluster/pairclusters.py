@@ -19,7 +19,7 @@ from pairlens._sklearn import AUTO, COUNT, SEED, Interval, StrOptions, as_genera
 from pairlens._warnings import warn_user
 from pairlens.cluster.grouping import ClusterView, Evidence, Learned, Mixture, find_groups, learn, likeliest
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, threads_for
-from pairlens.exceptions import InputError, SupervisionWarning
+from pairlens.exceptions import ArgumentError, SupervisionWarning
 from pairlens.graphs.nearest import SEARCHES
 from pairlens.supervision import Constraints
 from pairlens.supervision.combined import combine
@@ -156,11 +156,7 @@ class PairClusters(ClusterMixin, BaseEstimator):
         rows = checked_rows(self, X, fitting=True, in_memory=False, power=1 if self.standardize else 2)
         n_rows = rows.shape[0]
         if not isinstance(self.n_clusters, str) and self.n_clusters > n_rows:
-            raise InputError(
-                f"n_clusters={self.n_clusters} must be at most the number of rows, {n_rows}",
-                argument="n_clusters",
-                value=self.n_clusters,
-            )
+            raise ArgumentError("n_clusters", self.n_clusters, f"must be at most the number of rows, {n_rows}")
         known = combine(y, constraints, n_rows)
         rng = as_generator(self.random_state)
         with threads_for(rows.shape):

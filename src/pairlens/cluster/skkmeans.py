@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from pairlens._sklearn import COUNT, SEED, as_generator, estimator, parameter
 from pairlens._warnings import warn_user
 from pairlens.engines import Float64, IntArray, Rows, checked_rows, column_means, group_means
-from pairlens.exceptions import InputError, SupervisionWarning
+from pairlens.exceptions import ArgumentError, SupervisionWarning
 from pairlens.kernels import ANCHORS, MustLinkKernel, feature_null_space, kernel_features
 from pairlens.supervision import Constraints
 
@@ -350,11 +350,7 @@ class SKKMeans(ClusterMixin, MustLinkKernel):
         """Find the clusters in kernel features without what must-linked rows differ in."""
         n = rows.shape[0]
         if self.n_clusters > n:
-            raise InputError(
-                f"n_clusters={self.n_clusters} must be at most the number of rows, {n}",
-                argument="n_clusters",
-                value=self.n_clusters,
-            )
+            raise ArgumentError("n_clusters", self.n_clusters, f"must be at most the number of rows, {n}")
         # Differences of rows are what this kernel sees; far from the origin they would lose digits.
         centred = self.kernel == "rbf" and not sparse.issparse(rows)
         self._shift = column_means(rows).astype(rows.dtype) if centred else None

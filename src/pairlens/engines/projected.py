@@ -257,10 +257,10 @@ class ProjectedRows(ABC):
         r"""Return squared projected distances :math:`\hat d^2` of pairs of rows; 0 inside a group."""
 
     @abstractmethod
-    def _search(self, k: int, n_listed: int, block_bytes: int | None) -> tuple[Selected | None, Selected, float]:
+    def _search(self, k: int, n_listed: int) -> tuple[Selected | None, Selected, float]:
         """Return the nearest rows with their keys, the farthest with squared distances, and the largest halved one."""
 
-    def neighbors(self, k: int, *, block_bytes: int | None = None) -> ProjectedNeighbors:
+    def neighbors(self, k: int) -> ProjectedNeighbors:
         """Find for every row the k nearest in projected distance and the k farthest in input distance, exactly.
 
         Rows whose squared projected distances agree to about 1e-9 (less, if all are small because the kernel is wide)
@@ -272,7 +272,7 @@ class ProjectedRows(ABC):
         if not 1 <= k < self.n:
             raise ArgumentError("k", k, f"must lie between 1 and {self.n - 1}, one less than the {self.n} rows")
         groups = self.groups
-        near, far, largest = self._search(k, min(k, groups.n_groups - 1), block_bytes)
+        near, far, largest = self._search(k, min(k, groups.n_groups - 1))
         listed, key = np.empty((groups.n_groups, 0), dtype=np.int64), np.empty((groups.n_groups, 0))
         if near is not None:
             listed, key = groups.group[near[0][groups.first]], np.rint(near[1][groups.first] / self.quantum)
@@ -319,8 +319,8 @@ class LocalProjectedRows(ProjectedRows):
             halved[part] -= difference.sum(axis=1) / 2
         return np.where(rows == cols, 0.0, np.maximum(halved, 0.0)), squared
 
-    def _search(self, k: int, n_listed: int, block_bytes: int | None) -> tuple[Selected | None, Selected, float]:
-        block_bytes = block_bytes or int(get_config()["working_memory"] * 2**20)
+    def _search(self, k: int, n_listed: int) -> tuple[Selected | None, Selected, float]:
+        block_bytes = int(get_config()["working_memory"] * 2**20)
         threads = operations.blas_threads()
         screen = ProjectedScreen(self, self._screen_dtype(k, n_listed))
         near, far = search.self_join(

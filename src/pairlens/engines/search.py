@@ -59,7 +59,8 @@ WORTHWHILE_GROUPS = 0.8
 LARGEST_GROUPED_K = 32
 # Larger tiles leave the cache, and gain nothing in the product.
 LARGEST_BLOCK = 1024
-DEFAULT_BLOCK_BYTES = 576 * 2**20
+# Bytes of the tiles of all threads together.
+BLOCK_BYTES = 576 * 2**20
 NEGLIGIBLE = 1e-150
 """Weights below it are none: a row with no others has a degree whose inverse overflows."""
 EXACT_SPREAD = 1e-12
@@ -327,7 +328,7 @@ class Neighbors:
 
 
 @operations.operation
-def neighbors(X: Rows, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
+def neighbors(X: Rows, *, n_nearest: int) -> Neighbors:
     """Find the exact nearest rows of every row in Euclidean distance.
 
     A row is not its own neighbour, but its duplicates are. Squared distances are computed in float64 from differences
@@ -342,8 +343,7 @@ def neighbors(X: Rows, *, n_nearest: int, block_bytes: int | None = None) -> Nei
     repeat others, each group of identical rows is compared once. Rows of a sparse matrix are made dense a block at a
     time.
 
-    Memory beyond X and the result is at most ``block_bytes + 16 n (n_nearest + 20)`` bytes; `block_bytes`, 576 MiB by
-    default, is shared by the threads and does not change the result.
+    Memory beyond X and the result is at most 576 MiB, which the threads share, and ``16 n (n_nearest + 20)`` bytes.
 
     >>> import numpy as np
     >>> from pairlens.engines import neighbors
@@ -353,10 +353,6 @@ def neighbors(X: Rows, *, n_nearest: int, block_bytes: int | None = None) -> Nei
     """
     n, n_features = X.shape
     check_count(n, n_nearest)
-    if block_bytes is None:
-        block_bytes = DEFAULT_BLOCK_BYTES
-    if block_bytes <= 0:
-        raise ArgumentError("block_bytes", block_bytes, "must be positive")
     rows = MeasuredRows.of(X, n_nearest)
     threads = operations.blas_threads()
     screen = DistanceScreen(rows, _screen_dtype(rows, n_nearest))
@@ -365,7 +361,7 @@ def neighbors(X: Rows, *, n_nearest: int, block_bytes: int | None = None) -> Nei
         screen.strip,
         nearest=screen.criterion(n_nearest),
         # One tile more than there are threads is in memory: the one that is merged.
-        block=block_rows(block_bytes // (threads + 1), 256, 24 * (n_features + 2)),
+        block=block_rows(BLOCK_BYTES // (threads + 1), 256, 24 * (n_features + 2)),
         n_threads=threads,
     )
     assert near is not None

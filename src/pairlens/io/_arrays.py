@@ -6,7 +6,7 @@ import io
 import math
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from pairlens._text import listed_names
 from pairlens.exceptions import InputError, MissingExtraError
 
 KIND = "an archive of NumPy arrays"
@@ -170,12 +171,11 @@ def load_arrays(path: Path) -> dict[str, NDArray[Any]]:
                 with content:
                     name = member.filename.removesuffix(".npy")
                     read_header(content, f"{name} of {path.name}", member.file_size)
-            return {name.removesuffix(".npy"): _unpacked(path, archive, name) for name in archive.namelist()}
-
-
-def _unpacked(path: Path, archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    with reading(path, KIND), archive.open(name) as file:
-        return np.asarray(npy.read_array(file, allow_pickle=False))
+            arrays = {}
+            for name in archive.namelist():
+                with reading(path, KIND), archive.open(name) as content:
+                    arrays[name.removesuffix(".npy")] = npy.read_array(content, allow_pickle=False)
+            return arrays
 
 
 def table_among(arrays: Mapping[str, NDArray[Any]], source: str) -> str:
@@ -204,9 +204,3 @@ def check_sparse(matrix: Any) -> None:
     # Where the last pointer is 0 or below, SciPy sees no entries and does not look at the others.
     if (matrix.indptr[1:] < matrix.indptr[:-1]).any():
         raise ValueError("the pointers of a sparse matrix must not decrease")
-
-
-def listed_names(names: Sequence[str]) -> str:
-    """Return the first names for an error message."""
-    shown = ", ".join(map(repr, names[:8]))
-    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

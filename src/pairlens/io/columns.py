@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pairlens._optional import require
+from pairlens._text import listed_names
 from pairlens.exceptions import ArgumentError, EndpointError, InputError
-from pairlens.io._arrays import listed_names
 from pairlens.tables.cells import MISSING_WORDS, is_missing, read_numbers
 from pairlens.tables.columns import LARGEST
 

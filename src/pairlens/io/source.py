@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pairlens._optional import require
+from pairlens._text import listed_names
 from pairlens.exceptions import InputError
 from pairlens.io import _frames
 from pairlens.io._arrays import (
@@ -45,7 +46,6 @@ PICTURES = "pictures"
 FILE = "file"
 """The column that names the pictures of a folder."""
 REP = "X_pca"
-SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -261,9 +261,7 @@ class Source:
         self._check_columns(names)
         lacking = [name for name in wanted.names if name not in names]
         if lacking:
-            shown = ", ".join(map(repr, lacking[:SHOWN]))
-            more = f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
-            raise InputError(f"{self.path.name} lacks columns that the model was fitted to: {shown}{more}")
+            raise InputError(f"{self.path.name} lacks columns that the model was fitted to: {listed_names(lacking)}")
         return tuple(dict.fromkeys([*wanted.names, *self.asked]))
 
     def _features(self, frame: Any, wanted: Inputs | None) -> tuple[str, ...]:

@@ -27,10 +27,7 @@ about two odd rows would be taken for a mistake with near certainty. Given an an
 is that the answer is wrong (:func:`probability_wrong`).
 
 In a view (:class:`PairProbability`) :math:`d_k` is the distance of a pair in the first k directions, k = 1, 2, 4, ...
-up to all, over the square root of twice their total variance. The model is moderated, and fitted to pairs that the view
-did not see. It holds for pairs that belong together as often as those that were answered; where pairs to be judged do
-so more rarely, as candidates of entity matching do, their base rate has to be given. Views that place new rows by their
-training rows see these too well: they are measured where they would be if they were new (:class:`~pairlens.PairLens`).
+up to all, and the model is moderated; docs/probabilities.md says for which pairs and rows it holds.
 
 References
 ----------

@@ -6,16 +6,9 @@ separates; and a *diffusion* space, the same learner in diffusion coordinates of
 chains of neighbours. Each is centred on the training rows and has total variance 1 there, so that distances can be
 compared and added.
 
-What depends on the rows alone is prepared once (:class:`PreparedRows`) and serves the pairs of all folds.
-
-Held-out answers say how much each space counts (:class:`Stack`). The distances of held-out pairs in the spaces enter a
-logistic model whose slopes are not negative (:mod:`pairlens.judging.probability`), and the shares s are its slopes per
-standard deviation over their sum. The spaces stand side by side with the total variances
-
-.. math::
-    \frac{n_0 d + m s}{n_0 + m}, \qquad d = (0.5, 0.3, 0, 0.2), \quad n_0 = 30,
-
-for m answers: without answers the rows as they are count half, and the default counts as 30 answers.
+What depends on the rows alone is prepared once (:class:`PreparedRows`) and serves the pairs of all folds. Held-out
+answers say how much each space counts (:class:`Stack`); docs/pairlens.md defines the weights. Without answers the rows
+as they are count half, and this default counts as 30 answers.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from pairlens._markup import sketch
 from pairlens._sklearn import COUNT, complete_docstring, estimator, fit_context, parameter
 from pairlens._warnings import warn_fallback, warn_fewer, warn_user
 from pairlens.engines import Float64, IntArray, Placement, Rows
-from pairlens.exceptions import InputError, ScaleWarning
+from pairlens.exceptions import ArgumentError, InputError, ScaleWarning
 from pairlens.judging.held_out import PairFolds, held_out_distances
 from pairlens.judging.probability import CALIBRATION_FOLDS, FEWEST_OF_A_KIND, PairProbability
 from pairlens.judging.views import Metric, check_paired, in_memory, pair_auc, pair_distance
@@ -254,11 +254,8 @@ class PairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Raise an InputError for more directions than the rows can have."""
         # Methods that find the number take "auto".
         if self.n_components != "auto" and self.n_components > rows.shape[1]:
-            raise InputError(
-                f"n_components={self.n_components} must be at most the number of features, {rows.shape[1]}",
-                argument="n_components",
-                value=self.n_components,
-            )
+            reason = f"must be at most the number of features, {rows.shape[1]}"
+            raise ArgumentError("n_components", self.n_components, reason)
 
     def _within_reach(self, rows: Rows, pairs: Constraints) -> tuple[Rows, Constraints, IntArray | None]:
         """Return the rows to learn from, the pairs of them, and their numbers if they are not all."""

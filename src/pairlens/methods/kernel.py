@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pairlens._sklearn import AUTO, COUNT, NOT_NEGATIVE, POSITIVE, Interval, StrOptions, estimator, parameter
 from pairlens.engines import IntArray, Rows, checked_rows, column_means
-from pairlens.exceptions import InputError
+from pairlens.exceptions import ArgumentError
 from pairlens.kernels import KERNELS, TOLERANCE, MustLinkKernel, kernel_features, must_link_null_space, projected_kernel
 from pairlens.methods import base, bwdr
 from pairlens.methods.base import PairTransformer
@@ -89,11 +89,8 @@ class KernelPairTransformer(PairTransformer):
 
     def _check_n_components(self, rows: Rows) -> None:
         if self.n_components > rows.shape[0]:
-            raise InputError(
-                f"n_components={self.n_components} must be at most the number of rows, {rows.shape[0]}",
-                argument="n_components",
-                value=self.n_components,
-            )
+            reason = f"must be at most the number of rows, {rows.shape[0]}"
+            raise ArgumentError("n_components", self.n_components, reason)
 
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         check_is_fitted(self)

@@ -26,7 +26,7 @@ from pairlens._sklearn import (
 from pairlens._warnings import warn_fallback, warn_fewer
 from pairlens.engines import Float64, IntArray, Rows, as_numpy, checked_rows, column_means
 from pairlens.exceptions import ArgumentError, InputError
-from pairlens.judging.views import pair_distance
+from pairlens.methods.base import PairTransformer
 from pairlens.preference.objective import Objective, Pairs, largest_differences, like
 from pairlens.spectral.rowspace import EXACT_LIMIT, RowSpace, fix_signs, principal_directions, row_space
 from pairlens.supervision import Preferences
@@ -241,13 +241,8 @@ class MarginTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Prefe
     def transform(self, X: ArrayLike) -> NDArray[Any]:
         """Map rows to the view."""
 
-    def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
-        """Return distances of pairs of rows in the view: row i of A and row i of B are one pair."""
-        return pair_distance(self, A, B)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
+    pair_distance = PairTransformer.pair_distance
+    _n_features_out = PairTransformer._n_features_out
 
     def decision_function(self, X: ArrayLike) -> NDArray[Any]:
         """Return the score of each row, higher is better: a linear ranking of the view, from the same preferences."""

@@ -29,7 +29,7 @@ from pairlens._sklearn import (
 from pairlens._warnings import warn_fallback
 from pairlens.engines import Float64, IntArray, Rows
 from pairlens.exceptions import ArgumentError
-from pairlens.judging.views import Metric, pair_distance
+from pairlens.judging.views import Metric
 from pairlens.methods.base import PairTransformer
 from pairlens.preference.objective import BLOCK_BYTES, Pairs, squared_lengths
 from pairlens.spectral.rowspace import RowSpace, fix_signs, principal_directions, row_space, symmetric
@@ -150,9 +150,8 @@ class LinearView(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         return engines.project(self._read(X, fitting=False), self.mean_, self.components_)
 
-    def pair_distance(self, A: ArrayLike, B: ArrayLike) -> NDArray[Any]:
-        """Return distances of pairs of rows in the view: row i of A and row i of B are one pair."""
-        return pair_distance(self, A, B)
+    pair_distance = PairTransformer.pair_distance
+    _n_features_out = PairTransformer._n_features_out
 
     def get_mahalanobis_matrix(self) -> NDArray[Any]:
         r"""Return the matrix :math:`M = L' L` of the metric, of shape (n_features, n_features)."""
@@ -163,10 +162,6 @@ class LinearView(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Return the distance in the view of two rows of features, for scikit-learn's ``metric=``."""
         check_is_fitted(self)
         return Metric(self.components_.astype(np.float64))
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import singledispatchmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -225,15 +224,14 @@ class WSDR(LinearView, MarginTransformer):
             )
         return robustness(Z[known.pairs[:, 0]] - Z[known.pairs[:, 1]])
 
-    @singledispatchmethod
     def _problem(self, rows: Rows, space: RowSpace, known: Preferences) -> tuple[Rows, Objective]:
-        """Return the rows that occur in preferences, in the coordinates of the problem, and the objective."""
-        objective, used = self._objective(rows, known, 1.0)
-        return space.rows[used].astype(np.float64), objective
+        """Return the rows that occur in preferences, in the coordinates of the problem, and the objective.
 
-    @_problem.register(TensorRows)
-    def _problem_on_device(self, rows: TensorRows, space: RowSpace, known: Preferences) -> tuple[Rows, Objective]:
-        """Return the same on the device of a tensor."""
+        Those of a tensor are on its device.
+        """
+        if not isinstance(rows, TensorRows):
+            objective, used = self._objective(rows, known, 1.0)
+            return space.rows[used].astype(np.float64), objective
         X = rows.tensor
         ends = like(X, known.pairs)
         used, local = ends.unique(return_inverse=True)

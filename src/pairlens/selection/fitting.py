@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 import pairlens
 from pairlens.exceptions import InputError
-from pairlens.supervision import Constraints, Preferences, Quadruplets, Triplets
+from pairlens.supervision import Constraints, Preferences
 
 ROOMS = ("methods.", "preference.", "cluster.")
 
@@ -149,17 +149,11 @@ def fit_model(
     X: ArrayLike,
     constraints: Constraints | None = None,
     preferences: Preferences | None = None,
-    triplets: Triplets | None = None,
-    quadruplets: Quadruplets | None = None,
 ) -> Any:
     """Fit a model with those of the given answers that it learns from; returns the model."""
-    given = {
-        "constraints": constraints,
-        "preferences": preferences,
-        "triplets": triplets,
-        "quadruplets": quadruplets,
-    }
-    known = {name: given[name] for name in learns_from(model) if given[name] is not None}
+    taken = learns_from(model)
+    given = {"constraints": constraints, "preferences": preferences}
+    known = {name: answers for name, answers in given.items() if name in taken and answers is not None}
     # Pipelines hand pairs to the step that asks for them only while routing is on.
     with sklearn.config_context(enable_metadata_routing=True):
         return model.fit(X, **known)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tempfile
 import warnings
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens._text import TableWriter
+from pairlens._text import csv_text
 from pairlens.asking.ranking import RankedRows
 from pairlens.cluster.assigned import AssignedRows, assign_rows
 from pairlens.pipeline import Preparation, default_view
@@ -107,15 +106,6 @@ def make_report(_: dict[str, Any], known: Snapshot) -> str:
         )
 
 
-def table_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return rows as CSV."""
-    file = io.StringIO(newline="")
-    writer = TableWriter(file)
-    writer.row(header)
-    writer.rows(rows)
-    return file.getvalue()
-
-
 def _lines(answers: Sequence[Answer], ids: Sequence[str]) -> Iterable[dict[str, Any]]:
     """Yield one line for each comparison, in the form that ``pairlens fit --pairs`` reads."""
     for answer, i, j, verdict in verdicts(answers):
@@ -128,7 +118,7 @@ def _lines(answers: Sequence[Answer], ids: Sequence[str]) -> Iterable[dict[str, 
 
 def answers_csv(answers: Sequence[Answer], ids: Sequence[str]) -> str:
     """Return the answers as CSV, without "can't tell" and "equally good", of which nothing follows."""
-    return table_csv(ANSWER_COLUMNS, ([line[name] for name in ANSWER_COLUMNS] for line in _lines(answers, ids)))
+    return csv_text(ANSWER_COLUMNS, ([line[name] for name in ANSWER_COLUMNS] for line in _lines(answers, ids)))
 
 
 def answers_jsonl(answers: Sequence[Answer], ids: Sequence[str]) -> str:
@@ -143,7 +133,7 @@ def ranking_csv(ranked: RankedRows, answers: Sequence[Answer], ids: Sequence[str
         (rank, ids[row], f"{ranked.score[row]:.6g}", ranked.low[row], ranked.high[row], compared[row])
         for rank, row in enumerate(ranked.order.tolist(), start=1)
     )
-    return table_csv(("rank", "id", "score", "rank_low", "rank_high", "comparisons"), lines)
+    return csv_text(("rank", "id", "score", "rank_low", "rank_high", "comparisons"), lines)
 
 
 def map_csv(points: Any, groups: Sequence[dict[str, Any]], ids: Sequence[str]) -> str:
@@ -151,4 +141,4 @@ def map_csv(points: Any, groups: Sequence[dict[str, Any]], ids: Sequence[str]) -
     where = {row: (group["shown"], group["name"]) for group in groups for row in group["rows"]}
     places = np.asarray(points).tolist()
     lines = ((ids[k], f"{x:.6g}", f"{y:.6g}", *where.get(k, ("", ""))) for k, (x, y) in enumerate(places))
-    return table_csv(("id", "x", "y", "group", "name"), lines)
+    return csv_text(("id", "x", "y", "group", "name"), lines)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,15 +42,6 @@ class MapJob:
     preferences: Preferences | None = None
 
 
-class Mapper(Protocol):
-    """All that the studio asks of a map: places in the plane for all rows, and a `name` of what they show."""
-
-    name: str
-
-    def fit(self, job: MapJob, last: Points | None) -> Points:
-        """Return places of shape (n_rows, 2); `last` is the map that is shown now."""
-
-
 class LensMapper:
     """A map by the linear view that the asker chooses by: what depends on the rows alone is not computed again."""
 
@@ -59,7 +50,7 @@ class LensMapper:
     def __init__(self, lens: Any) -> None:
         self._lens = lens
 
-    def fit(self, job: MapJob, last: Points | None) -> Points:
+    def fit(self, job: MapJob) -> Points:
         """Fit again: two scatters and a small eigenproblem."""
         from pairlens.asking.view import FitJob
 
@@ -83,7 +74,7 @@ class LayoutMapper:
         self._former: Any = None
         self._from_scratch = 0
 
-    def fit(self, job: MapJob, last: Points | None) -> Points:
+    def fit(self, job: MapJob) -> Points:
         """Fit again; the last map counts as it was before it was turned for the screen."""
         if self._former is None or job.n_answers >= 2 * max(FEWEST_TO_BEGIN, self._from_scratch):
             self._former, self._from_scratch = None, job.n_answers
@@ -103,7 +94,7 @@ class PrincipalMapper:
         self.name = "Principal components" if _differ(X) else "All rows are equal"
         self._places = _principal(StandardScaler().fit_transform(X))
 
-    def fit(self, job: MapJob, last: Points | None) -> Points:
+    def fit(self, job: MapJob) -> Points:
         """Return the same places each time."""
         return self._places
 
@@ -121,7 +112,7 @@ class RankingMapper:
         self._lens = RankLens(X, standardize=standardize)
         self.name = "Principal components"
 
-    def fit(self, job: MapJob, last: Points | None) -> Points:
+    def fit(self, job: MapJob) -> Points:
         """Fit again."""
         from pairlens.asking.ranking import RankJob
 
@@ -146,8 +137,10 @@ def by_lens(n_rows: int, ranking: bool) -> bool:
     return n_rows > MOST_FOR_LAYOUT and not ranking
 
 
-def make_mapper(X: NDArray[np.float64], ranking: bool = False, standardize: bool = True) -> Mapper:
-    """Return the best map there is for rows of this number.
+def make_mapper(
+    X: NDArray[np.float64], ranking: bool = False, standardize: bool = True
+) -> LensMapper | LayoutMapper | PrincipalMapper | RankingMapper:
+    """Return the best map there is for rows of this number: what fits places in the plane, with a `name` of them.
 
     PairMap, the default view; the principal components of too few rows for it, LinearPairLens of too many to follow the
     answers, and a ranking where answers are preferences.
@@ -215,7 +208,7 @@ def fit_map(state: dict[str, Any], job: MapJob, last: Points | None) -> tuple[st
         state["mapper"] = LensMapper(state["lens"])
     # What the estimators warn of (few answers, contradictions) the page says in its own place.
     with warnings.catch_warnings(action="ignore"):
-        places = state["mapper"].fit(job, last)
+        places = state["mapper"].fit(job)
     return state["mapper"].name, align(places, None if isinstance(state["mapper"], RankingMapper) else last)
 
 

@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+from pairlens._text import csv_text
 from pairlens.asking import Question, is_machine
 from pairlens.cluster.assigned import COLUMNS
 from pairlens.exceptions import ConflictWarning
-from pairlens.studio.files import answers_csv, answers_jsonl, map_csv, ranking_csv, table_csv
+from pairlens.studio.files import answers_csv, answers_jsonl, map_csv, ranking_csv
 from pairlens.studio.replay import Answer, History, verdicts
 from pairlens.studio.session import BadRequestError, Session
 from pairlens.studio.worker import Worker
@@ -279,7 +280,7 @@ def export(session: Session, name: str) -> Any:
             raise BadRequestError("there is no map yet; try again in a moment", 409)
         return map_csv(session.map.points, session.groups(), ids)
     if name == "groups.csv" and not session.groups():
-        return table_csv(COLUMNS, ())
+        return csv_text(COLUMNS, ())
     known = session.snapshot()
     pairs = known.constraints if known.constraints is not None else known.preferences
     if pairs is None or pairs.n_pairs == 0:

@@ -7,7 +7,7 @@ features decide. Encodings hold numbers, words and arrays only, so that model fi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,16 +39,6 @@ ANALYZERS: dict[Role, dict[str, Any]] = {
 DAY = 86_400.0
 CYCLES = {"year": 365.2425 * DAY, "week": 7 * DAY, "day": DAY}
 """Lengths of what repeats, in seconds."""
-
-
-class Encoding(Protocol):
-    """Turn a column into features, not yet centred and weighted."""
-
-    def names(self, name: str) -> list[str]:
-        """Return the names of the features of a column of this name."""
-
-    def raw(self, column: Any) -> Block:
-        """Return the features, of shape (n_rows, n_features)."""
 
 
 @dataclass(frozen=True)
@@ -369,6 +359,10 @@ class EmbeddedColumn:
                 f"the vectors have {column.shape[1]} numbers, and those of fit had {len(self.centre)}", argument="embed"
             )
         return np.where(np.isnan(column), self.centre, column)
+
+
+Encoding = NumberColumn | CategoryColumn | DateColumn | TextColumn | EmbeddedColumn
+"""What turns a column into features (`raw`) that have `names`, not yet centred and weighted."""
 
 
 def _texts(column: Any) -> list[str]:

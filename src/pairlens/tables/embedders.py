@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -14,7 +15,7 @@ from functools import lru_cache
 from hashlib import file_digest, sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,24 +92,21 @@ def embedding_context(
         _SETTING.reset(token)
 
 
-class Embedder(Protocol):
+@dataclass(frozen=True)
+class Embedder(ABC):
     """A model that turns cells into vectors, `batch` of them at once.
 
-    The digest is enough to keep vectors by if they are `kept`. Cells name files of pictures if it is `of_pictures`.
+    `name` is what it is called in texts, and `digest` tells it from others: enough to keep vectors by if they are
+    `kept`. Cells name files of pictures if it is `of_pictures`.
     """
 
-    kept: bool
-    of_pictures: bool
-    batch: int
+    name: str
+    digest: str
+    kept: ClassVar[bool] = True
+    of_pictures: ClassVar[bool] = False
+    batch: ClassVar[int]
 
-    @property
-    def name(self) -> str:
-        """Return what the model is called in texts."""
-
-    @property
-    def digest(self) -> str:
-        """Return what tells the model from others."""
-
+    @abstractmethod
     def vectors(self, cells: Sequence[Any]) -> Any:
         """Return a vector for each cell: a text, or an array of pixels of shape (height, width, 3) from 0 to 1."""
 
@@ -131,7 +129,7 @@ def embedder_of(model: Any) -> Embedder:
             remedy=f"Name the address yourself: embed={model.address!r}",
         )
     if callable(model):
-        return _Callable(model)
+        return _Callable.of(model)
     if not isinstance(model, str):
         raise InputError(
             f"a model is a name, a folder, an address or a callable, not a {type(model).__name__}",
@@ -275,35 +273,29 @@ class _Cache:
 
 
 @dataclass(frozen=True)
-class _Callable:
+class _Callable(Embedder):
     """Any function from texts to vectors."""
 
     function: Callable[[list[str]], Any]
-    kept = False
-    of_pictures = False
-    batch = 1024
+    kept: ClassVar = False
+    batch: ClassVar = 1024
 
-    @property
-    def name(self) -> str:
-        return getattr(self.function, "__qualname__", type(self.function).__qualname__)
-
-    @property
-    def digest(self) -> str:
-        return f"callable {self.name}"
+    @classmethod
+    def of(cls, function: Callable[[list[str]], Any]) -> _Callable:
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        return cls(name, f"callable {name}", function)
 
     def vectors(self, cells: Sequence[str]) -> Any:
         return self.function(list(cells))
 
 
 @dataclass(frozen=True)
-class _AtEndpoint:
+class _AtEndpoint(Embedder):
     """A model of an OpenAI-compatible server, named as ``http://host/v1#model``."""
 
     endpoint: Endpoint
     model: str
-    kept = True
-    of_pictures = False
-    batch = 64
+    batch: ClassVar = 64
 
     @classmethod
     def of(cls, text: str) -> _AtEndpoint:
@@ -317,15 +309,9 @@ class _AtEndpoint:
                 value=text,
                 remedy=f"Add its name after a #: embed={f'{url}#NAME'!r}",
             )
-        return cls(Endpoint(url), model)
-
-    @property
-    def name(self) -> str:
-        return f"{self.endpoint.url}#{self.model}"
-
-    @property
-    def digest(self) -> str:
-        return f"endpoint {self.name}"
+        endpoint = Endpoint(url)
+        name = f"{endpoint.url}#{model}"
+        return cls(name, f"endpoint {name}", endpoint, model)
 
     def vectors(self, cells: Sequence[str]) -> Any:
         body = {"model": self.model, "input": list(cells), "encoding_format": "float"}
@@ -345,15 +331,11 @@ class _AtEndpoint:
 
 
 @dataclass(frozen=True)
-class _SentenceModel:
+class _SentenceModel(Embedder):
     """A sentence-transformers model in a folder."""
 
-    name: str
     folder: str
-    digest: str
-    kept = True
-    of_pictures = False
-    batch = 256
+    batch: ClassVar = 256
 
     @classmethod
     def of(cls, name: str, folder: Path) -> _SentenceModel:
@@ -366,7 +348,7 @@ class _SentenceModel:
             and not path.relative_to(folder).as_posix().startswith(".")
         ]
         parts = [f"{path.relative_to(folder).as_posix()} {_content_digest(path)}" for path in files]
-        return cls(name, str(folder), sha256("\n".join(parts).encode()).hexdigest())
+        return cls(name, sha256("\n".join(parts).encode()).hexdigest(), str(folder))
 
     def vectors(self, cells: Sequence[str]) -> Any:
         model = _loaded(self.folder, self.digest)
@@ -445,7 +427,7 @@ def _digest_of(path: str, _size: int, _changed: int) -> str:
 
 
 @dataclass(frozen=True)
-class _OnnxPictures:
+class _OnnxPictures(Embedder):
     """An ONNX model of pictures in a file.
 
     Its first input takes pixels of shape (n, 3, height, width) or (n, height, width, 3). Pictures are scaled so that
@@ -455,14 +437,11 @@ class _OnnxPictures:
     the mean over the positions of the first.
     """
 
-    name: str
     path: str
-    digest: str
     mean: tuple[float, ...] = IMAGENET_MEAN
     std: tuple[float, ...] = IMAGENET_STD
-    kept = True
-    of_pictures = True
-    batch = 32
+    of_pictures: ClassVar = True
+    batch: ClassVar = 32
 
     @classmethod
     def of(cls, name: str) -> _OnnxPictures:
@@ -486,7 +465,7 @@ class _OnnxPictures:
             if len(mean) != 3 or len(std) != 3 or not min(std) > 0:
                 raise InputError(f"{beside} must give image_mean and image_std as three numbers each", argument="embed")
         digest = sha256(" ".join(_content_digest(part) for part in parts if part.is_file()).encode()).hexdigest()
-        return cls(name, str(path), digest, mean, std)
+        return cls(name, digest, str(path), mean, std)
 
     @property
     def _session(self) -> Any:

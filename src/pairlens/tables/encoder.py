@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,17 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from pairlens._optional import require
-from pairlens._sklearn import Interval, StrOptions, check_feature_names_in, fit_context, validate_data
+from pairlens._sklearn import (
+    COUNT,
+    Interval,
+    StrOptions,
+    check_feature_names_in,
+    estimator,
+    fit_context,
+    parameter,
+    validate_data,
+)
+from pairlens._text import listed_names
 from pairlens.engines import collected
 from pairlens.exceptions import InputError
 from pairlens.tables.cells import as_frame, distinct_names, is_missing, read_words
@@ -27,6 +37,7 @@ CHUNK_CELLS = 1 << 22
 """Cells of the result that are made at a time."""
 
 
+@estimator
 class TableEncoder(TransformerMixin, BaseEstimator):
     r"""Encode a table of mixed columns as numbers, so that no column dominates the others.
 
@@ -121,40 +132,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     (6, 5)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "roles": [dict, None],
-        "weights": [dict, None],
-        "balance": [Interval(Real, 0, 1, closed="both")],
-        "standardize": ["boolean"],
-        "max_categories": [Interval(Integral, 2, None, closed="left")],
-        "text_components": [Interval(Integral, 1, None, closed="left")],
-        "embed": [dict, str, callable, None],
-        "sparse_output": ["boolean"],
-        "dtype": [StrOptions({"float64", "float32"})],
-    }
-
-    def __init__(
-        self,
-        *,
-        roles: Mapping[str, str] | None = None,
-        weights: Mapping[str, float] | None = None,
-        balance: float = 0.5,
-        standardize: bool = True,
-        max_categories: int = MAX_CATEGORIES,
-        text_components: int = TEXT_DIRECTIONS,
-        embed: str | Callable[[list[str]], Any] | Mapping[str, Any] | None = None,
-        sparse_output: bool = False,
-        dtype: str = "float64",
-    ) -> None:
-        self.roles = roles
-        self.weights = weights
-        self.balance = balance
-        self.standardize = standardize
-        self.max_categories = max_categories
-        self.text_components = text_components
-        self.embed = embed
-        self.sparse_output = sparse_output
-        self.dtype = dtype
+    roles: Mapping[str, str] | None = parameter(dict, None, default=None)
+    weights: Mapping[str, float] | None = parameter(dict, None, default=None)
+    balance: float = parameter(Interval(Real, 0, 1, closed="both"), default=0.5)
+    standardize: bool = parameter("boolean", default=True)
+    max_categories: int = parameter(Interval(Integral, 2, None, closed="left"), default=MAX_CATEGORIES)
+    text_components: int = parameter(COUNT, default=TEXT_DIRECTIONS)
+    embed: str | Callable[[list[str]], Any] | Mapping[str, Any] | None = parameter(
+        dict, str, callable, None, default=None
+    )
+    sparse_output: bool = parameter("boolean", default=False)
+    dtype: str = parameter(StrOptions({"float64", "float32"}), default="float64")
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
@@ -256,14 +244,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _choices(self, names: list[str]) -> tuple[dict[str, Role], dict[str, float]]:
         """Return the parameters `roles` and `weights`, checked."""
         embed = self.embed if isinstance(self.embed, Mapping) else None
-        for parameter, given in (("roles", self.roles), ("weights", self.weights), ("embed", embed)):
+        for argument, given in (("roles", self.roles), ("weights", self.weights), ("embed", embed)):
             for name in given or {}:
                 if name not in names:
                     near = difflib.get_close_matches(str(name), names, n=1)
                     hint = f"; did you mean {near[0]!r}?" if near else ""
                     raise InputError(
-                        f"{parameter}= names the column {name!r}, which the table does not have{hint}",
-                        argument=parameter,
+                        f"{argument}= names the column {name!r}, which the table does not have{hint}",
+                        argument=argument,
                         value=name,
                     )
         roles = {}
@@ -407,8 +395,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         used = [block.name for block in self._blocks]
         lacking = [name for name in used if name not in frame]
         if lacking:
-            shown = ", ".join(map(repr, lacking[:5]))
-            raise InputError(f"the table lacks columns that TableEncoder was fitted to: {shown}")
+            raise InputError(f"the table lacks columns that TableEncoder was fitted to: {listed_names(lacking)}")
         return frame, named
 
     def __sklearn_tags__(self) -> Any:

@@ -12,6 +12,7 @@ from pairlens.engines import projected as module  # noqa: E402
 from pairlens.engines import projected_rows, rows_in_memory  # noqa: E402
 from pairlens.engines.projected import RowGroups, first_identical  # noqa: E402
 from pairlens.engines.torch import TensorRows  # noqa: E402
+from pairlens.engines.torch import rows as torch_device  # noqa: E402
 from pairlens.exceptions import ArgumentError  # noqa: E402
 from pairlens.kernels import delta_to_gamma, must_link_null_space  # noqa: E402
 
@@ -56,13 +57,14 @@ def test_same_as_numpy(kind, delta, dtype, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_many_rows_in_small_blocks(device):
+def test_many_rows_in_small_blocks(device, monkeypatch):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((3000, 12)).astype(np.float32)
     arrays, tensors = both(X, rng.permutation(3000)[:200].reshape(-1, 2), 2.0, device)
     expected = arrays.neighbors(5)
-    for block_bytes in (None, 3_000_000):
-        assert_same(tensors.neighbors(5, block_bytes=block_bytes), expected)
+    assert_same(tensors.neighbors(5), expected)
+    monkeypatch.setattr(torch_device, "working_bytes", lambda _: 3_000_000)
+    assert_same(tensors.neighbors(5), expected)
 
 
 @pytest.mark.parametrize("k", [1, 3, 38, 39])

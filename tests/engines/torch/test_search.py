@@ -82,10 +82,11 @@ def test_integers(device):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_blocks_change_nothing(kind):
+def test_blocks_change_nothing(kind, monkeypatch):
     X = torch.from_numpy(table(kind, np.float32))
     whole = torch_neighbors(X, n_nearest=5)
-    parts = torch_neighbors(X, n_nearest=5, block_bytes=100_000)
+    monkeypatch.setattr(torch_device, "CPU_BYTES", 100_000)
+    parts = torch_neighbors(X, n_nearest=5)
     assert torch.equal(whole.nearest, parts.nearest)
 
 

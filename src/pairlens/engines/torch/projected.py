@@ -96,8 +96,8 @@ class TorchProjectedRows(ProjectedRows):
             halved[part] -= (self.F[rows[part]] - self.F[cols[part]]).square_().sum(dim=1) / 2
         return torch.where(rows == cols, 0.0, halved.clamp_(min=0.0)), squared
 
-    def _search(self, k: int, n_listed: int, block_bytes: int | None) -> tuple[Selected | None, Selected, float]:
-        n_bytes = block_bytes or tensors.working_bytes(self.device)
+    def _search(self, k: int, n_listed: int) -> tuple[Selected | None, Selected, float]:
+        n_bytes = tensors.working_bytes(self.device)
         with tensors.product_precision(self.device):
             kernels = tensors.triton_kernels(self.X.tensor)
             fused = kernels is not None and kernels.fits(self.rows)

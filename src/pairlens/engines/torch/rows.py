@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from pairlens._optional import require
 from pairlens.engines import operations
@@ -398,11 +398,15 @@ def graph_scatter(X: TensorRows, graph: Graph) -> Float64:
 
 @operations.pair_squared_distances.register(TensorRows)
 def pair_squared_distances(X: TensorRows, pairs: IntArray) -> Float64:
-    result = np.empty(len(pairs))
-    left, right = X.place(pairs[:, 0].astype(np.int64)), X.place(pairs[:, 1].astype(np.int64))
-    for block in X.blocks(len(pairs)):
-        difference = X.tensor[left[block]].to(torch.float64) - X.tensor[right[block]].to(torch.float64)
-        result[block] = _numpy((difference * difference).sum(dim=1))
+    return _numpy(squared_differences(X.tensor, *(X.place(end.astype(np.int64)) for end in pairs.T)))
+
+
+def squared_differences(X: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Return squared distances of pairs of rows, in float64 on their device."""
+    result = torch.empty(len(left), dtype=torch.float64, device=X.device)
+    for part in chunks(len(left), row_step(X, X.shape[1])):
+        difference = X[left[part]].double() - X[right[part]]
+        result[part] = difference.square_().sum(dim=1)
     return result
 
 
@@ -411,8 +415,7 @@ def symmetric_eigen(X: TensorRows, A: Float64) -> tuple[Float64, Float64]:
     """Solve on a GPU from :data:`DEVICE_FEATURES` features on; for fewer, the way there is longer than the work."""
     if X.tensor.is_cuda and len(A) >= DEVICE_FEATURES:
         return device_eigen(A, X.tensor.device)
-    values, vectors = linalg.eigh(A, check_finite=False)
-    return values[::-1], vectors[:, ::-1]
+    return operations.symmetric_eigen(A, A)
 
 
 def device_eigen(A: Float64, device: Any) -> tuple[Float64, Float64]:

@@ -233,7 +233,7 @@ def padded(table: Tensor, multiple: int, value: float = 0.0) -> Tensor:
     return torch.cat([table, table.new_full((missing, *table.shape[1:]), value)])
 
 
-def torch_neighbors(X: Tensor, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
+def torch_neighbors(X: Tensor, *, n_nearest: int) -> Neighbors:
     """Find the exact nearest rows of every row, as :func:`pairlens.engines.neighbors`, in tensors on the device of X.
 
     On a GPU with Triton, screening takes products of half-precision parts of the rows (two parts of 11 binary digits
@@ -241,12 +241,12 @@ def torch_neighbors(X: Tensor, *, n_nearest: int, block_bytes: int | None = None
     ``config_context(tf32=True)`` screens with one product (TF32 without Triton) and trusts an error bound that holds
     with high probability instead of always.
 
-    The working memory `block_bytes`, 256 MiB on a CPU and 4 GiB on a GPU by default, does not change the result.
-    Besides there are two copies of X in its dtype, and one in float64 for rows that are compared so.
+    The working memory is 256 MiB on a CPU and 4 GiB on a GPU. Besides there are two copies of X in its dtype, and one
+    in float64 for rows that are compared so.
     """
     check_count(X.shape[0], n_nearest)
     rows = TorchRows.of(X)
-    n_bytes = block_bytes or tensors.working_bytes(X.device)
+    n_bytes = tensors.working_bytes(X.device)
     sides = {"near": Side(n_nearest, +1, QUANTUM, rows.squared_distances)}
     kernels = tensors.triton_kernels(X)
     fused = kernels is not None and kernels.fits(rows)
@@ -287,8 +287,7 @@ class TorchRows:
         square = torch.empty(n, dtype=torch.float64, device=X.device)
         for part in tensors.chunks(n, step):
             square[part] = (X[part].double() - center).square_().sum(dim=1)
-        spread = torch.sqrt(square.mean())
-        scale = float(2.0 ** torch.round(torch.log2(spread))) if spread > 0 else 1.0
+        scale = search.unit_length(float(square.mean()))
         return cls(X, center, scale, square / scale**2)
 
     @property
@@ -410,8 +409,8 @@ class TiledStrip:
 
 
 @search.neighbors.register(TensorRows)
-def neighbors(X: TensorRows, *, n_nearest: int, block_bytes: int | None = None) -> Neighbors:
-    found = torch_neighbors(X.tensor, n_nearest=n_nearest, block_bytes=block_bytes)
+def neighbors(X: TensorRows, *, n_nearest: int) -> Neighbors:
+    found = torch_neighbors(X.tensor, n_nearest=n_nearest)
     return Neighbors(*(np.asarray(part.cpu()) for part in (found.nearest, found.nearest_distance)))
 
 
@@ -517,10 +516,7 @@ def near_walk(
     scale = distance[:, scale_neighbor - 1]
     keys = torch.unique(torch.minimum(source, target) * n + torch.maximum(source, target))
     left, right = keys // n, keys % n
-    squared = torch.empty(len(keys), dtype=torch.float64, device=device)
-    for part in tensors.chunks(len(keys), tensors.row_step(X.tensor, X.shape[1])):
-        difference = X.tensor[left[part]].double() - X.tensor[right[part]]
-        squared[part] = difference.square_().sum(dim=1)
+    squared = tensors.squared_differences(X.tensor, left, right)
     local = scale[left] * scale[right]
     # Rows that repeat seven times have scale 0: full weight to each other, none to all others.
     weight = torch.where(local > 0, torch.exp(-squared / torch.where(local > 0, local, 1.0)), (squared == 0).double())

@@ -1,18 +1,11 @@
 r"""Who attracts whom in the map: evidence of answers, how probable it is that rows belong together, and affinities.
 
-docs/maps.md defines them. In short, with the walk P of a neighbour graph, :math:`A = 0.1 (I - 0.9 P)^{-1}` restricted
-to the columns of the rows in pairs, :math:`S_+` the must-links between them plus the identity and :math:`S_-` the
-cannot-links,
+docs/maps.md defines them, in rules 2, 4 and 5.
 
-.. math::
-    e_\pm = A S_\pm A', \quad
-    s_{ij} = \frac{e_+ - e_-}{e_+ + e_- + 0.1\, \mathrm{mean}(e_+ + e_-)}, \quad
-    \frac{Q + \lambda L / \sum L}{1 + \lambda}, \quad \lambda = 3 \min(1, \mathrm{mean}(L) / \pi).
-
-Nothing of size n x n is formed: the mean is that of sums of columns, :math:`s_{ij}` is found for the pairs that are
-asked for, and pairs that labels imply stay implied: :math:`A` is then summed over the rows of each label. Probabilities
-of any pairs (:meth:`PairMap.pair_proba`) come from a model of its own, without the diffusion space, in which new rows
-are means of training rows and so nearer to each other.
+Nothing of size n x n is formed: the mean of the evidence is that of sums of columns, :math:`s_{ij}` is found for the
+pairs that are asked for, and pairs that labels imply stay implied: :math:`A` is then summed over the rows of each
+label. Probabilities of any pairs (:meth:`PairMap.pair_proba`) come from a model of its own, without the diffusion
+space, in which new rows are means of training rows and so nearer to each other.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import fft
 
-from pairlens.engines import evenly_spaced
+from pairlens.engines import along, evenly_spaced
 from pairlens.engines.torch import TensorRows, chunks, torch, torch_neighbors
 from pairlens.engines.torch.rows import product_precision, triton_kernels
 from pairlens.graphs.nearest import NEW_ROW_NEIGHBORS, SAME_ROW, Diffusion
@@ -100,26 +100,13 @@ def diffused(walk: Diffusion, rows: Tensor) -> Tensor:
 
 def seen_in(spaces: Any, X: Any) -> tuple[Tensor, ...]:
     """Return rows in each of the spaces of a map (:class:`~pairlens.methods.pairmap.estimator.MapSpaces`)."""
-    taught = spaces.taught
-    plain = spaces.raw.standardiser(X)
-    result = [_unit(spaces.raw.unit, plain.tensor)]
+    taught, found = spaces.taught, [spaces.raw(X)]
     if taught is not None:
-        linear = _unit(taught.units[0], _along(X, taught.components.T, taught.standardiser.mean))
-        kernel = taught.kernel.along(taught.turned)(plain).tensor
-        walk = diffused(taught.walk, linear) @ torch.from_numpy(taught.carried).to(linear.device)
-        result += [linear, _unit(taught.units[1], kernel), _unit(taught.units[2], walk)]
-    return tuple(result)
-
-
-def _unit(unit: Any, rows: Tensor) -> Tensor:
-    return (rows - torch.from_numpy(unit.mean).to(rows.device)) / unit.size
-
-
-def _along(X: TensorRows, directions: Any, origin: Any) -> Tensor:
-    directions, origin = (
-        torch.from_numpy(np.ascontiguousarray(part)).to(X.tensor.device) for part in (directions, origin)
-    )
-    return (X.tensor.double() - origin) @ directions
+        linear = taught.units[0](along(X, taught.components.T, origin=taught.standardiser.mean))
+        kernel = taught.units[1](taught.kernel.along(taught.turned)(taught.standardiser(X)))
+        walk = diffused(taught.walk, linear.tensor) @ torch.from_numpy(taught.carried).to(linear.tensor.device)
+        found += [linear, kernel, taught.units[2](TensorRows(walk))]
+    return tuple(rows.tensor for rows in found)
 
 
 def side_by_side(seen: Sequence[Tensor], shares: Any) -> Tensor:

@@ -12,16 +12,9 @@ value and slope at a row are those of a cubic spline. Splines interpolate once t
 transform of their values at the nodes, squared: then it costs two Fourier transforms and is accurate to about one
 per cent of the force where the nodes are 0.3 apart.
 
-Rows find a place among others too: new rows, and in a map of many rows all but the landmarks.
-
-A new row looks at its 15 nearest training rows in the local metric, with weights w of perplexity 3. It starts at the
-neighbour most agreed upon, the one with the largest :math:`\sum_j w_j c_j`, and takes 20 steps
-
-.. math::
-    z \leftarrow \frac{\sum_i w_i c_i z_i}{\sum_i w_i c_i}, \qquad c_i = \frac{1}{1 + |z - z_i|^2 / h^2},
-
-h the median distance to the 10th neighbour in the map. So a row between two islands lands on the one that most of its
-neighbours are on, and not in the water. A row that coincides with a training row takes its place.
+Rows find a place among others too, by rule 7 of docs/maps.md: new rows, and in a map of many rows all but the
+landmarks. A row between two islands lands on the one that most of its neighbours are on, and not in the water; one that
+coincides with a training row takes its place.
 
 A finished map stays as it is. Of many rows, landmarks are laid out, all others placed among them, and the whole
 polished (:func:`with_placed`). :func:`plain_map` is the map of the rows alone, to see what answers add to it.
