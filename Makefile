@@ -10,6 +10,8 @@ LOCKED := pyproject.toml requirements.lock tools/install.py
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENV := $(ONE_THREAD) SCIPY_ARRAY_API=1
+# A worker takes the tests of whole modules, whose fixtures are then made once, and helps the others when it is done.
+PYTEST := -m pytest -n auto --dist worksteal -q
 # Scripts and styles of the pages.
 PAGES := '**/*.js' '**/*.mjs' '**/*.css'
 # The libraries of which private names are used (docs/dependencies.md).
@@ -54,14 +56,14 @@ demo: $(VENV)/.tour
 	@$(BIN)/pairlens demo --out demo
 
 test: $(VENV)/.test
-	$(TEST_ENV) $(BIN)/python -m pytest -n auto -q $(ARGS)
+	$(TEST_ENV) $(BIN)/python $(PYTEST) $(ARGS)
 
 explore: $(VENV)/.test
-	PAIRLENS_EXPLORE=1 $(TEST_ENV) $(BIN)/python -m pytest -n auto -q -m hypothesis $(ARGS)
+	PAIRLENS_EXPLORE=1 $(TEST_ENV) $(BIN)/python $(PYTEST) -m hypothesis $(ARGS)
 
 # Environments of their own; nothing is taken from requirements.lock.
 test-oldest test-newest test-nightly: test-%: .venv-%/.test
-	$(TEST_ENV) .venv-$*/bin/python -m pytest -n auto -q $(ARGS)
+	$(TEST_ENV) .venv-$*/bin/python $(PYTEST) $(ARGS)
 
 .venv-oldest/.test: pyproject.toml requirements-oldest.txt
 	$(PYTHON) -m venv .venv-oldest
@@ -84,7 +86,7 @@ test-oldest test-newest test-nightly: test-%: .venv-%/.test
 coverage: $(VENV)/.test
 	$(PIP) torch==2.13.0
 	$(INSTALL) ci dask ann io
-	$(TEST_ENV) $(BIN)/python -m pytest -n auto -q --cov --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
+	$(TEST_ENV) $(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html:build/coverage $(ARGS)
 
 dist: $(VENV)/.dist
 	rm -rf dist

@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -49,21 +50,26 @@ def run_page(page: Path) -> list[Any]:
     return [plt.figure(number) for number in plt.get_fignums()]
 
 
-def draw_guide(*_: Any) -> None:
-    """Write the pictures of all pages of the guide that name one."""
-    for page in sorted(GUIDE.glob("*.md")):
-        targets = [GUIDE / "pictures" / name for name in PICTURE.findall(page.read_text("utf-8"))]
-        if all(target.exists() and target.stat().st_mtime > page.stat().st_mtime for target in targets):
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # pages on noise and conflicts provoke them
-            figures = run_page(page)
-        if len(figures) != len(targets):
-            raise RuntimeError(f"{page.name} draws {len(figures)} figures and shows {len(targets)} pictures")
-        for target, figure in zip(targets, figures, strict=True):
-            target.parent.mkdir(exist_ok=True)
-            figure.savefig(target, dpi=110, metadata={"Software": None})
-        plt.close("all")
+def draw_page(page: Path) -> None:
+    """Write the pictures of a page of the guide, if they are older than the page."""
+    targets = [GUIDE / "pictures" / name for name in PICTURE.findall(page.read_text("utf-8"))]
+    if all(target.exists() and target.stat().st_mtime > page.stat().st_mtime for target in targets):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # pages on noise and conflicts provoke them
+        figures = run_page(page)
+    if len(figures) != len(targets):
+        raise RuntimeError(f"{page.name} draws {len(figures)} figures and shows {len(targets)} pictures")
+    for target, figure in zip(targets, figures, strict=True):
+        target.parent.mkdir(exist_ok=True)
+        figure.savefig(target, dpi=110, metadata={"Software": None})
+    plt.close("all")
+
+
+def draw_guide(app: Any) -> None:
+    """Write the pictures of all pages of the guide."""
+    with ProcessPoolExecutor(app.parallel) as pool:
+        list(pool.map(draw_page, sorted(GUIDE.glob("*.md"))))
 
 
 def drop_lost_backlinks(app: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:  # noqa: ARG001

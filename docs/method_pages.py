@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,7 +140,7 @@ def draw(name: str, toys: list[Toy], path: Path) -> list[float]:
             below.axis("off")
         else:
             parts = [z[toy.y == label] for label in (0, 1)]
-            below.hist(parts, 40, stacked=True, color=COLOURS)
+            below.hist(parts, 40, stacked=True, color=COLOURS, histtype="stepfilled")
             below.set(xlabel="the rows along its first direction", xticks=[], yticks=[])
     figure.savefig(path, dpi=100, metadata={"Software": None})
     plt.close(figure)
@@ -168,7 +169,9 @@ def listed_papers(references: list[str]) -> list[str]:
 def write_page(name: str, toys: list[Toy]) -> str:
     """Write the page of a method and return its summary."""
     doc = NumpyDocString(inspect.getdoc(getattr(pairlens, name)) or "")
-    found = draw(name, toys, FOLDER / f"{name}.png")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # toys are where methods fail; the page says so
+        found = draw(name, toys, FOLDER / f"{name}.png")
     told = {True: "1,000 preferences", False: "60 to 80 pairs"}[name in FROM_PREFERENCES]
     told = "the labels of a quarter of the rows" if name in FROM_LABELS else told
     told = "the classes of all rows as numbers" if name == "MLKR" else told
@@ -197,7 +200,7 @@ def write_page(name: str, toys: list[Toy]) -> str:
     return " ".join(doc["Summary"])
 
 
-def write_method_pages(*_: Any) -> None:
+def write_method_pages(app: Any) -> None:
     """Write all pages and their index, unless they are newer than the library and this file."""
     index = FOLDER / "index.rst"
     sources = [Path(__file__), *Path(pairlens.__file__).parent.rglob("*.py")]
@@ -205,19 +208,20 @@ def write_method_pages(*_: Any) -> None:
         return
     FOLDER.mkdir(exist_ok=True)
     classes, scores = class_toys(), score_toys()
+    names = [name for family in FAMILIES.values() for name in family]
+    with ProcessPoolExecutor(app.parallel) as pool:
+        toys = [scores if name in FROM_PREFERENCES else classes for name in names]
+        summaries = dict(zip(names, pool.map(write_page, names, toys)))
     text = [
         "Methods",
         "=======",
         "",
         "One page for each method: the objective, when to choose it, three toys, the paper.",
     ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # toys are where methods fail; the page says so
-        for family, names in FAMILIES.items():
-            text += ["", family, "-" * len(family), "", ".. list-table::", "   :widths: 25 75", ""]
-            for name in names:
-                summary = write_page(name, scores if name in FROM_PREFERENCES else classes)
-                text += [f"   * - :doc:`{name}`", f"     - {summary}"]
+    for family, members in FAMILIES.items():
+        text += ["", family, "-" * len(family), "", ".. list-table::", "   :widths: 25 75", ""]
+        for name in members:
+            text += [f"   * - :doc:`{name}`", f"     - {summaries[name]}"]
     text += [
         "",
         "In depth",
@@ -228,5 +232,5 @@ def write_method_pages(*_: Any) -> None:
     ]
     text += [".. toctree::", "   :maxdepth: 1", "", *(f"   ../{page}" for page in PAGES)]
     text += ["", ".. toctree::", "   :hidden:", "   :caption: Methods", ""]
-    text += [f"   {name}" for names in FAMILIES.values() for name in names]
+    text += [f"   {name}" for name in names]
     index.write_text("\n".join(text) + "\n", "utf-8")

@@ -143,7 +143,7 @@ def _key(row: Row) -> tuple[str, str, str]:
 
 
 def _fits(key: tuple[str, str, str], asked: tuple[str | None, str | None, str | None]) -> bool:
-    return all(want is None or want == have for have, want in zip(key, asked, strict=True))
+    return asked[0] in (None, key[0]) and asked[1] in (None, key[1]) and asked[2] in (None, key[2])
 
 
 def _order(row: Row) -> tuple[str, int, int]:
@@ -187,15 +187,17 @@ class Results:
     ) -> Results:
         """Those of a data set, a method, a measure, under some conditions."""
         asked = (set, method, measure)
-        if asked != (None, None, None) and len(self.rows) > INDEXED:
+        if asked == (None, None, None):
+            found = self
+        elif len(self.rows) > INDEXED:
             found = self._part(chain.from_iterable(part for key, part in self._index.items() if _fits(key, asked)))
             found.rows.sort(key=_order)
         else:
             found = self._part(row for row in self.rows if _fits(_key(row), asked))
-        wanted = dict(at or {})
-        if not wanted:
+        if not at:
             return found
-        return self._part(row for row in found.rows if all(row.result.at.get(k) == v for k, v in wanted.items()))
+        wanted = dict(at).items()
+        return self._part(row for row in found.rows if wanted <= row.result.at.items())
 
     @cached_property
     def _index(self) -> dict[tuple[str, str, str], list[Row]]:

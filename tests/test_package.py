@@ -50,6 +50,7 @@ def _python(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.processes
 def test_import_brings_no_extra():
     """Nor does using all of it, beyond those that scikit-learn itself imports where it finds them."""
     code = "import sys; {}; print([m for m in " + repr(EXTRAS) + " if m in sys.modules])"
@@ -57,6 +58,7 @@ def test_import_brings_no_extra():
     assert _python(code.format("from pairlens import *")) == _python(code.format("import sklearn.base"))
 
 
+@pytest.mark.processes
 def test_a_method_works_as_the_first_thing_imported():
     """What one module registers must not depend on another that some other method imports."""
     names = ["LMCA", "WSDR", "WBDR", "SODRPaC", "PairLens", "SKKMeans"]
@@ -74,6 +76,7 @@ for name in {names}:
     assert _python(code).split() == names
 
 
+@pytest.mark.processes
 def test_import_costs_no_more_than_scikit_learns_decomposition():
     """At most 1.15 x of processor time; the minimum of several runs, because a busy machine only ever adds."""
     code = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"

@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements.lock"
-PIP = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+# Most modules of these packages are never imported: Python compiles the others when they are, pip would compile all.
+PIP = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile"]
 BUILD = "build-system"
 """What the lock file calls the packages that build these sources."""
 APART = {"torch"}

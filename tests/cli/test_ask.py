@@ -112,6 +112,7 @@ def test_answers_are_written_resumed_and_fitted_with(table, cli, question):
         assert outcome.code == 0, outcome.err
 
 
+@pytest.mark.processes
 def test_undo_shows_the_question_again(table):
     person = Person(table, *ASK)
     person.next()
@@ -149,6 +150,7 @@ def test_preferences(table, cli):
     assert outcome.code == 0, outcome.err
 
 
+@pytest.mark.processes
 def test_a_killed_session_loses_nothing(table):
     person = Person(table, *ASK)
     for _ in range(5):
@@ -165,6 +167,7 @@ def test_a_killed_session_loses_nothing(table):
     assert len(events(table / "answers.store.db")) == 6
 
 
+@pytest.mark.processes
 def test_nothing_left(table):
     (table / "small.csv").write_text("x,y\n1,2\n1,3\n9,9\n8,9\n")
     person = Person(table, "ask", "small.csv", "--out", "small_answers.csv")
@@ -174,6 +177,7 @@ def test_nothing_left(table):
     assert "Nothing is left to ask." in person.said
 
 
+@pytest.mark.processes
 def test_errors(table, cli):
     (table / "answers.csv").write_text("a,b,kind\n")
     assert "with no answers.store.db beside it" in cli(*ASK).error

@@ -38,6 +38,7 @@ def has(module: str) -> bool:
     return True
 
 
+@pytest.mark.processes
 def test_version_and_help(shell):
     assert shell("--version").out == f"pairlens {pairlens.__version__}\n"
     outcome = shell("--help")
@@ -46,12 +47,14 @@ def test_version_and_help(shell):
         assert f"  {command} " in outcome.out
 
 
+@pytest.mark.processes
 def test_help_imports_nothing_that_computes():
     code = "import sys; from pairlens.cli.app import run; run(['--help']); sys.exit('numpy' in sys.modules)"
     outcome = subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, timeout=120, check=False)
     assert outcome.returncode == 0
 
 
+@pytest.mark.processes
 def test_as_a_module():
     """`python -m pairlens`, where no script is on the path."""
     outcome = subprocess.run(
@@ -132,6 +135,7 @@ def test_pairs_sample_check_and_convert(table, shell, cli):
     assert [first["a"], first["b"], first["kind"]] == lines[1].split(",")
 
 
+@pytest.mark.processes
 def test_check_finds_contradictions_and_shows_the_chain(tmp_path, shell):
     (tmp_path / "noisy.csv").write_text("a,b,kind\nann,bob,must-link\nbob,cid,must-link\nann,cid,cannot-link\n")
     outcome = shell("pairs", "check", "noisy.csv")
@@ -192,6 +196,7 @@ def test_demo(tmp_path, cli, monkeypatch):
         assert path.stat().st_size > 1_000_000
 
 
+@pytest.mark.processes
 def test_shell_completion(shell, monkeypatch):
     monkeypatch.setenv("_PAIRLENS_COMPLETE", "complete_bash")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "pairlens fit data.csv --method kernel-")
@@ -290,6 +295,7 @@ def test_bad_input_ends_with_one_line(name, table, cli):
     _ends_with_one_line(name, table, cli)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["wrong ids", "a pickle", "an unknown option"])
 def test_bad_input_of_the_installed_command(name, table, shell):
     """What the parser, the reader of answers and the reader of models refuse, as a process."""
@@ -318,6 +324,7 @@ def _interrupted(folder: Path, rows: int, number: int) -> tuple[list[Path], int,
     return partial, process.returncode, err
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_leaves_nothing(number, code, fitted):

@@ -118,8 +118,8 @@ def test_the_map_is_as_good_as_that_in_memory(digits, n_landmarks, device):
     gained = []
     # The partners of the long-range term are other ones: 1-NN of two such maps differs by about .01.
     for seed in (0, 1):
-        here = PairMap(random_state=seed, n_landmarks=n_landmarks).fit(X, constraints=pairs)
-        there = PairMap(random_state=seed, n_landmarks=n_landmarks).fit(tensor, constraints=pairs)
+        chosen = {"random_state": seed, "n_landmarks": n_landmarks, "max_iter": 200}
+        here, there = (PairMap(**chosen).fit(rows, constraints=pairs) for rows in (X, tensor))
         maps = there.embedding_.cpu().numpy(), here.embedding_
         (near, auc), (near_here, auc_here) = ((nearest_of_group(Z, y), pair_auc(Z, fresh)) for Z in maps)
         gained.append((near - near_here, auc - auc_here))

@@ -122,6 +122,7 @@ def test_sets_are_separated_by_commas_or_given_again(tmp_path):
     assert "right" in written[0]
 
 
+@pytest.mark.processes
 def test_the_module_is_a_command():
     done = subprocess.run(
         [sys.executable, "-m", "reproduction", "list"],

@@ -210,6 +210,7 @@ def test_timed_units_are_not_run_in_parallel(tmp_path, monkeypatch):
     assert {line.split()[1] for line in lines(log)} == {str(os.getpid())}
 
 
+@pytest.mark.processes
 def test_a_worker_that_dies_is_an_error_with_advice(tmp_path):
     experiment = replace(tiny.experiment(runs=1), protocol=tiny.die)
     with pytest.raises(

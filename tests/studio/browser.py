@@ -7,10 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 PATIENCE = 60_000
+SHOWN = """new MutationObserver(() => { window.shownAt = performance.now(); })
+    .observe(document, { subtree: true, attributeFilter: ["data-question"] });"""
+"""Keeps the moment at which a question was shown."""
+SEEN = "() => performance.now() - shownAt > 250"
+"""Whether the question takes a key."""
 NEXT = """(old) => {
   const id = document.querySelector("[data-testid=question]").dataset.question;
-  return id !== undefined && id !== old;
+  return id !== undefined && id !== old && !document.querySelector(".progress-words").textContent;
 }"""
+"""Whether there is another question, and the server has all answers: it is not replaced any more then."""
 HOSTILE = [
     "<script>window.harmed = 1; alert(1)</script>",
     "<img src=x onerror=window.harmed=2>",
@@ -46,10 +52,10 @@ class Visit:
 
     @classmethod
     def enter(cls, browser: Any, url: str, script: str = "", **options: Any) -> Visit:
+        options.setdefault("reduced_motion", "reduce")  # software draws a map that moves again and again
         context = browser.new_context(viewport=options.pop("viewport", {"width": 1280, "height": 800}), **options)
         context.set_default_timeout(PATIENCE)
-        if script:
-            context.add_init_script(script)
+        context.add_init_script(f"{SHOWN}\n{script}")
         visit = cls(context.new_page(), url.partition("/?")[0])
         visit.listen()
         visit.page.goto(url)
@@ -95,8 +101,12 @@ class Visit:
             return +map.points > 0 && +map.answers >= n; }"""
         self.page.wait_for_function(script, arg=answers)
 
+    def settle(self) -> None:
+        """Wait until the question takes a key."""
+        self.page.wait_for_function(SEEN)
+
     def act(self, do: Callable[[], Any]) -> None:
-        """Do something that answers, and wait for the next question.
+        """Do something that answers, and wait for the next question, and until the answer is stored.
 
         A question that was shown again meanwhile may have been too new to take an answer: a person answers once more.
         """
@@ -111,13 +121,11 @@ class Visit:
             self.page.wait_for_function(NEXT, arg=old)
 
     def press(self, key: str) -> None:
-        # A question that is not yet 250 ms old takes no key.
-        self.page.wait_for_timeout(300)
+        self.settle()
         self.act(lambda: self.page.keyboard.press(key))
 
     def click(self, answer: str) -> None:
-        # As a person does who reads the question first: what came before has settled then.
-        self.page.wait_for_timeout(300)
+        self.settle()
         self.act(lambda: self.page.click(f"#question [data-answer={answer}]"))
 
     def leave(self) -> None:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.processes
 def test_answering(studio, table, enter):
     """By keys and by mouse; undo, change, retract; a reload in the middle; names; export."""
     running = studio(table)
-    seen = enter(link(running))
+    seen = enter(link(running), reduced_motion="no-preference")
     page = seen.page
     assert seen.kind == "same"
     assert len(seen.rows) == 2
@@ -33,7 +33,7 @@ def test_answering(studio, table, enter):
 
     # The first 250 ms take no key, and a held key is one press.
     first = seen.id
-    page.wait_for_timeout(300)
+    seen.settle()
     seen.act(lambda: page.keyboard.down("s"))
     page.keyboard.down("s")
     page.keyboard.up("s")
@@ -107,7 +107,7 @@ def test_keys_can_be_changed_and_help_is_a_key(studio, table, enter):
     page.keyboard.press("j")
     page.locator("dialog kbd", has_text="J").wait_for()
     page.keyboard.press("Escape")
-    page.wait_for_timeout(300)
+    seen.settle()
     page.keyboard.press("s")
     page.wait_for_timeout(200)
     assert page.inner_text("[data-testid=count]") == "0"
@@ -172,7 +172,6 @@ def test_placement(studio, table, enter):
     # The whole card is its answer.
     while seen.kind == "same":
         seen.press("d")
-    seen.page.wait_for_timeout(300)
     question = seen.id
     seen.act(lambda: seen.page.locator(".card .row-id").nth(1).click(force=True))
     told = running.call(lambda session: list(session.history.answers.values())[-1])

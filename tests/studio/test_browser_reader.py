@@ -100,7 +100,7 @@ def test_space_and_enter_press_the_button_that_has_the_focus(studio, table, list
         assert page.get_attribute(".past li:first-child .chip", "title").startswith(f"{words} row-")
     # Enter that is held answers one question, and so does pressing a button twice at once.
     page.focus("[data-answer=different]")
-    page.wait_for_timeout(300)
+    seen.settle()
     seen.act(lambda: page.keyboard.down("Enter"))
     page.wait_for_timeout(300)
     page.keyboard.down("Enter")

@@ -161,7 +161,8 @@ class Attraction:
             lengths = self.start[part.start + 1 : part.stop + 1] - self.start[part]
             column = self.column[first:last].long()
             apart = places[part].repeat_interleave(lengths, dim=0) - places[column]
-            force = self.weight[first:last] / (1 + apart.square().sum(dim=1))
+            # Column by column: a sum over so short an axis takes half of the time of all.
+            force = self.weight[first:last] / (1 + sum(along.square() for along in apart.unbind(1)))
             result[part] = torch.segment_reduce(force[:, None] * apart, "sum", lengths=lengths, axis=0, initial=0.0)
         return result
 
