@@ -216,6 +216,12 @@ class Judgement:
             probability.suspicion_of(held_out.distances, held_out.same, held_out.weight, held_out.fold)
         )
 
+    def fold(self) -> IntArray | None:
+        """Return the fold in which every pair was held out; None if some were in two."""
+        held_out = self.held_out
+        pairs, _, fold = held_out.once(held_out.fold)
+        return fold.astype(np.int64) if len(pairs) == len(held_out.pairs) else None
+
     def mistakes(self) -> float:
         """Return the estimated share of wrong answers."""
         held_out = self.held_out
