@@ -91,11 +91,18 @@ def test_the_control_sees_columns_scaled_as_the_method_scales_them():
 
 
 def test_few_pairs_of_a_kind_tell_nothing():
-    assert not Verdict("PCA", 0.5, 0.01, 9).tells
-    assert Verdict("PCA", 0.5, 0.01, 10).tells
-    assert not Verdict("PCA", 0.5, 0.26, 10).tells
+    assert not Verdict("PCA", 0.5, 0.01, 7).tells
+    assert Verdict("PCA", 0.5, 0.01, 8).tells
+    assert not Verdict("PCA", 0.5, 0.26, 8).tells
     one = JudgedPairs(np.array([[0, 1]]), np.array([True]), np.array([0.5]), SCORE)
     assert not verdicts(one, {"PCA": np.eye(2)})[0].tells
+
+
+def test_few_pairs_that_all_agree_leave_an_error():
+    pairs, _, noisy = judged(16, 0.0)
+    certain = verdicts(pairs, {"noisy": noisy})[0]
+    assert certain.n_fewest == 8
+    assert certain.standard_error == pytest.approx(0.1 / 8 * np.sqrt(8 / 7))
 
 
 def test_pairs_that_labels_imply_count_less():

@@ -13,7 +13,8 @@ pairs r of rows have a probability :math:`p_r` too. With m answered pairs
 
 is what answers say, corrected by how unusual the answered pairs are among all pairs, as far as the probabilities
 predict the answers: :math:`\lambda \in [0, 1]` makes the variance of D smallest. It is prediction-powered inference
-[1]_. The standard error is that of the influence of each answered pair on D, to which the bootstrap comes down.
+[1]_. The standard error is that of the influence of each answered pair on D, to which the bootstrap comes down, a
+little more with few pairs.
 
 In :math:`D_m` the AUC of the view compares only pairs of the same fold, if each was held out once. The models of two
 folds have each learned from the other's pairs, so comparisons across folds make a view look worse than it is.
@@ -47,10 +48,12 @@ from pairlens.supervision.combined import combine
 
 FEWEST = 2
 """Pairs of each kind below which none can be held out: one to learn from and one to judge by."""
-FEWEST_TO_COMPARE = 10
+FEWEST_TO_COMPARE = 8
 """Pairs of each kind below which two views are not compared."""
 MARGIN = 2.0
 """Standard errors by which a view must be ahead of another to be called better."""
+UNSEEN = 0.1
+"""Difference that one more pair of the rarer kind might have made: few pairs that all agree leave an error."""
 REPEATS, FEWEST_TO_DRAW_ONCE = 2, 100
 """How often folds are drawn, and the number of pairs from which once is enough."""
 RANDOM_PAIRS = 2_000
@@ -325,8 +328,9 @@ def verdicts(
             share = min(1.0, max(0.0, float(influence @ of_model) / size)) if size > 0 else 0.0
             difference += share * (of_all - by_model)
             influence = influence - share * of_model
-        error = float(np.sqrt(influence @ influence / independent)) / n_pairs
-        found.append(Verdict(name, float(difference), error, fewest))
+        error = np.hypot(np.sqrt(influence @ influence / independent) / n_pairs, UNSEEN / fewest)
+        error *= np.sqrt(fewest / max(fewest - 1, 1))
+        found.append(Verdict(name, float(difference), float(error), fewest))
     return found
 
 
