@@ -226,6 +226,19 @@ def test_wide_tables_scroll_on_a_phone(visit, digits):
     seen.page.wait_for_function("() => document.documentElement.scrollWidth === 390")  # after the plots
 
 
+def test_words_in_tables_stay_whole_on_a_phone(visit):
+    rows, labels = DIGITS[:150], np.array(["Canadian", "Kama", "Rosa"])[CLASSES[:150] % 3]
+    pairs = Constraints.from_labels(labels, n_pairs=60, random_state=0)
+    model = LinearPairLens(2, standardize=False, random_state=0).fit(rows, constraints=pairs)
+    seen = visit().open(build_report(model, rows, constraints=pairs, labels=labels, n_splits=2))
+    seen.page.set_viewport_size({"width": 390, "height": 844})
+    lines = seen.page.locator("#violated td bdi").evaluate_all(
+        "all => all.filter((each) => each.textContent === 'Canadian').map((each) => each.getClientRects().length)"
+    )
+    assert lines
+    assert set(lines) == {1}
+
+
 def test_axes_can_be_chosen(visit):
     model = WBDR(4).fit(DIGITS, constraints=PAIRS)
     seen = visit().open(build_report(model, DIGITS, n_splits=0))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from sklearn.datasets import load_wine
 
 from pairlens import Constraints, PairLens, PairMap, view_pipeline
 from pairlens.datasets import load_penguins
@@ -36,6 +39,34 @@ def test_the_difference_is_that_of_the_auc():
     assert str(same).startswith("too few pairs to tell from same (+0.00 ± 0.00)")
 
 
+def test_pairs_of_different_folds_are_not_compared():
+    """The models of two folds have each learned from the other's pairs, and may be calibrated differently."""
+    pairs, rows, noisy = judged(80, 1.0)
+    fold = np.arange(80) % 2
+    shifted = replace(pairs, together=pairs.together / 2 + fold / 2)
+    one = verdicts(shifted, {"noisy": noisy})[0]
+    two = verdicts(replace(shifted, fold=fold), {"noisy": noisy, "same": rows})
+    assert one.difference < two[0].difference
+    assert two[1].difference == pytest.approx(0.0)
+    distance = np.abs(rows[pairs.pairs[:, 0]] - rows[pairs.pairs[:, 1]])[:, 0]
+    assert auc(distance[pairs.same], distance[~pairs.same]) == 1.0
+    assert two[0].standard_error == pytest.approx(one.standard_error)
+    # A fold with one kind of pairs only has nothing to compare.
+    assert verdicts(replace(pairs, fold=pairs.same.astype(int)), {"same": rows})[0].difference == pytest.approx(0.0)
+
+
+def test_a_map_tells_the_fold_of_each_pair():
+    pytest.importorskip("openTSNE")
+    X, y = load_wine(return_X_y=True)
+    options = {"max_iter": 1, "early_exaggeration_iter": 1, "random_state": 0}
+    few = PairMap(**options).fit(X, constraints=Constraints.from_labels(y, n_pairs=40, random_state=0))
+    found = JudgedPairs.of_fit(few)
+    assert np.bincount(found.fold).tolist() == [8] * 5
+    assert len(found.suspicious.standing_out.fold) == len(found.suspicious.standing_out)
+    # With many pairs to a row, rows are held out, and a pair may be in two folds.
+    assert JudgedPairs.of_fit(PairMap(**options).fit(X, y)).fold is None
+
+
 def test_the_standard_error_is_that_of_a_bootstrap():
     pairs, _, noisy = judged(120, 1.0)
     found = verdicts(pairs, {"noisy": noisy})[0].standard_error
@@ -60,11 +91,18 @@ def test_the_control_sees_columns_scaled_as_the_method_scales_them():
 
 
 def test_few_pairs_of_a_kind_tell_nothing():
-    assert not Verdict("PCA", 0.5, 0.01, 9).tells
-    assert Verdict("PCA", 0.5, 0.01, 10).tells
-    assert not Verdict("PCA", 0.5, 0.26, 10).tells
+    assert not Verdict("PCA", 0.5, 0.01, 7).tells
+    assert Verdict("PCA", 0.5, 0.01, 8).tells
+    assert not Verdict("PCA", 0.5, 0.26, 8).tells
     one = JudgedPairs(np.array([[0, 1]]), np.array([True]), np.array([0.5]), SCORE)
     assert not verdicts(one, {"PCA": np.eye(2)})[0].tells
+
+
+def test_few_pairs_that_all_agree_leave_an_error():
+    pairs, _, noisy = judged(16, 0.0)
+    certain = verdicts(pairs, {"noisy": noisy})[0]
+    assert certain.n_fewest == 8
+    assert certain.standard_error == pytest.approx(0.1 / 8 * np.sqrt(8 / 7))
 
 
 def test_pairs_that_labels_imply_count_less():

@@ -279,6 +279,28 @@ def test_the_second_look_and_all_answers(studio, table, enter):
     remaining.filter(has_text="no answer contradicts another").wait_for()
 
 
+def test_the_ranking_is_asked_for_when_there_is_one(studio, table, enter):
+    """While the studio reads the rows there is none, and a request that fails is an error in the browser's console."""
+    page = enter(link(studio(table, question="prefer"))).page
+
+    def still_reading(route):
+        reply = route.fetch()
+        state = reply.json()
+        route.fulfill(response=reply, json={**state, "status": {**state["status"], "ready": False}})
+
+    page.route("**/api/state", still_reading)
+    # Nobody tells the page that the rows were read.
+    page.route("**/api/events*", lambda route: None)
+    page.goto("about:blank")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.go_back()
+    page.get_by_text("One moment").wait_for()
+    page.wait_for_timeout(1500)
+    assert any("/api/state" in url for url in asked)
+    assert not any("/api/ranking" in url for url in asked)
+
+
 @pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 390, "height": 844}}])
 def test_the_ranking_has_a_screen_of_its_own(studio, table, enter, options):
     running = studio(table, question="prefer")

@@ -266,7 +266,7 @@ def test_a_folder_of_pictures_is_a_table(tmp_path):
 def test_what_is_usual_in_a_column(tmp_path):
     lines = [f"r{i},{i % 10},{'same' if i else 'other'},{i % 7}x" for i in range(100)]
     (tmp_path / "t.csv").write_text("name,number,mostly,mixed\n" + "\n".join(lines) + "\n")
-    typical = rows_from_file(tmp_path / "t.csv", ids="name").typical()
+    typical = rows_from_file(tmp_path / "t.csv", ids="name").describe()["typical"]
     assert 6 <= typical["number"] <= 8
     assert typical["mostly"] is True
     assert typical["mixed"] is False

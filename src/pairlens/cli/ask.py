@@ -382,11 +382,12 @@ def _read_answer(question: Question) -> str:
 
 
 class _ShownRows(Sequence[Any]):
-    """The rows of a table as people see them, side by side, differing cells marked; and as machines do."""
+    """The rows of a table as people see them, side by side, unusual differences marked; and as machines do."""
 
     def __init__(self, data: Path, table: Table, names: NDArray[Any], show: list[str], drop: Sequence[str]) -> None:
         from pairlens.io.columns import check_column
         from pairlens.io.source import column_names, read_columns
+        from pairlens.studio.rows import usual_differences
 
         self._names = names
         columns = column_names(data) if table.is_frame else table.features
@@ -398,6 +399,7 @@ class _ShownRows(Sequence[Any]):
             self._columns: dict[str, Any] = read_columns(data, shown)
         else:
             self._columns = {name: table.rows[:, table.features.index(name)] for name in shown}
+        self._usual = usual_differences(self._columns, len(names))
 
     def __len__(self) -> int:
         return len(self._names)
@@ -408,15 +410,18 @@ class _ShownRows(Sequence[Any]):
 
     def print(self, question: Question, number: int) -> None:
         """Show a question."""
+        from pairlens.studio.rows import differ_unusually
+
         tell(f"\n{number}. {ASKED[question.kind]}; {MORE}")
         heads = ["", *(str(self._names[row]) for row in question.rows)]
         if question.kind == "place":
             heads = ["", heads[1], *(f"[{at}] {name}" for at, name in enumerate(heads[2:], start=1))]
         lines = []
         for name, values in self._columns.items():
-            cells = ["" if values[row] is None else str(values[row]) for row in question.rows]
-            mark = "* " if question.kind != "place" and len(set(cells)) > 1 else "  "
-            lines.append([mark + _short(name), *map(_short, cells)])
+            cells = [values[row] for row in question.rows]
+            marked = question.kind != "place" and differ_unusually(cells, self._usual[name])
+            shown = ("" if cell is None else _short(str(cell)) for cell in cells)
+            lines.append([("* " if marked else "  ") + _short(name), *shown])
         print_table([_short(head) for head in heads], lines)
 
 

@@ -337,6 +337,8 @@ class SuspiciousPairs:
         Estimated probability that the rows belong together, from models that did not see the answer.
     threshold : float
         Suspicion beyond which an answer stands out. About 1 % of right answers do.
+    fold : int array of shape (n_pairs,) or None
+        Pairs with the same number were judged by the same model; None if a pair was judged by several.
     """
 
     pairs: NDArray[np.int64]
@@ -344,6 +346,7 @@ class SuspiciousPairs:
     suspicion: NDArray[np.float64]
     together: NDArray[np.float64]
     threshold: float
+    fold: NDArray[np.int64] | None = None
 
     @classmethod
     def ranked(
@@ -353,11 +356,13 @@ class SuspiciousPairs:
         suspicion: NDArray[np.float64],
         together: NDArray[np.float64],
         threshold: float,
+        fold: NDArray[np.int64] | None = None,
     ) -> SuspiciousPairs:
         """Return pairs, of which `same` were said to belong together, in order of suspicion."""
         order = np.argsort(-suspicion, kind="stable")
         link = np.where(same, 1, -1)
-        return cls(pairs[order], link[order], suspicion[order], together[order], threshold)
+        fold = None if fold is None else fold[order]
+        return cls(pairs[order], link[order], suspicion[order], together[order], threshold, fold)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -372,6 +377,7 @@ class SuspiciousPairs:
             link=self.link[out],
             suspicion=self.suspicion[out],
             together=self.together[out],
+            fold=None if self.fold is None else self.fold[out],
         )
 
     def to_frame(self) -> Any:

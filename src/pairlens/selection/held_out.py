@@ -13,7 +13,11 @@ pairs r of rows have a probability :math:`p_r` too. With m answered pairs
 
 is what answers say, corrected by how unusual the answered pairs are among all pairs, as far as the probabilities
 predict the answers: :math:`\lambda \in [0, 1]` makes the variance of D smallest. It is prediction-powered inference
-[1]_. The standard error is that of the influence of each answered pair on D, to which the bootstrap comes down.
+[1]_. The standard error is that of the influence of each answered pair on D, to which the bootstrap comes down, a
+little more with few pairs.
+
+In :math:`D_m` the AUC of the view compares only pairs of the same fold, if each was held out once. The models of two
+folds have each learned from the other's pairs, so comparisons across folds make a view look worse than it is.
 
 References
 ----------
@@ -33,7 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from pairlens import judging
-from pairlens.engines import Float64, Rows, pair_squared_distances, take_rows
+from pairlens.engines import Float64, IntArray, Rows, pair_squared_distances, take_rows
 from pairlens.exceptions import InputError, SupervisionWarning
 from pairlens.judging import HeldOutScore, PairFolds, SuspiciousPairs
 from pairlens.judging.held_out import PAIRS_PER_ROW, measured_distances
@@ -44,10 +48,12 @@ from pairlens.supervision.combined import combine
 
 FEWEST = 2
 """Pairs of each kind below which none can be held out: one to learn from and one to judge by."""
-FEWEST_TO_COMPARE = 10
+FEWEST_TO_COMPARE = 8
 """Pairs of each kind below which two views are not compared."""
 MARGIN = 2.0
 """Standard errors by which a view must be ahead of another to be called better."""
+UNSEEN = 0.1
+"""Difference that one more pair of the rarer kind might have made: few pairs that all agree leave an error."""
 REPEATS, FEWEST_TO_DRAW_ONCE = 2, 100
 """How often folds are drawn, and the number of pairs from which once is enough."""
 RANDOM_PAIRS = 2_000
@@ -71,6 +77,8 @@ class JudgedPairs:
         The AUC.
     suspicious : SuspiciousPairs or None
         Which answers look wrong, if the model says so.
+    fold : int array of shape (n_pairs,) or None
+        The fold in which each pair was held out, if it was in one.
     """
 
     pairs: NDArray[np.int64]
@@ -78,6 +86,7 @@ class JudgedPairs:
     together: Float64
     score: HeldOutScore
     suspicious: SuspiciousPairs | None = None
+    fold: IntArray | None = None
 
     @classmethod
     def of_fit(cls, model: Any) -> JudgedPairs | None:
@@ -90,7 +99,7 @@ class JudgedPairs:
         except ValueError:
             return None
         score = HeldOutScore(float(method.auc_), float(method.auc_error_), ())
-        return cls(found.pairs, found.link > 0, found.together, score, found)
+        return cls(found.pairs, found.link > 0, found.together, score, found, found.fold)
 
 
 def held_out_pairs(
@@ -311,28 +320,39 @@ def verdicts(
             found.append(Verdict(name, float("nan"), float("nan"), 0))
             continue
         first, second = -judged.together, pair_squared_distances(Z, judged.pairs)
-        difference, influence = _difference(judged.same.astype(np.float64), first, second)
+        difference, influence = _difference(judged.same.astype(np.float64), first, second, judged.fold)
         if random is not None:
-            by_model, of_model = _difference(judged.together, first, second)
+            by_model, of_model = _difference(judged.together, first, second, judged.fold)
             of_all, _ = _difference(together, -together, pair_squared_distances(Z, random))
             size = float(of_model @ of_model)
             share = min(1.0, max(0.0, float(influence @ of_model) / size)) if size > 0 else 0.0
             difference += share * (of_all - by_model)
             influence = influence - share * of_model
-        error = float(np.sqrt(influence @ influence / independent)) / n_pairs
-        found.append(Verdict(name, float(difference), error, fewest))
+        error = np.hypot(np.sqrt(influence @ influence / independent) / n_pairs, UNSEEN / fewest)
+        error *= np.sqrt(fewest / max(fewest - 1, 1))
+        found.append(Verdict(name, float(difference), float(error), fewest))
     return found
 
 
-def _difference(same: Float64, first: Float64, second: Float64) -> tuple[float, Float64]:
-    """Return the difference of two AUC, and n times the influence of each pair on it.
+def _difference(same: Float64, first: Float64, second: Float64, fold: IntArray | None = None) -> tuple[float, Float64]:
+    """Return the difference of two AUC, the first inside the folds, and n times the influence of each pair on it.
 
     `same` is how much each pair counts as a must-link; the rest of 1 counts as a cannot-link.
     """
     longer, shorter = (a - b for a, b in zip(_placements(same, first), _placements(same, second)))
     difference = float(same @ longer / same.sum())
     influence = same / same.mean() * (longer - difference) + (1 - same) / (1 - same).mean() * (shorter - difference)
+    if fold is not None:
+        parts = [np.flatnonzero(fold == number) for number in np.unique(fold)]
+        comparisons = np.array([same[part].sum() * (1 - same[part]).sum() for part in parts])
+        if comparisons.any():
+            inside = [_auc(same[part], first[part]) for part, count in zip(parts, comparisons) if count]
+            difference += np.average(inside, weights=comparisons[comparisons > 0]) - _auc(same, first)
     return difference, influence
+
+
+def _auc(same: Float64, distance: Float64) -> float:
+    return float(same @ _placements(same, distance)[0] / same.sum())
 
 
 def _placements(same: Float64, distance: Float64) -> tuple[Float64, Float64]:

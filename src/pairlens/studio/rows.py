@@ -134,32 +134,11 @@ class Rows:
         place = {word: k for k, word in enumerate(names)}
         return {"names": names, "codes": [place.get(word, -1) for word in words]}
 
-    def typical(self) -> dict[str, float | bool]:
-        """Return what is usual in each column, so that the page can mark what is not.
-
-        Of numbers, the difference that nine of ten pairs of rows do not exceed. Of words, whether most pairs of rows
-        have the same.
-        """
-        rng = np.random.default_rng(0)
-        i, j = rng.integers(self.n_rows, size=(2, TYPICAL_PAIRS))
-        i, j = i[i != j], j[i != j]
-        result: dict[str, float | bool] = {}
-        for name, column in self.cells.items():
-            if _are_numbers(column):
-                values = np.array([_number(value) for value in column])
-                gaps = np.abs(values[i] - values[j])
-                gaps = gaps[np.isfinite(gaps)]
-                result[name] = float(np.quantile(gaps, UNUSUAL)) if len(gaps) else 0.0
-            else:
-                words = np.array([said(value) for value in column], dtype=object)
-                result[name] = bool((words[i] == words[j]).mean() > 0.5) if len(i) else False
-        return result
-
     def describe(self) -> dict[str, Any]:
         """Return what the page needs to know about the table as a whole."""
         result: dict[str, Any] = {"rows": self.n_rows, "features": len(self.features), "source": self.source}
         result["columns"] = self._columns()
-        result["typical"] = self.typical()
+        result["typical"] = usual_differences(self.cells, self.n_rows)
         result["colours"] = [*self.cells, *self.numbers]
         result["scale"] = f"{self.prepared.reason[:1].upper()}{self.prepared.reason[1:]}."
         if self.line is not None:
@@ -425,6 +404,35 @@ def _line(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
         X = np.add.reduceat(X, edges, axis=1) / np.diff(np.append(edges, X.shape[1]))
         words += f", means of {LONGEST_LINE} stretches"
     return X, words
+
+
+def usual_differences(columns: Mapping[str, Any], n_rows: int) -> dict[str, float | bool]:
+    """Return what is usual in each column, so that what is not can be marked.
+
+    Of numbers, the difference that nine of ten pairs of rows do not exceed. Of words, whether most pairs of rows have
+    the same.
+    """
+    i, j = np.random.default_rng(0).integers(n_rows, size=(2, TYPICAL_PAIRS))
+    i, j = i[i != j], j[i != j]
+    result: dict[str, float | bool] = {}
+    for name, column in columns.items():
+        if _are_numbers(column):
+            left, right = (np.array([_number(column[row]) for row in rows]) for rows in (i, j))
+            gaps = np.abs(left - right)
+            gaps = gaps[np.isfinite(gaps)]
+            result[name] = float(np.quantile(gaps, UNUSUAL)) if len(gaps) else 0.0
+        else:
+            equal = [said(column[a]) == said(column[b]) for a, b in zip(i, j)]
+            result[name] = bool(equal) and float(np.mean(equal)) > 0.5
+    return result
+
+
+def differ_unusually(cells: Sequence[Any], usual: float | bool) -> bool:
+    """Return whether some cells of a column differ more than is usual in it, as the page decides for what it shows."""
+    if isinstance(usual, bool):
+        return usual and len({said(cell) for cell in cells}) > 1
+    numbers = [_number(cell) for cell in cells]
+    return max(numbers) - min(numbers) > usual
 
 
 def _are_numbers(column: Sequence[Any]) -> bool:

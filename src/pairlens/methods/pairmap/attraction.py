@@ -160,7 +160,7 @@ class HeldOutPairs:
     distances: Float64
     fold: IntArray
 
-    def once(self, values: Float64) -> tuple[IntArray, NDArray[np.bool_], Float64]:
+    def once(self, values: Float64 | IntArray) -> tuple[IntArray, NDArray[np.bool_], Float64]:
         """Return every pair once, its answer, and the mean of its values."""
         # Two answers about one pair may contradict each other: both are listed.
         said = np.column_stack([self.pairs, self.same])
@@ -208,6 +208,12 @@ class Judgement:
         return held_out.once(
             probability.suspicion_of(held_out.distances, held_out.same, held_out.weight, held_out.fold)
         )
+
+    def fold(self) -> NDArray[np.int64] | None:
+        """Return the fold in which every pair was held out; None if some were in two."""
+        held_out = self.held_out
+        pairs, _, fold = held_out.once(held_out.fold)
+        return fold.astype(np.int64) if len(pairs) == len(held_out.pairs) else None
 
     def mistakes(self) -> float:
         """Return the estimated share of wrong answers."""

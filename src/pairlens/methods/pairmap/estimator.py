@@ -509,8 +509,8 @@ class PairMap(JudgedByHeldOutPairs):
         if self._judgement is None:
             return None
         found, same, wrong = self._judgement.suspicion()
-        pairs = np.asarray(found, dtype=np.int64)
-        return SuspiciousPairs.ranked(pairs, same.astype(bool), wrong, self._judgement.together()[1], STANDS_OUT)
+        pairs, (_, together) = np.asarray(found, dtype=np.int64), self._judgement.together()
+        return SuspiciousPairs.ranked(pairs, same.astype(bool), wrong, together, STANDS_OUT, self._judgement.fold())
 
     @property
     def mistakes_(self) -> float:

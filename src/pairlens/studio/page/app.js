@@ -385,7 +385,7 @@ export class Studio {
       this.groupsAt = 0;
       this.groupsLast = performance.now();
       // If it fails, the next event asks again.
-      if (this.ranked) return this.ranked.load();
+      if (this.ranked) return this.status.ready ? this.ranked.load() : null;
       const [groups, certain] = await Promise.all([get("groups"), getBinary("certain")]).catch(() => [null, null]);
       if (groups) this.map.colour(groups, certain && unpackCertain(certain));
     }, pause);
