@@ -353,6 +353,23 @@ def test_a_number_that_was_asked_for_is_found(blobs):
     assert PairClusters(6, random_state=0).fit(X, constraints=pairs).n_clusters_ == 6
 
 
+def test_a_guess_at_the_number_decides_where_nothing_else_does():
+    """Six groups in three heaps of two: the rows do not tell how many they are, a guess and many answers do."""
+    rng = np.random.default_rng(0)
+    centers = np.array([[0, 0], [0, 4], [20, 0], [20, 4], [0, 30], [4, 30]])
+    y = np.repeat(np.arange(6), 15)
+    X = centers[y] + rng.normal(0, 0.6, (90, 2))
+    sure = Constraints.from_labels(y, n_pairs=300, random_state=0)
+    few, many = (PairClusters(about=about, random_state=0).fit(X).n_clusters_ for about in (2, 12))
+    assert few == 2
+    assert many > PairClusters(random_state=0).fit(X).n_clusters_
+    for about in (2, 12):
+        assert PairClusters(about=about, random_state=0).fit(X, constraints=sure).n_clusters_ == 6
+    assert PairClusters(2, about=6, random_state=0).fit(X).n_clusters_ == 2
+    assert set(candidates(90, 2)) < set(candidates(90, 2, 50)) | {40}
+    assert 50 in candidates(90, 2, 50)
+
+
 def test_sparse_rows_and_single_precision(blobs, fitted):
     X, _, pairs = blobs
     X = np.where(np.abs(X) < 1, 0, X)

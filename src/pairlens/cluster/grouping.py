@@ -339,14 +339,19 @@ ADDED_ANSWERS = 5.0
 """Answers that are added in the second term: without any, the rows decide."""
 SILHOUETTE = 30.0
 """Answers that a silhouette of 1 counts as."""
+GUESS = 10.0
+"""Answers that a guess at the number of groups counts as, against a number that is half or twice as large."""
 MARGIN = 0.1
 """What one of two groupings must be better by: less than what one answer that is right in place of wrong says."""
 MOST_GROUPS = 40
 """Groups up to which numbers are tried, unless the answers name more."""
 
 
-def find_groups(learned: Learned, n_clusters: int | None, rng: np.random.Generator) -> Mixture:
-    """Find groups of rows, so many or as many as are best, from their places in a view and the answers about them."""
+def find_groups(learned: Learned, n_clusters: int | None, about: int | None, rng: np.random.Generator) -> Mixture:
+    """Find groups of rows, so many or as many as are best, from their places in a view and the answers about them.
+
+    `about` is a guess at the best number.
+    """
     from sklearn.metrics import pairwise_distances
 
     known = learned.known
@@ -356,10 +361,11 @@ def find_groups(learned: Learned, n_clusters: int | None, rng: np.random.Generat
     chosen = _rows_to_choose_by(learned.rows, known.rows, seed)
     Z, local = learned.rows[chosen], known[chosen]
     n_distinct = len(np.unique(np.round(Z / max(float(np.abs(Z).max(initial=0.0)), 1e-300), 9), axis=0))
-    numbers = candidates(n_distinct, named_groups(local)) if n_clusters is None else [min(n_clusters, n_distinct)]
+    named = named_groups(local)
+    numbers = candidates(n_distinct, named, about or 1) if n_clusters is None else [min(n_clusters, n_distinct)]
     same = None if learned.same is None else learned.same.among(learned.as_new[chosen])
     distance = pairwise_distances(Z if same is not None else learned.plain[chosen])
-    found = best_groups(Z, local, learned.mistakes, numbers, same, distance, seed)
+    found = best_groups(Z, local, learned.mistakes, numbers, same, distance, seed, about)
     if len(chosen) < len(learned.rows):
         start = np.argmax(found.log_odds(learned.rows), axis=1)
         found = fit_mixture(learned.rows, start, len(found), Evidence.of(known, learned.mistakes))[0]
@@ -377,11 +383,12 @@ def best_groups(
     same: Float64 | None,
     distance: Float64,
     seed: int,
+    about: int | None = None,
 ) -> Mixture:
     """Return the best groups of rows Z in a view that are found from several first guesses.
 
     `numbers` are the numbers of groups to try, `mistakes` the share of wrong answers, `same` P(same) of all pairs of
-    rows where it is known, and `distance` the distances by which groups are judged.
+    rows where it is known, `distance` the distances by which groups are judged, and `about` a guess at their number.
     """
     evidence = Evidence.of(known, mistakes)
     best: dict[int, tuple[float, Mixture]] = {}
@@ -390,7 +397,10 @@ def best_groups(
         for k in numbers:
             for start in first_guesses(Z, k, known, seed):
                 mixture, q = fit_mixture(Z, start, k, evidence)
-                value = score(np.argmax(q, axis=1), known, same, distance)
+                labels = np.argmax(q, axis=1)
+                value = score(labels, known, same, distance)
+                if about is not None:
+                    value -= GUESS * float(np.log2(len(np.unique(labels)) / about)) ** 2
                 if k not in best or value > best[k][0] + MARGIN:
                     best[k] = value, mixture
     largest = max(value for value, _ in best.values())
@@ -502,14 +512,14 @@ def expected_rand(labels: IntArray, same: Float64) -> float:
     return (both - inside * probable) / largest if largest > 0 else 0.0
 
 
-def candidates(n_distinct: int, named: int) -> list[int]:
+def candidates(n_distinct: int, named: int, about: int = 1) -> list[int]:
     """Return the numbers of groups to try: all small ones, and larger ones in steps of some 15 %.
 
-    At most as many as rows differ; `named` are the groups that the answers keep apart.
+    At most as many as rows differ; `named` are the groups that the answers keep apart, `about` a guess.
     """
-    most = min(n_distinct, max(MOST_GROUPS, 2 * named))
+    most = min(n_distinct, max(MOST_GROUPS, 2 * named, 2 * about))
     found = {1, named}
     while max(found) < most:
         found.add(min(most, max(max(found) + 1, round(1.15 * max(found)))))
-    found.update(range(1, min(most, 15) + 1))
+    found.update([*range(1, min(most, 15) + 1), about])
     return sorted(k for k in found if 1 <= k <= most)

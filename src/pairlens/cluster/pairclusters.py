@@ -83,6 +83,9 @@ class PairClusters(ClusterMixin, BaseEstimator):
     ----------
     n_clusters : int or "auto", default="auto"
         Number of groups, at most the number of rows. "auto" finds it from the answers and the rows.
+    about : int or None, default=None
+        A guess at the number of groups, if `n_clusters` is "auto". Half or twice as many groups have to be better by as
+        much as ten answers.
     doubt : float or None, default=None
         Rows whose group is wrong with a higher probability than this get the label -1; None labels all rows.
 
@@ -135,6 +138,7 @@ class PairClusters(ClusterMixin, BaseEstimator):
 
     __metadata_request__fit: ClassVar = {"constraints": True}
     n_clusters: int | str = parameter(COUNT, AUTO, default="auto", kw_only=False)
+    about: int | None = parameter(COUNT, None, default=None)
     doubt: float | None = parameter(Interval(Real, 0, 1, closed="both"), None, default=None)
     neighbors: str = parameter(StrOptions(set(SEARCHES)), default="auto")
     standardize: bool = parameter("boolean", default=True)
@@ -187,7 +191,8 @@ class PairClusters(ClusterMixin, BaseEstimator):
             self.probabilities_, self.n_clusters_ = np.ones(rows.shape[0]), 1
             return
         self._view = learned.view
-        groups = find_groups(learned, None if self.n_clusters == "auto" else int(self.n_clusters), rng)
+        n_clusters = None if self.n_clusters == "auto" else int(self.n_clusters)
+        groups = find_groups(learned, n_clusters, self.about, rng)
         Z = learned.rows if learned.landmarks is None else learned.view(rows)
         numbers = np.arange(len(Z)) if learned.landmarks is None else learned.landmarks
         evidence = Evidence.of(learned.known, learned.mistakes)
