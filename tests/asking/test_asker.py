@@ -515,6 +515,13 @@ def test_every_row_has_a_group():
     model = PairClusters(random_state=asker.seed_).fit(X[:100], constraints=asker.constraints())
     others = np.setdiff1d(np.arange(100), list(placed))
     np.testing.assert_allclose(assigned.probability[others], model.probabilities_[others])
+    # A guess at their number goes on to PairClusters.
+    guess = Asker(X[:100], about=12, random_state=asker.seed_)
+    for entry in asker.log[:8]:
+        guess.tell(entry.question, entry.answer)
+    assert len(set(guess.predict())) > 4
+    with pytest.raises(ValueError, match="about=0 must be"):
+        Asker(X, about=0)
     # One answer more is known at once.
     before = asker.predict_proba()
     question = asker.ask()

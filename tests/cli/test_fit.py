@@ -160,6 +160,14 @@ def test_a_group_for_every_row(table, cli):
     written = [line.split(",") for line in (table / "result" / "groups.csv").read_text().splitlines()[1:]]
     assert [line[1] for line in written] == ["abc"[label] for label in CLASSES]
     assert {line[3] for line in written} == {"placed"}
+    assert "--about is a guess at the number of groups: give --groups too" in cli(*FIT, *QUICK, "--about", 9).error
+    numbers = []
+    (table / "pairs.csv").write_text("\n".join((table / "pairs.csv").read_text().splitlines()[:7]))
+    for about in (1, 60):
+        assert cli(*FIT, *QUICK, "--groups", "--about", about, "--overwrite").code == 0
+        written = (table / "result" / "groups.csv").read_text().splitlines()[1:]
+        numbers.append(len({line.split(",")[1] for line in written}))
+    assert numbers[0] < numbers[1]
     assert (
         "--groups needs --pairs or --labels"
         in cli(

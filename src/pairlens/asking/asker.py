@@ -43,6 +43,8 @@ class Asker(BaseAsker[State, FitJob, View]):
     ----------
     X : array-like or CSR matrix of shape (n_samples, n_features)
         The rows; finite numbers.
+    about : int or None, default=None
+        A guess at the number of groups, for :meth:`predict`; see :class:`~pairlens.PairClusters`.
     standardize : bool, default=True
         Whether to divide each feature by its deviation; see :class:`~pairlens.LinearPairLens`.
     strategy : {"place", "random", "uncertain"}, default="place"
@@ -121,6 +123,7 @@ class Asker(BaseAsker[State, FitJob, View]):
         self,
         X: ArrayLike,
         *,
+        about: int | None = None,
         standardize: bool = True,
         strategy: Literal["place", "random", "uncertain"] = "place",
         screen: Literal["pair", "placement", "auto"] = "pair",
@@ -137,10 +140,12 @@ class Asker(BaseAsker[State, FitJob, View]):
             raise ValueError(f"strategy={strategy!r} must be 'place', 'random' or 'uncertain'.")
         if screen not in ("pair", "placement", "auto"):
             raise ValueError(f"screen={screen!r} must be 'pair', 'placement' or 'auto'.")
+        if about is not None and about < 1:
+            raise ValueError(f"about={about!r} must be None or a number of groups, at least 1.")
         if screen != "pair" and strategy != "place":
             raise ValueError(f"screen={screen!r} places rows, so strategy={strategy!r} must be 'place'.")
         self._lens = Lens(X, standardize=standardize) if lens is None else lens
-        self._strategy, self._screen = strategy, screen
+        self._about, self._strategy, self._screen = about, strategy, screen
         self._looks: dict[str, Look] = {}
         self._grouped: tuple[str, Grouping] | None = None
         super().__init__(
@@ -244,9 +249,8 @@ class Asker(BaseAsker[State, FitJob, View]):
         key = self._key(known)
         if self._grouped is None or self._grouped[0] != key:
             lens = self._lens
-            grouping = Grouping.of(
-                lens.rows, known, self.groups_, self.confidence_, standardize=lens.standardize, seed=self.seed_
-            )
+            settings: dict[str, Any] = {"about": self._about, "standardize": lens.standardize, "seed": self.seed_}
+            grouping = Grouping.of(lens.rows, known, self.groups_, self.confidence_, **settings)
             self._grouped = key, grouping
         return self._grouped[1]
 

@@ -124,6 +124,7 @@ Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Random 
 Folds = Annotated[
     int, typer.Option("--folds", min=2, help="Folds over the pairs, for methods that do not hold out pairs in one fit.")
 ]
+About = Annotated[int | None, typer.Option("--about", min=1, help="A guess at the number of groups, for --groups.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Overwrite existing results.")]
 OnConflict = Annotated[

@@ -84,6 +84,7 @@ def ask(
     groups: Annotated[
         Path | None, typer.Option("--groups", help="Another file to write: the group of every row, as CSV.")
     ] = None,
+    about: options.About = None,
     questions: Annotated[int | None, typer.Option("--questions", min=1, help="Stop after this many answers.")] = None,
     show: Annotated[
         list[str] | None, typer.Option("--show", metavar="COLUMNS", help="Columns to show, comma-separated.")
@@ -156,6 +157,8 @@ def ask(
     for name, asks_groups in (("--groups", groups), ("--closure", closure), ("--strategy place", strategy == "place")):
         if asks_groups and question is Ask.prefer:
             raise ValueError(f"{name} is about groups: there is none for --question prefer")
+    if about is not None and groups is None:
+        raise ValueError("--about is a guess at the number of groups: give --groups too")
     if out is not None and store is not None:
         raise ValueError("--out and --store are two places for the answers: give one of them")
     for name, given_alone in (("--model", model), ("--instruction", instruction), ("--budget", budget)):
@@ -195,7 +198,7 @@ def ask(
         if audit is not None:
             answers.note(overlap=audit)
         overlap, seed = answers.about.get("overlap", OVERLAP), answers.about["seed"]
-        asker = _asker(X, question, strategy, seed, standardize, overlap, repeat if machine else 0.0)
+        asker = _asker(X, question, strategy, about, seed, standardize, overlap, repeat if machine else 0.0)
         answers.replay(asker)
     if asker.log:
         tell(f"{path.name}: {count(len(asker.log), 'answer')} so far")
@@ -320,7 +323,14 @@ def _checked_files(out: Path | None, closure: Path | None) -> Path | None:
 
 
 def _asker(
-    X: Any, question: Ask, strategy: Strategy | None, seed: int, standardize: bool, overlap: float, repeat: float
+    X: Any,
+    question: Ask,
+    strategy: Strategy | None,
+    about: int | None,
+    seed: int,
+    standardize: bool,
+    overlap: float,
+    repeat: float,
 ) -> Asker | PreferenceAsker:
     from pairlens.asking import Asker, PreferenceAsker
 
@@ -329,7 +339,7 @@ def _asker(
     if question is Ask.prefer:
         return PreferenceAsker(X, standardize=standardize, strategy=chosen or "uncertain", **more)
     screen: Any = "placement" if question is Ask.place else "pair"
-    return Asker(X, standardize=standardize, strategy=chosen or "place", screen=screen, **more)
+    return Asker(X, about=about, standardize=standardize, strategy=chosen or "place", screen=screen, **more)
 
 
 def _converse(asker: Any, answers: _Log, rows: _ShownRows, limit: int | None, keep: Callable[[], object]) -> None:

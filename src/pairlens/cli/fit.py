@@ -67,6 +67,7 @@ def fit(
     groups: Annotated[
         bool, typer.Option("--groups", help="Write groups.csv too: the group of every row, and how sure that is.")
     ] = False,
+    about: options.About = None,
     on_conflict: options.OnConflict = None,
     folds: options.Folds = 5,
     seed: options.Seed = 0,
@@ -92,6 +93,8 @@ def fit(
             work = given.read(scale, update)
         if groups and work.known.constraints.n_pairs == 0:
             raise ValueError("--groups needs --pairs or --labels: preferences say nothing about groups")
+        if about is not None and not groups:
+            raise ValueError("--about is a guess at the number of groups: give --groups too")
         chosen = _method(method, work.known, options.as_dims(dims), seed)
         _check_folder(out, work.table.kind, overwrite)
         model = work.prepared.pipeline(chosen)
@@ -117,7 +120,7 @@ def fit(
         written = _write(out, work.table, model, view.transform(work.values), run, page)
         if groups:
             update(None, "grouping the rows")
-            written.append(_write_groups(out / GROUPS, view, work, labels, unknowns, seed))
+            written.append(_write_groups(out / GROUPS, view, work, labels, unknowns, about, seed))
     if as_json:
         print_json(run)
         return
@@ -335,15 +338,17 @@ def _write(
     return written
 
 
-def _write_groups(path: Path, view: Any, work: Work, labels: str | None, unknown: Sequence[str], seed: int) -> Path:
+def _write_groups(
+    path: Path, view: Any, work: Work, labels: str | None, unknown: Sequence[str], about: int | None, seed: int
+) -> Path:
     """Write the group of every row."""
     from pairlens.cluster.assigned import assign_rows, label_names
     from pairlens.io.columns import label_values
 
     placed = None if labels is None else label_names(label_values(work.table.asked[labels], unknown))
     scaled = work.values if work.prepared.scaler is None else view[:-1].transform(work.values)
-    standardize = work.prepared.standardize
-    found = assign_rows(scaled, work.known.constraints, placed, standardize=standardize, random_state=seed)
+    settings: dict[str, Any] = {"about": about, "standardize": work.prepared.standardize, "random_state": seed}
+    found = assign_rows(scaled, work.known.constraints, placed, **settings)
     return found.write(path, work.table.ids)
 
 

@@ -53,16 +53,17 @@ def assign_rows(
     known: Constraints,
     placed: Sequence[str | None] | None = None,
     *,
+    about: int | None = None,
     standardize: bool = True,
     random_state: Any = 0,
 ) -> AssignedRows:
-    """Find a group for every row.
+    """Find a group for every row; `about` is a guess at their number.
 
     `placed` names the groups that people put rows in, None for other rows. Such rows stay there, and the other rows of
     a group get its name. Groups without a name are called "group 1", "group 2", ..., by the first number that is free.
     Where people put a row in another group than the model does, the probability is the largest that the model leaves.
     """
-    model = PairClusters(standardize=standardize, random_state=random_state).fit(X, constraints=known)
+    model = PairClusters(about=about, standardize=standardize, random_state=random_state).fit(X, constraints=known)
     given = [None] * len(model.labels_) if placed is None else list(placed)
     names = list(dict.fromkeys(name for name in given if name is not None))
     codes = np.array([-1 if name is None else names.index(name) for name in given], dtype=np.int64)
@@ -145,12 +146,14 @@ class Grouping:
         groups: Mapping[int, Sequence[int]],
         confidence: Mapping[int, float],
         *,
+        about: int | None,
         standardize: bool,
         seed: int,
     ) -> Grouping:
         """Group rows by all that follows from the answers, and by the rows placed in each group."""
         with warnings.catch_warnings(action="ignore", category=UserWarning):
-            model = PairClusters(standardize=standardize, random_state=seed).fit(rows, constraints=known)
+            model = PairClusters(about=about, standardize=standardize, random_state=seed)
+            model.fit(rows, constraints=known)
         placed = sorted(groups)
         where, sure = np.full(rows.shape[0], -1, dtype=np.int64), np.zeros(rows.shape[0])
         for at, number in enumerate(placed):
