@@ -150,23 +150,32 @@ def _line(half: str, setting: tuple[int, float] | None, records: list[Record]) -
 
 
 def _calibration(half: str, records: list[Record]) -> list[str]:
-    """Return what rows were said to be and are, by tenths of the probability; every run counts the same."""
+    """Return what rows were said to be and are, by tenths of the probability; every run counts the same.
+
+    The last line is the standard error of the difference, over sets.
+    """
     records = [r for r in records if sum(r["rows"])]
     if not records:
         return []
     weight = np.array([1 / sum(r["rows"]) for r in records])[:, None]
-    rows, said, right = (
-        (weight * np.array([r[key] for r in records])).sum(axis=0) for key in ("rows", "said", "right")
-    )
+    names, of_set = np.unique([r["set"] for r in records], return_inverse=True)
+    by_set = np.zeros((3, len(names), 10))
+    for found, key in zip(by_set, ("rows", "said", "right")):
+        np.add.at(found, of_set, weight * np.array([r[key] for r in records]))
+    rows, said, right = by_set.sum(axis=1)
+    off = by_set[1] - by_set[2] - by_set[0] * ((said - right) / np.where(rows > 0, rows, 1))
+    error = np.sqrt((off**2).sum(axis=0) * len(names) / max(len(names) - 1, 1))
     head = "| " + half + " | " + " | ".join(f"{low / 10:.1f}-" for low in range(10)) + " |"
     shown = rows > 0
     line = [f"{a / b:.2f}" if ok else "" for a, b, ok in zip(said, np.where(shown, rows, 1), shown)]
     true = [f"{a / b:.2f}" if ok else "" for a, b, ok in zip(right, np.where(shown, rows, 1), shown)]
     share = [f"{value:.1%}" for value in rows / rows.sum()]
+    errors = [f"{a / b:.2f}" if ok else "" for a, b, ok in zip(error, np.where(shown, rows, 1), shown)]
+    named = (("said", line), ("right", true), ("rows", share), ("error", errors))
     return [
         head,
         "|---|" + "--:|" * 10,
-        *(f"| {name} | " + " | ".join(row) + " |" for name, row in (("said", line), ("right", true), ("rows", share))),
+        *(f"| {name} | " + " | ".join(row) + " |" for name, row in named),
     ]
 
 
