@@ -1,6 +1,6 @@
 """Many rows: PairLens, PairMap and methods with a neighbour graph beside umap-learn, and what indexes cost in quality.
 
-    python -m benchmarks.bench_scale [peers] [growth] [exact] [new] [million] [angle]
+    python -m benchmarks.bench_scale [peers] [growth] [exact] [new] [million] [angle] [mnist] [kddcup99]
                                      [--rows N] [--only METHOD ...] [--missing] [--print] [--to FILE]
 
 Rows have 50 columns: ten groups in eight directions and noise in all of them, which is the hardest case for an index,
@@ -16,6 +16,9 @@ growth   N / 4, N and 4 N rows, of PairMap 16 N too: the power of n with which t
 new      20,000 new rows, models of N: the first time and again.
 million  10 N rows: umap-learn, the lenses, PairMap, LPP and SODRPaC.
 angle    LPP and SODRPaC on N / 2 rows: the largest angle between exact and approximate directions.
+mnist, kddcup99
+         umap-learn, openTSNE, PaCMAP and PairMap on 70,000 x 784 pictures of digits, and on the tenth of KDD Cup 1999
+         with 494,021 x 41, z-scores; data of ``PAIRLENS_DATA``, with the trustworthiness of 2,000 rows too.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.manifold import trustworthiness
 
 from benchmarks.bench_pairlens import blobs
 from benchmarks.measure import report
@@ -46,11 +50,15 @@ METHODS: dict[str, Callable[[str], Any]] = {
     "LinearPairLens": lambda how: LinearPairLens(2, neighbors=how, random_state=0),
     "PairLens(5)": lambda how: PairLens(5, neighbors=how, random_state=0),
     "PairMap": lambda how: PairMap(neighbors=how, random_state=0),
+    "openTSNE": lambda how: _opentsne(),
+    "PaCMAP": lambda how: _pacmap(),
     "LPP": lambda how: LPP(2, neighbors=how),
     "SODRPaC": lambda how: SODRPaC(2, neighbors=how),
 }
 LENSES = ("LinearPairLens", "PairLens(5)", "PairMap")
 GRAPHS = ("LPP", "SODRPaC")
+MAPS = ("umap-learn", "openTSNE", "PaCMAP", "PairMap")
+SETS = {"mnist": "mnist", "kddcup99": "kddcup99_10pct"}
 GOALS = {"LinearPairLens": 0.2, "PairLens(5)": 0.5, "PairMap": 1.0}
 GROWTH_GOAL = 1.1
 RESULTS = Path(__file__).resolve().parent / "results" / "scale.jsonl"
@@ -71,6 +79,8 @@ class Case:
     pairs : int
     n_jobs : int
         Threads of PairMap.
+    data : str
+        "blobs", or one of :data:`SETS`, of which all rows are taken.
     """
 
     what: str
@@ -79,6 +89,19 @@ class Case:
     search: str = "auto"
     pairs: int = N_PAIRS
     n_jobs: int = 1
+    data: str = "blobs"
+
+    def rows(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Rows and their groups."""
+        if self.data == "blobs":
+            return blobs(self.n, N_FEATURES)
+        from sklearn.preprocessing import StandardScaler
+
+        from reproduction.datasets import load
+
+        X, y = load(SETS[self.data], return_X_y=True)
+        X = np.asarray(X, dtype=np.float64)
+        return X if self.data == "mnist" else StandardScaler().fit_transform(X), np.unique(y, return_inverse=True)[1]
 
     def measure(self) -> Record:
         """All figures, by name."""
@@ -93,6 +116,19 @@ def _umap() -> Any:
 
     UMAP().fit(blobs(1000, N_FEATURES)[0])
     return UMAP()
+
+
+def _opentsne() -> Any:
+    from openTSNE import TSNE
+
+    return TSNE(random_state=0)
+
+
+def _pacmap() -> Any:
+    from pacmap import PaCMAP
+
+    PaCMAP(random_state=0).fit_transform(blobs(1000, N_FEATURES)[0])
+    return PaCMAP(random_state=0)
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, float, Any]:
@@ -116,8 +152,10 @@ def quality(view: NDArray[Any], y: NDArray[np.int64]) -> tuple[float, float]:
 def _learned(case: Case, X: NDArray[np.float64], y: NDArray[np.int64]) -> tuple[float, float, Any]:
     """Processor and wall time of a fit, and the model."""
     model = METHODS[case.method](case.search)
-    if case.method == "umap-learn":
+    if case.method in ("umap-learn", "openTSNE"):
         return seconds(lambda: model.fit(X))
+    if case.method == "PaCMAP":
+        return seconds(lambda: model.fit_transform(X))
     if case.n_jobs > 1:
         model.set_params(n_jobs=case.n_jobs)
     pairs = Constraints.from_labels(y, n_pairs=case.pairs, random_state=0)
@@ -125,13 +163,18 @@ def _learned(case: Case, X: NDArray[np.float64], y: NDArray[np.int64]) -> tuple[
 
 
 def _fit(case: Case) -> Record:
-    X, y = blobs(case.n, N_FEATURES)
+    X, y = case.rows()
     processor, wall, model = _learned(case, X, y)
     # The largest memory is that of the fit: what follows is the benchmark's own.
     gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    view = model.embedding_ if hasattr(model, "embedding_") else model.transform(X)
-    auc, near = quality(np.asarray(view), y)
-    return {"processor": processor, "wall": wall, "fit_gib": gib, "auc": auc, "near": near}
+    view = model if case.method in ("openTSNE", "PaCMAP") else getattr(model, "embedding_", None)
+    view = np.asarray(model.transform(X) if view is None else view)
+    auc, near = quality(view, y)
+    figures = {"processor": processor, "wall": wall, "fit_gib": gib, "auc": auc, "near": near}
+    if case.data == "blobs":
+        return figures
+    some = np.random.default_rng(0).choice(len(y), 2000, replace=False)
+    return figures | {"rows": len(y), "trust": float(trustworthiness(X[some], view[some], n_neighbors=15))}
 
 
 def _new(case: Case) -> Record:
@@ -161,12 +204,14 @@ def cases(part: str, n: int) -> list[Case]:
         return [Case("new", name, n) for name in LENSES]
     if part == "million":
         return [Case("fit", name, 10 * n) for name in METHODS]
+    if part in SETS:
+        return [Case("fit", name, 0, data=part) for name in MAPS]
     if part == "angle":
         return [Case("angle", name, n // 2) for name in GRAPHS]
     return [Case("fit", name, n) for name in ("umap-learn", *LENSES)]
 
 
-PARTS = ("peers", "exact", "growth", "new", "million", "angle")
+PARTS = ("peers", "exact", "growth", "new", "million", "angle", *SETS)
 
 
 def measured(case: Case) -> Record:
@@ -231,10 +276,11 @@ def show(part: str, n: int, found: dict[Case, Record]) -> dict[str, float]:
                 f"{record['fit_gib']:.1f}",
                 f"{record['auc']:.3f}",
                 f"{record['near']:.3f}",
+                f"{record['trust']:.3f}" if part in SETS else "",
             )
         )
-    header = ("", "neighbors", "processor s", "wall s", "ratio", "goal", "GiB", "AUC of fresh pairs", "1-NN")
-    report(f"{part}: {rows[0][0].n if rows else n:,} x {N_FEATURES}, {N_PAIRS} pairs", lines, header)
+    header = ("", "neighbors", "processor s", "wall s", "ratio", "goal", "GiB", "AUC of fresh pairs", "1-NN", "trust")
+    report(f"{part}: {rows[0][1].get('rows', rows[0][0].n) if rows else n:,} rows, {N_PAIRS} pairs", lines, header)
     return figures
 
 
