@@ -4,7 +4,7 @@ import { fromKeyWord, keyWords } from "../../../src/pairlens/studio/page/keyword
 import { opacity, paintPoints, rampColour, spread } from "../../../src/pairlens/studio/page/paint.js";
 import { certaintyWords, consistencyWords, curveVerdict } from "../../../src/pairlens/studio/page/progress.js";
 import { bar, orderWords } from "../../../src/pairlens/studio/page/ranking.js";
-import { unusual } from "../../../src/pairlens/studio/page/rowview.js";
+import { telling, unusual } from "../../../src/pairlens/studio/page/rowview.js";
 import { inWords, whichRows } from "../../../src/pairlens/studio/page/strip.js";
 
 test("key words are those that the other texts lack, the frequent ones first", () => {
@@ -29,6 +29,15 @@ test("only differences that are unusual are marked", () => {
   const typical = { c0: 5, c1: 5, c2: true, c3: false };
   assert.deepEqual([...unusual([row("1", "1", "a", "a"), row("2", "9", "b", "b")], typical)], ["c1", "c2"]);
   assert.deepEqual([...unusual([row("1", "", "a", "a"), row("1", "9", "a", "b")], typical)], []);
+});
+
+test("columns that tell rows apart come first", () => {
+  const row = (...values) => ({ row: 0, id: "x", cells: values.map((value, k) => [`c${k}`, value]) });
+  const typical = { c0: 0, c1: 5, c2: 2, c3: false, c4: true };
+  const rows = [row("1", "1", "1", "a", "a"), row("1", "9", "", "b", "b"), row("1", "2", "9", "a", "b")];
+  assert.deepEqual(telling(rows, typical), ["c2", "c4", "c1", "c3", "c0"]);
+  assert.deepEqual(telling([row("1", "2")]), ["c0", "c1"]);
+  assert.deepEqual(telling([{ row: 0, id: "x" }]), []);
 });
 
 test("a few comparisons that came back tell nothing, and a number stays with its sign", () => {
