@@ -89,6 +89,7 @@ def test_equal_people_and_curve():
     hint = asker.stopping_hint()
     assert len(hint.reasons) == 2
     assert "kept their order" in hint.reasons[1]
+    assert "\u00a0% of the pairs" in hint.cost
     with pytest.raises(ValueError, match="strategy='place'"):
         PreferenceAsker(X, strategy="place")
 

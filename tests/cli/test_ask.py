@@ -145,9 +145,26 @@ def test_preferences(table, cli):
     written = [line.split(",") for line in lines(table / "answers.csv")[1:]]
     assert len(written) == 12
     assert all(kind == "prefer" and a > b for a, b, kind in written)
+    assert "wrote answers.csv: 12 answers\n" in person.said
     fit = ("fit", "data.csv", "--pairs", "answers.csv", "--id", "id", "--drop", "class")
     outcome = cli(*fit, "--method", "wsdr", "--out", "ranked")
     assert outcome.code == 0, outcome.err
+
+
+@pytest.mark.parametrize(
+    ("question", "words", "counted"),
+    [("prefer", "lre", "2 preferences from 3 answers"), ("same", "sd?", "2 pairs from 3 answers")],
+)
+def test_every_answer_is_counted(table, question, words, counted):
+    """Two rows that are equally good, or of which nobody can tell, are no pair of the file."""
+    person = Person(table, *ASK, "--question", question)
+    for word in words:
+        assert person.next()
+        person.say(word)
+    assert person.next()
+    assert person.end() == 0, person.errors
+    assert len(lines(table / "answers.csv")) == 3
+    assert f"wrote answers.csv: {counted}\n" in person.said
 
 
 @pytest.mark.processes

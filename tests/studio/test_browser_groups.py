@@ -201,6 +201,86 @@ def test_eight_groups_of_texts_fit_on_the_screen(studio, texts, enter):
     assert page.evaluate(FITS) == [True, True]
 
 
+LONG = "words that are not a long text and yet too long for a card"
+SEEN_CELLS = """card => {
+    const body = card.querySelector(".card-body"), frame = body.getBoundingClientRect();
+    const within = (part) => part.getBoundingClientRect().bottom <= frame.bottom + 1;
+    const cells = [...card.querySelectorAll(".mini > div")].filter((cell) => cell.checkVisibility());
+    return [cells.map((cell) => cell.innerText.split(/\\s+/)[0]),
+        [...cells, card.querySelector(".card-foot")].every(within), card.querySelector(".row-id").innerText];
+}"""
+"""The columns on a card, whether all of it is seen, and the name of the row."""
+
+
+def none_of_these(person: Person, until_it_is: Any) -> None:
+    """Answer that nothing belongs together until a question is as wanted."""
+    for _ in range(60):
+        if until_it_is(person.question()):
+            return
+        person.answer(lambda q: "different" if q["kind"] == "same" else "none")
+    raise AssertionError("no such question came")
+
+
+def write_numbers(path: Path, columns: list[str], rows: Any) -> Path:
+    lines = [",".join(["name", *columns]), *(",".join([f"row-{k}", *map(str, row)]) for k, row in enumerate(rows))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_five_numbers_and_the_name_of_a_row_are_seen_on_each_of_eight_cards(studio, tmp_path, enter):
+    """A row that was none of eight groups comes again with those that are left; the page says so."""
+    columns = ["FL", "RW", "CL", "CW", "BD"]
+    rows = np.round(np.random.default_rng(0).normal(30, 9, size=(60, 5)), 1).tolist()
+    running = studio(write_numbers(tmp_path / "crabs.csv", columns, rows), question="place")
+    person = Person.enter(link(running))
+    none_of_these(person, lambda q: len(q["rows"]) == 9)
+    assert not person.question()["again"]
+    page = enter(link(running)).page
+    assert page.locator(".card").count() == 8
+    for card in page.locator(".card").all():
+        shown, seen, name = card.evaluate(SEEN_CELLS)
+        assert sorted(shown) == sorted(columns)
+        assert seen
+        assert name == f"row-{card.get_attribute('data-row')}"
+        assert card.locator(".more-cells").is_hidden()
+    assert page.evaluate(FITS) == [True, True]
+
+    none_of_these(person, lambda q: q["kind"] == "place" and q["again"])
+    page.reload()
+    page.locator(".shown-groups", has_text="None fitted so far.").wait_for()
+    assert page.evaluate(FITS) == [True, True]
+
+
+@pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}])
+def test_cells_that_do_not_fit_on_a_card_are_counted_and_can_be_seen(studio, tmp_path, enter, options):
+    columns = ["remark", *(f"always_the_same_{k}" for k in range(9)), "kind"]
+    rows = [[LONG, *range(9), 10 * (k % 8)] for k in range(60)]
+    running = studio(write_numbers(tmp_path / "things.csv", columns, rows), question="place")
+    none_of_these(Person.enter(link(running)), lambda q: len(q["rows"]) == 9)
+    page = enter(link(running), **options).page
+    for card in page.locator(".card").all():
+        shown, seen, _ = card.evaluate(SEEN_CELLS)
+        assert seen
+        assert shown[0] == "kind"
+        assert len(shown) < len(columns)
+        more = card.locator(".more-cells")
+        assert more.inner_text() == f"{len(columns) - len(shown)} more"
+        left_out = [name for name in columns if name not in shown or name == "remark"]
+        assert [cell.split(" ")[0] for cell in more.get_attribute("title").split(", ")] == left_out
+        assert LONG in more.get_attribute("title")
+    assert page.evaluate(FITS) == [True, True]
+    card = page.locator(".card").first
+    card.locator(".more-cells").click()
+    assert len(card.evaluate(SEEN_CELLS)[0]) == len(columns)
+    assert card.get_by_text(LONG).evaluate("cell => cell.scrollWidth <= cell.clientWidth")
+    card.get_by_role("button", name="Less").click()
+    assert len(card.evaluate(SEEN_CELLS)[0]) < len(columns)
+    # On a taller page there is room for more of them.
+    before = len(card.evaluate(SEEN_CELLS)[0])
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    until(lambda: len(card.evaluate(SEEN_CELLS)[0]), lambda number: number > before)
+
+
 @pytest.mark.parametrize("options", [{}, PHONE])
 def test_cells_of_groups_are_seen_beside_long_names(studio, tmp_path, enter, options):
     names = [f"a_name_of_a_column_that_is_long_{k}" for k in range(4)]

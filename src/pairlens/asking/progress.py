@@ -193,16 +193,21 @@ def hint(curve: Sequence[CurvePoint], kept: Sequence[float], since_new: int | No
     if math.isnan(least):
         reasons.append(f"Too few fits to say whether {probes} keep their {what}.")
     else:
-        share = f"{100 * least:.0f} %"
+        share = _percent(least)
         reasons.append(f"In each of the last {STABLE_FITS} fits {share} or more of the {probes} kept their {what}.")
     if since_new is not None:
         reasons.append(f"{since_new} rows were placed since the last new group.")
-    cost = f"For about {100 * unsure:.0f} % of the {probes} the {what} is still a guess"
+    cost = f"For about {_percent(unsure)} of the {probes} the {what} is still a guess"
     cost += (
         "." if math.isnan(gain) else f"; the last answers moved the curve by {gain:+.3f} (give or take {doubt:.3f})."
     )
     rare = since_new is None or since_new >= RARE_AFTER
     return StoppingHint(flat and least >= STABLE_SHARE and rare, tuple(reasons), cost)
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, with the sign on the line of its number."""
+    return f"{100 * share:.0f}\u00a0%"
 
 
 def _flatness(curve: Sequence[CurvePoint]) -> tuple[bool, float, float, str]:

@@ -218,8 +218,10 @@ def ask(
     finally:
         written = keep()
         answers.close()
-        where, n_answers = (path, len(asker.log)) if out is None else (f"wrote {out}", written)
-        tell(f"{where}: {count(n_answers, 'answer')}")
+        told = count(len(asker.log), "answer")
+        if out is not None and written != len(asker.log):
+            told = f"{count(written, 'preference' if question is Ask.prefer else 'pair')} from {told}"
+        tell(f"{path if out is None else f'wrote {out}'}: {told}")
     if due := len(asker.audits_due()):
         again = "the same command without --by" if out is not None else f"pairlens studio {data}"
         tell(f"{count(due, 'answer')} of the machine wait for a person: {again} asks the same questions.")

@@ -425,7 +425,7 @@ def _standing_out(found: Violations) -> str:
         return ""
     if n == 0:
         return "No answer stands out as wrong."
-    return f"{count(n, 'answer')} {'stands' if n == 1 else 'stand'} out as wrong; about 1 % of right answers do."
+    return f"{count(n, 'answer')} {'stands' if n == 1 else 'stand'} out as wrong; about 1% of right answers do."
 
 
 def _show_button(places: IntArray) -> Markup:

@@ -211,6 +211,8 @@ class Session:
             "names": [group["name"] if group else "" for group in shown],
             "numbers": [group["shown"] if group else 0 for group in shown],
             "n_groups": len(groups),
+            "again": question.purpose == "place"
+            and any(entry.answer == "none" and entry.question.rows[0] == question.rows[0] for entry in self.asker.log),
             "raw": question.to_dict(),
         }
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fromKeyWord, keyWords } from "../../../src/pairlens/studio/page/keywords.js";
 import { opacity, paintPoints, rampColour, spread } from "../../../src/pairlens/studio/page/paint.js";
-import { certaintyWords, curveVerdict } from "../../../src/pairlens/studio/page/progress.js";
-import { bar } from "../../../src/pairlens/studio/page/ranking.js";
-import { unusual } from "../../../src/pairlens/studio/page/rowview.js";
+import { certaintyWords, consistencyWords, curveVerdict } from "../../../src/pairlens/studio/page/progress.js";
+import { bar, orderWords } from "../../../src/pairlens/studio/page/ranking.js";
+import { telling, unusual } from "../../../src/pairlens/studio/page/rowview.js";
 import { inWords, whichRows } from "../../../src/pairlens/studio/page/strip.js";
 
 test("key words are those that the other texts lack, the frequent ones first", () => {
@@ -31,6 +31,25 @@ test("only differences that are unusual are marked", () => {
   assert.deepEqual([...unusual([row("1", "", "a", "a"), row("1", "9", "a", "b")], typical)], []);
 });
 
+test("columns that tell rows apart come first", () => {
+  const row = (...values) => ({ row: 0, id: "x", cells: values.map((value, k) => [`c${k}`, value]) });
+  const typical = { c0: 0, c1: 5, c2: 2, c3: false, c4: true };
+  const rows = [row("1", "1", "1", "a", "a"), row("1", "9", "", "b", "b"), row("1", "2", "9", "a", "b")];
+  assert.deepEqual(telling(rows, typical), ["c2", "c4", "c1", "c3", "c0"]);
+  assert.deepEqual(telling([row("1", "2")]), ["c0", "c1"]);
+  assert.deepEqual(telling([{ row: 0, id: "x" }]), []);
+});
+
+test("a few comparisons that came back tell nothing, and a number stays with its sign", () => {
+  assert.equal(
+    consistencyWords({ n: 1, share: 1 }),
+    "Too early to tell how often you answer as before: 1 comparison came back with sides swapped.",
+  );
+  assert.match(consistencyWords({ n: 9, share: 1 }), /^Too early/);
+  assert.match(consistencyWords({ n: 10, share: 0.9 }), /^Of 10 comparisons .* you answered 90\u00a0% as before/);
+  assert.equal(orderWords(0.5, 3), "Of all pairs of rows, the order of 50\u00a0% is sure.");
+});
+
 test("how many rows are sure, in words", () => {
   assert.equal(certaintyWords(null), "");
   assert.equal(
@@ -49,11 +68,11 @@ test("a curve tells nothing before its interval is narrow and beyond chance", ()
   assert.ok(curveVerdict([point(0.3, 0.05, 0.6)], "how well").early);
   assert.match(
     curveVerdict([point(0.9, 0.55, 1)], "how well").words,
-    /^Too early .* between 0.55 and 1.00 \(95 %\), from 11 questions/,
+    /^Too early .* between 0.55 and 1.00 \(95\u00a0%\), from 11 questions/,
   );
   assert.deepEqual(curveVerdict([point(0.9, 0.8, 0.97)], "how well"), {
     early: false,
-    words: "How well: 0.90 (0.5 is chance), between 0.80 and 0.97 (95 %), from 11 questions drawn at random.",
+    words: "How well: 0.90 (0.5 is chance), between 0.80 and 0.97 (95\u00a0%), from 11 questions drawn at random.",
   });
 });
 

@@ -11,7 +11,7 @@ import { Panels } from "./panels.js";
 import { certaintyWords } from "./progress.js";
 import { QuestionView } from "./question.js";
 import { RankingView } from "./ranking.js";
-import { pictureParts } from "./rowview.js";
+import { pictureParts, smallCells } from "./rowview.js";
 import { say } from "./speech.js";
 import { isNew, listen } from "./stream.js";
 import { Strip, inWords, whichRows } from "./strip.js";
@@ -24,6 +24,7 @@ import { MapTools } from "./tools.js";
 
 const KEYS = "pairlens.keys";
 const GROUPS_PAUSE = 1000;
+const THUMBNAIL_CELLS = 6;
 
 export class Studio {
   /** @param {any} state */
@@ -229,7 +230,7 @@ export class Studio {
       { class: "thumbnail" },
       h("h3", {}, row.id),
       pictureParts(row, { scale: this.state.table.line, compact: true }),
-      this.question.cardCells(row),
+      smallCells(row.cells?.slice(0, THUMBNAIL_CELLS)),
     );
   }
 
@@ -262,6 +263,7 @@ export class Studio {
       names: [],
       numbers: [],
       n_groups: 0,
+      again: false,
       raw: {},
     }));
     this.showPractice();

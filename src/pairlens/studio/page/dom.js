@@ -85,6 +85,11 @@ export function counted(count, noun) {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** A share in percent; the sign stays on the line of its number. @param {number} share */
+export function percent(share) {
+  return `${Math.round(100 * share)}\u00a0%`;
+}
+
 /** A name inside other words: one that is written from right to left does not change their order. @param {string} name */
 export function apart(name) {
   return /[\u0590-\u08ff\ufb1d-\ufefc]/.test(name) ? `\u2068${name}\u2069` : name;

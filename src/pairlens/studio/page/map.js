@@ -1,7 +1,7 @@
 // @ts-check
 /** The map of all rows: pan, zoom, point at, draw round, and the way from one fit to the next. */
 
-import { append, counted, darkness, h } from "./dom.js";
+import { append, counted, darkness, h, percent } from "./dom.js";
 import { Fingers } from "./gestures.js";
 import { Grid } from "./grid.js";
 import { Legend, groupName } from "./legend.js";
@@ -474,7 +474,7 @@ export class MapView {
           "p",
           { class: "group-of" },
           markPicture(likely.shown),
-          `${groupName(likely)}, ${Math.round((this.certain?.sure[row] ?? 0) / 2.55)} % sure`,
+          `${groupName(likely)}, ${percent((this.certain?.sure[row] ?? 0) / 255)} sure`,
         ),
       );
     this.tip.hidden = false;

@@ -2,7 +2,7 @@
 /** Dialogs: help and keys, files, people. */
 
 import { ApiError, address, get, line, newId, post } from "./api.js";
-import { apart, byId, counted, h, page } from "./dom.js";
+import { apart, byId, counted, h, page, percent } from "./dom.js";
 import { DEFAULT_KEYS, keyLabel, keyName, shortcut } from "./keys.js";
 import { Chooser } from "./choose.js";
 import { mapWords } from "./mapwords.js";
@@ -362,9 +362,4 @@ export class Panels {
     say(text);
     setTimeout(() => note.remove(), 5000);
   }
-}
-
-/** @param {number} share */
-function percent(share) {
-  return `${Math.round(100 * share)} %`;
 }

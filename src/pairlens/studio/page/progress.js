@@ -1,7 +1,7 @@
 // @ts-check
 /** How far the answers have come: the learning curve of audited questions, and a hint when to stop. */
 
-import { apart, counted, h, svg } from "./dom.js";
+import { apart, counted, h, percent, svg } from "./dom.js";
 import { groupName } from "./legend.js";
 import { orderWords } from "./ranking.js";
 
@@ -11,6 +11,8 @@ import { orderWords } from "./ranking.js";
 
 /** Width of an interval from which on it tells nothing. */
 const WIDEST = 0.35;
+/** Comparisons that came back from which on their share is said. */
+const FEWEST_REPEATS = 10;
 const WIDE = 560;
 const HIGH = 220;
 const LEFT = 36;
@@ -94,13 +96,23 @@ export function curveVerdict(curve, what) {
       early: true,
       words: `Too early to tell ${what}: fewer than ten questions were drawn at random, or all of them had the same answer.`,
     };
-  const interval = `between ${last.low.toFixed(2)} and ${last.high.toFixed(2)} (95 %), from ${counted(last.n, "question")} drawn at random`;
+  const interval = `between ${last.low.toFixed(2)} and ${last.high.toFixed(2)} (${percent(0.95)}), from ${counted(last.n, "question")} drawn at random`;
   if (last.high - last.low > WIDEST || last.low <= 0.5)
     return { early: true, words: `Too early to tell ${what}: ${interval}.` };
   return {
     early: false,
     words: `${what.charAt(0).toUpperCase()}${what.slice(1)}: ${last.auc.toFixed(2)} (0.5 is chance), ${interval}.`,
   };
+}
+
+/**
+ * How often comparisons that came back were answered as before, once there are enough of them.
+ * @param {{n: number, share: number}} consistency
+ */
+export function consistencyWords({ n, share }) {
+  if (n < FEWEST_REPEATS)
+    return `Too early to tell how often you answer as before: ${counted(n, "comparison")} came back with sides swapped.`;
+  return `Of ${counted(n, "comparison")} that came back with sides swapped, you answered ${percent(share)} as before: nothing learned from you can be better than that.`;
 }
 
 /**
@@ -112,7 +124,6 @@ export function curveVerdict(curve, what) {
 export function whoAnswered(people, machines, due) {
   const names = Object.entries(machines ?? {});
   if (!names.length) return null;
-  const percent = (/** @type {number} */ share) => `${Math.round(100 * share)} %`;
   const items = names.map(([name, rate]) =>
     h(
       "li",
@@ -145,7 +156,7 @@ function leastSure(rows, studio) {
       "div",
       { class: "least" },
       studio.thumbnail(row),
-      h("small", {}, `${groupName(row.group)}? ${Math.round(100 * row.probability)} %`),
+      h("small", {}, `${groupName(row.group)}? ${percent(row.probability)}`),
       place,
     );
   });
@@ -196,7 +207,7 @@ export function progressContent(progress, studio) {
           h(
             "figcaption",
             {},
-            `The band is the interval of 95 %.${dashed} Only questions drawn at random count here, about one in seven, each judged before it was learned from.`,
+            `The band is the interval of ${percent(0.95)}.${dashed} Only questions drawn at random count here, about one in seven, each judged before it was learned from.`,
           ),
         )
       : h(
@@ -204,16 +215,10 @@ export function progressContent(progress, studio) {
           { class: "lead" },
           "About one question in seven is drawn at random, and judged before it is learned from. The learning curve is over these alone.",
         ),
-    consistency.n
-      ? h(
-          "p",
-          {},
-          `Of ${counted(consistency.n, "comparison")} that came back with sides swapped, you answered ${Math.round(100 * consistency.share)} % as before: nothing learned from you can be better than that.`,
-        )
-      : null,
+    consistency.n ? h("p", {}, consistencyWords(consistency)) : null,
     wrong === undefined || !answers
       ? null
-      : h("p", {}, `Estimated share of answers that do not fit the groups: ${(100 * wrong).toFixed(0)} %.`),
+      : h("p", {}, `Estimated share of answers that do not fit the groups: ${percent(wrong)}.`),
     whoAnswered(progress.people, progress.machines, progress.audits_due),
     studio.finished ? h("section", { class: "hint stop" }, h("h3", {}, "Nothing is left to ask")) : null,
     hint && !studio.finished

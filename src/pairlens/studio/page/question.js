@@ -5,7 +5,7 @@ import { h, page } from "./dom.js";
 import { PAUSE, shortcut } from "./keys.js";
 import { fromKeyWord, keyWords } from "./keywords.js";
 import { markPicture } from "./marks.js";
-import { comparison, numbersTable, pictureParts, scrollTogether } from "./rowview.js";
+import { comparison, numbersTable, pictureParts, scrollTogether, smallCells, telling } from "./rowview.js";
 import { questionWords, say } from "./speech.js";
 
 /** @typedef {import("./rowview.js").Row} Row */
@@ -20,6 +20,7 @@ import { questionWords, say } from "./speech.js";
  * @property {string[]} names of the groups on a placement screen
  * @property {number[]} numbers of these groups; 0 for one that is no longer there
  * @property {number} n_groups there are, on the screen or not
+ * @property {boolean} again whether the row was none of the groups that were shown with it before
  * @property {Record<string, any>} raw
  */
 
@@ -70,6 +71,7 @@ export class QuestionView {
     this.said = "";
     /** @type {string | null} the answer whose button has the focus; empty if something else here has it */
     this.held = null;
+    new ResizeObserver(() => requestAnimationFrame(() => this.fit())).observe(root);
     this.undo = undo
       ? h(
           "button",
@@ -99,6 +101,7 @@ export class QuestionView {
     const parts = question.kind === "place" ? this.placement(question) : this.pair(question);
     bar.before(...[note, this.head(TITLES[question.kind]), ...parts].filter((part) => part instanceof Node));
     scrollTogether(this.root);
+    this.fit();
     this.release();
     this.said = "";
     if (silent) return;
@@ -193,6 +196,7 @@ export class QuestionView {
   placement(question) {
     const [subject, ...groups] = question.rows;
     const [, ...words] = keyWords(question.rows.map((row) => (row.texts ?? []).map(([, text]) => text).join(" ")));
+    const columns = telling(groups, this.typical);
     const cards = groups.map((row, k) => {
       const slot = String(k + 1);
       const name = question.names[k] || (question.numbers[k] ? `Group ${question.numbers[k]}` : "With this one");
@@ -206,8 +210,8 @@ export class QuestionView {
           { class: "card-body" },
           this.cardTexts(row, words[k]),
           pictureParts({ ...row, texts: [] }, { scale: this.scale, compact: true }),
-          this.cardCells(row),
-          h("p", { class: "row-id" }, row.id),
+          smallCells(columns.map((column) => row.cells?.find(([each]) => each === column) ?? [column, ""])),
+          h("div", { class: "card-foot" }, h("span", { class: "row-id" }, row.id), this.moreCells(row)),
         ),
         this.groupButton(slot, name, question.numbers[k], row.id),
       );
@@ -221,12 +225,15 @@ export class QuestionView {
       numbersTable([subject]),
     );
     const others = question.n_groups - groups.length;
+    const some = `${groups.length} of ${question.n_groups} groups`;
     return [
-      others > 0
+      question.again || others > 0
         ? h(
             "p",
             { class: "lead shown-groups" },
-            `${groups.length} of ${question.n_groups} groups. The others were ruled out, or may follow if none of these fits.`,
+            question.again
+              ? `None fitted so far. Now ${some}: others, or likely ones again, with another row.`
+              : `${some}. The others were ruled out, or may follow if none of these fits.`,
           )
         : null,
       h(
@@ -249,19 +256,43 @@ export class QuestionView {
     );
   }
 
-  /** @param {Row} row */
-  cardCells(row) {
+  /** Shows the cells of a card that do not fit. @param {Row} row */
+  moreCells(row) {
     if (!row.cells?.length) return null;
-    return h(
-      "dl",
-      { class: "mini" },
-      row.cells
-        .slice(0, 6)
-        .flatMap(([name, value]) => [
-          h("dt", {}, name),
-          value === "" ? h("dd", { class: "empty" }, "empty") : h("dd", {}, value),
-        ]),
-    );
+    const button = h("button", { type: "button", class: "more-cells", "aria-expanded": "false" });
+    button.addEventListener("click", (event) => {
+      const open = button.closest(".card")?.classList.toggle("open") ?? false;
+      button.setAttribute("aria-expanded", String(open));
+      if (event.detail) this.root.focus({ preventScroll: true });
+      this.fit();
+    });
+    return button;
+  }
+
+  /** Leave out the cells that do not fit on the cards, and say how many. */
+  fit() {
+    const buttons = /** @type {HTMLElement[]} */ ([...this.root.querySelectorAll(".more-cells")]);
+    const cards = buttons.map((button) => {
+      const list = /** @type {HTMLElement} */ (button.closest(".card")?.querySelector(".mini"));
+      return { button, list, cells: /** @type {HTMLElement[]} */ ([...list.children]) };
+    });
+    for (const { button, cells } of cards) for (const each of [button, ...cells]) each.hidden = false;
+    // All is measured before anything is changed: the page is laid out once.
+    const measured = cards.map(({ list, cells }) => {
+      const end = list.getBoundingClientRect().bottom + 1;
+      const below = cells.filter((cell) => cell.getBoundingClientRect().bottom > end);
+      const cut = cells.filter((cell) => [...cell.children].some((part) => part.scrollWidth > part.clientWidth));
+      return { below, cut };
+    });
+    cards.forEach(({ button, cells }, k) => {
+      const { below, cut } = measured[k];
+      const open = button.getAttribute("aria-expanded") === "true";
+      const missed = cells.filter((cell) => below.includes(cell) || cut.includes(cell));
+      for (const cell of below) cell.hidden = true;
+      button.hidden = !open && !missed.length;
+      button.title = missed.map((cell) => [...cell.children].map((part) => part.textContent).join(" ")).join(", ");
+      button.textContent = open ? "Less" : below.length ? `${below.length} more` : "In full";
+    });
   }
 
   /** The answer of a card. @param {string} slot @param {string} name @param {number} number @param {string} id */

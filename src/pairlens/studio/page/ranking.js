@@ -2,7 +2,7 @@
 /** The ranking so far, the best row first: each with the ranks that it may have. */
 
 import { get } from "./api.js";
-import { append, counted, h } from "./dom.js";
+import { append, counted, h, percent } from "./dom.js";
 
 /** @typedef {import("./rowview.js").Row & {rank: number, low: number, high: number}} Ranked */
 
@@ -18,7 +18,7 @@ export function bar({ low, high }, rows) {
 /** How sure the order is, in words. @param {number} share @param {number} answers */
 export function orderWords(share, answers) {
   if (!answers) return "No answer yet: this order means nothing.";
-  return `Of all pairs of rows, the order of ${Math.round(100 * share)} % is sure.`;
+  return `Of all pairs of rows, the order of ${percent(share)} is sure.`;
 }
 
 export class RankingView {
@@ -77,7 +77,7 @@ export class RankingView {
     const replies = await Promise.all(parts).catch(() => null);
     if (!replies) return;
     const { rows, found, share_sure, answers } = replies[0];
-    this.words.textContent = `${counted(rows, "row")}. ${orderWords(share_sure, answers)} The bar shows the ranks that a row may have (90 %).`;
+    this.words.textContent = `${counted(rows, "row")}. ${orderWords(share_sure, answers)} The bar shows the ranks that a row may have (${percent(0.9)}).`;
     this.more.hidden = found <= this.length;
     const top = this.list.scrollTop;
     this.list.replaceChildren();

@@ -43,13 +43,43 @@ export function differing(rows) {
  * @param {Typical} [typical]
  */
 export function unusual(rows, typical = {}) {
-  const far = (/** @type {string} */ name, /** @type {number} */ usual) => {
-    const values = rows.map((row) => Number(row.cells?.find(([each]) => each === name)?.[1] || Number.NaN));
-    return Math.max(...values) - Math.min(...values) > usual;
-  };
-  return new Set(
-    [...differing(rows)].filter((name) =>
-      typeof typical[name] === "number" ? far(name, /** @type {number} */ (typical[name])) : typical[name] !== false,
+  return new Set([...differing(rows)].filter((name) => distinction(rows, name, typical[name]) > 1));
+}
+
+/**
+ * How much rows differ in a column: numbers by the difference that is large there, words by whether most are the same.
+ * @param {Row[]} rows which differ there
+ * @param {string} name
+ * @param {number | boolean} [usual]
+ */
+function distinction(rows, name, usual) {
+  if (typeof usual !== "number") return usual === false ? 1 : 2;
+  const cells = rows.map((row) => row.cells?.find(([each]) => each === name)?.[1]);
+  const values = cells.filter((cell) => cell).map(Number);
+  return (Math.max(...values) - Math.min(...values)) / usual || 0;
+}
+
+/**
+ * The names of all columns, those that tell rows apart first.
+ * @param {Row[]} rows
+ * @param {Typical} [typical]
+ */
+export function telling(rows, typical = {}) {
+  const different = differing(rows);
+  const by = new Map(
+    rows[0]?.cells?.map(([name]) => [name, different.has(name) ? distinction(rows, name, typical[name]) : 0]),
+  );
+  return [...by.keys()].sort((a, b) => (by.get(b) ?? 0) - (by.get(a) ?? 0));
+}
+
+/** Cells one after the other. @param {Row["cells"]} cells */
+export function smallCells(cells) {
+  if (!cells?.length) return null;
+  return h(
+    "dl",
+    { class: "mini" },
+    cells.map(([name, value]) =>
+      h("div", {}, h("dt", {}, name), h("dd", { class: value === "" ? "empty" : null }, value || "empty")),
     ),
   );
 }
