@@ -126,7 +126,11 @@ def tables(records: list[Record]) -> str:
             some = [r for r in records if r["set"] in names and setting in (None, (r["pairs"], r["wrong"]))]
             if some:
                 lines.append(_line(half, setting, some))
-    for half, names in (("development", DEVELOPMENT), ("confirmation", CONFIRMATION)):
+    for half, names in (
+        ("development", DEVELOPMENT),
+        ("confirmation", CONFIRMATION),
+        ("both", DEVELOPMENT + CONFIRMATION),
+    ):
         lines += ["", *_calibration(half, [r for r in records if r["set"] in names])]
     return "\n".join(lines)
 
