@@ -100,11 +100,6 @@ def number(value: Any, digits: int = 3) -> str:
     return text.replace("-", _MINUS)
 
 
-def count(n: int, noun: str) -> str:
-    """Format a number of things: "1 pair", "2,000 pairs"."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
 def sketch(groups: Sequence[tuple[str, ArrayLike]], caption: str) -> Markup:
     """Return a small picture of points in the colour of the text around it, with its caption.
 

@@ -24,6 +24,11 @@ def read_text(path: Path) -> str:
         raise ValueError(not_utf8(path.name, line, error.object[error.start])) from None
 
 
+def count(n: int, noun: str) -> str:
+    """Format a number of things: "1 pair", "2,000 pairs"."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 def listed_names(names: Iterable[object]) -> str:
     """Return the first names for an error message."""
     listed = list(map(repr, names))

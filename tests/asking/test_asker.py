@@ -423,7 +423,7 @@ def test_the_hint_to_stop():
     stop = hint(flat, [1.0, 0.99, 0.97], since_new=30, unsure=0.1)
     assert stop.stop
     assert len(stop.reasons) == 3
-    assert "10 %" in stop.cost
+    assert "10\N{NO-BREAK SPACE}%" in stop.cost
     assert not hint(flat, [1.0, 0.9, 0.97], since_new=30, unsure=0.1).stop
     assert not hint(flat, [1.0, 0.99, 0.97], since_new=3, unsure=0.1).stop
     assert not hint([], [1.0, 0.99, 0.97], since_new=30, unsure=0.1).stop
@@ -440,7 +440,7 @@ def test_placed_rows_are_sure():
     rows, y = load_iris(return_X_y=True)
     asker = Asker(rows[::5], random_state=0)
     # The first row founds the first group; 29 others are open.
-    assert "about 97 %" in asker.stopping_hint().cost
+    assert "about 97\N{NO-BREAK SPACE}%" in asker.stopping_hint().cost
     answer_all(asker, y[::5], 60)
     assert len(asker.confidence_) == len(rows[::5])
     assert "about 0 %" in asker.stopping_hint().cost

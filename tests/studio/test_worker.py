@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from itertools import count
 
 import pytest
 
@@ -20,10 +21,13 @@ def children(monkeypatch, quick_children):
 
     class Children(list):
         dying = 0
+        numbers = count()
 
         def child(self):
-            self.append(_dying() if len(self) < self.dying else start())
-            return self[-1]
+            # Two threads may ask at once: each gets a number of its own.
+            found = _dying() if next(self.numbers) < self.dying else start()
+            self.append(found)
+            return found
 
     started = Children()
     monkeypatch.setattr("pairlens.studio.worker.start_child", started.child)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens._markup import count
 from pairlens._optional import installed_version
+from pairlens._text import count
 from pairlens._version import __version__
 from pairlens.cli._console import plain, remark
 from pairlens.cli._options import ConflictPolicy, ScaleBy

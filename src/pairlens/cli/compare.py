@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pairlens._markup import count
+from pairlens._text import count
 from pairlens.cli import _options as options
 from pairlens.cli._console import print_json, print_table, progress, said, tell
 from pairlens.cli._wording import in_options

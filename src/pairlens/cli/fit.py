@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pairlens._markup import count
+from pairlens._text import count
 from pairlens.cli import _options as options
 from pairlens.cli._console import plain, print_json, print_table, progress, remark, said, tell
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pairlens._atomic import write_atomically
-from pairlens._markup import Markup, count, joined, packed, plain, policy_hash, script_data, tag
+from pairlens._markup import Markup, joined, packed, plain, policy_hash, script_data, tag
 from pairlens._optional import require
+from pairlens._text import count
 from pairlens._version import __version__
 from pairlens.engines import IntArray
 from pairlens.report import _sections as sections

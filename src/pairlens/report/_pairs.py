@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens._markup import Markup, count, joined, number, tag
+from pairlens._markup import Markup, joined, number, tag
+from pairlens._text import count
 from pairlens.engines import IntArray, Rows, pair_squared_distances
 from pairlens.judging import HeldOutScore, SuspiciousPairs, auc, auc_standard_error
 from pairlens.report._points import Colours, Names

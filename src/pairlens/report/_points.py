@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pairlens._markup import Markup, count, joined, number, packed, plain, tag
+from pairlens._markup import Markup, joined, number, packed, plain, tag
+from pairlens._text import count
 from pairlens.engines import IntArray, evenly_spaced
 from pairlens.exceptions import ArgumentError
 from pairlens.report._sections import section, table

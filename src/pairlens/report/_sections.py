@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pairlens._markup import Markup, count, joined, number, plain, tag
+from pairlens._markup import Markup, joined, number, plain, tag
+from pairlens._text import count
 from pairlens.judging import HeldOutScore
 from pairlens.learning.spaces import what_answers_decide
 from pairlens.report._views import MAX_AXES
