@@ -443,7 +443,7 @@ def test_placed_rows_are_sure():
     assert "about 97\N{NO-BREAK SPACE}%" in asker.stopping_hint().cost
     answer_all(asker, y[::5], 60)
     assert len(asker.confidence_) == len(rows[::5])
-    assert "about 0 %" in asker.stopping_hint().cost
+    assert "about 0\N{NO-BREAK SPACE}%" in asker.stopping_hint().cost
 
 
 def test_placing_beats_random_pairs_on_iris():
