@@ -32,7 +32,7 @@ def count(n: int, noun: str) -> str:
 def listed_names(names: Iterable[object]) -> str:
     """Return the first names for an error message."""
     listed = list(map(repr, names))
-    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "")
+    return ", ".join(listed[:8]) + (f" and {len(listed) - 8} more" if len(listed) > 8 else "") or "nothing"
 
 
 def whole_characters(text: str) -> str:

@@ -162,7 +162,7 @@ class Attraction:
             column = self.column[first:last].long()
             apart = places[part].repeat_interleave(lengths, dim=0) - places[column]
             # Column by column: a sum over so short an axis takes half of the time of all.
-            force = self.weight[first:last] / (1 + sum(along.square() for along in apart.unbind(1)))
+            force = self.weight[first:last] / (1 + sum(difference.square() for difference in apart.unbind(1)))
             result[part] = torch.segment_reduce(force[:, None] * apart, "sum", lengths=lengths, axis=0, initial=0.0)
         return result
 
