@@ -111,7 +111,7 @@ def scores(X: NDArray[Any], y: NDArray[Any], asker: Asker, standardize: bool) ->
     """Return the ARI of PairClusters and the AUC of LinearPairLens."""
     known = asker.constraints()
     found = PairClusters(standardize=standardize, random_state=0).fit(X, constraints=known).labels_
-    Z = LinearPairLens(min(5, X.shape[1]), standardize=standardize).fit_transform(X, constraints=known)
+    Z = LinearPairLens(min(5, X.shape[1]), standardize=standardize, random_state=0).fit_transform(X, constraints=known)
     i, j = np.random.default_rng(0).integers(len(X), size=(2, 4000))
     i, j = i[i != j], j[i != j]
     length = np.linalg.norm(Z[i] - Z[j], axis=1)
