@@ -95,7 +95,7 @@ def kernel_features(
     mean = K.mean(axis=0) if center else np.zeros(len(K))
     if center:
         K = K - mean - mean[:, None] + mean.mean()
-    values, vectors = range_basis(K, KERNEL_TOLERANCE, at_most=rank)
+    values, vectors = range_basis(K, KERNEL_TOLERANCE, at_most=rank, near=X)
     combination = vectors / np.sqrt(values)
     # The other two terms of a centred kernel are the same for all anchors, which these combinations do not feel.
     return KernelFeatures(anchors, combination, mean @ combination, kernel, width)

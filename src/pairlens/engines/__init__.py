@@ -20,6 +20,7 @@ from pairlens.engines.operations import (
     graph_scatter,
     group_means,
     group_scatter,
+    in_threads,
     kernel_matrix,
     kernel_product,
     landmarks,

@@ -19,8 +19,10 @@ the origin lose digits: dense rows are centred block by block before they are mu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import cache, singledispatch
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
@@ -35,6 +37,7 @@ from pairlens.exceptions import ApproximationWarning
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Item = TypeVar("Item")
 
 MEDIAN_ROWS = 1000
 """Rows that the median distance is taken of."""
@@ -250,9 +253,20 @@ def rescaled(X: Rows, *, offset: Float64 | None = None, scale: Float64 | float) 
 
 
 @operation
-def symmetric_eigen(X: Rows, A: Float64) -> tuple[Float64, Float64]:  # noqa: ARG001 - says where the rows are
-    """Return eigenvalues, largest first, and eigenvectors of a symmetric matrix, computed near the rows."""
-    values, vectors = linalg.eigh(A, check_finite=False)
+def symmetric_eigen(
+    X: Rows,  # noqa: ARG001 - says where the rows are
+    A: Float64,
+    at_most: int | None = None,
+) -> tuple[Float64, Float64]:
+    """Return eigenvalues, largest first, and orthonormal eigenvectors of a symmetric matrix, computed near the rows.
+
+    `at_most` is the number of leading ones; None for all.
+    """
+    n = len(A)
+    if n == 0:
+        return np.empty(0), np.empty((0, 0))
+    leading = None if at_most is None or at_most >= n else (n - at_most, n - 1)
+    values, vectors = linalg.eigh(A, check_finite=False, subset_by_index=leading)
     return values[::-1], vectors[:, ::-1]
 
 
@@ -353,6 +367,15 @@ def one_thread() -> AbstractContextManager[Any]:
     """Hold BLAS and OpenMP to one thread, as for k-means of a few hundred rows."""
     limit: AbstractContextManager[Any] = _controller().limit(limits=1)
     return limit
+
+
+def in_threads(call: Callable[[Item], R], items: Iterable[Item], n_threads: int) -> list[R]:
+    """Return what the call gives for each item, in their order, several at a time."""
+    if n_threads == 1:
+        return [call(item) for item in items]
+    # Limits of BLAS hold for the whole process: only the outermost may set one, and inside all are the same.
+    with one_thread(), ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(lambda item: copy_context().run(call, item), items))
 
 
 def fitting_threads(multiplications: int) -> AbstractContextManager[Any]:

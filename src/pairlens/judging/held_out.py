@@ -6,7 +6,7 @@ standard error, how pure the must-links look, and how many directions it takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -288,27 +288,27 @@ def held_out_distances(embed: Callable[[Constraints], NDArray[np.float64]], fold
 def measured_distances(folds: PairFolds, views: Iterable[NDArray[np.float64]]) -> HeldOutDistances:
     """Return distances of the held-out pairs of each fold in its view, the embedded rows."""
 
-    def measure(Z: NDArray[np.float64]) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
+    def measure(Z: NDArray[np.float64], rest: Constraints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         centred = Z - Z.mean(axis=0)
         variance = np.cumsum(np.einsum("ij,ij->j", centred, centred)) / len(Z)
         scale = 2 * np.where(variance > 0, variance, 1.0)
-        return lambda pairs: np.cumsum((Z[pairs[:, 0]] - Z[pairs[:, 1]]) ** 2, axis=1) / scale
+        must, cannot = (
+            np.cumsum((Z[pairs[:, 0]] - Z[pairs[:, 1]]) ** 2, axis=1) / scale
+            for pairs in (rest.must_link, rest.cannot_link)
+        )
+        return must, cannot
 
-    return gathered_distances(folds, (measure(Z) for Z in views))
+    return gathered_distances(folds, (measure(Z, rest) for Z, (_, rest) in zip(views, folds)))
 
 
 def gathered_distances(
-    folds: PairFolds, measures: Iterable[Callable[[NDArray[np.int64]], NDArray[np.float64]]]
+    folds: PairFolds, found: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]]
 ) -> HeldOutDistances:
-    """Measure the held-out pairs of each fold by a function of its own.
+    """Gather distances of the held-out must-links and cannot-links of each fold, in the order of the pairs.
 
-    ``measure(pairs)`` gives squared distances in the first 1, 2, ... directions, over twice their total variance.
+    They are squared distances in the first 1, 2, ... directions, over twice their total variance.
     """
-    must: list[NDArray[np.float64]] = []
-    cannot: list[NDArray[np.float64]] = []
-    for (_, rest), measure in zip(folds, measures):
-        must.append(measure(rest.must_link))
-        cannot.append(measure(rest.cannot_link))
+    must, cannot = zip(*found)
     return HeldOutDistances(
         _in_order(must, [rest.must_link for _, rest in folds]),
         _in_order(cannot, [rest.cannot_link for _, rest in folds]),
@@ -316,7 +316,7 @@ def gathered_distances(
     )
 
 
-def _in_order(distances: list[NDArray[np.float64]], pairs: list[NDArray[np.int64]]) -> NDArray[np.float64]:
+def _in_order(distances: Sequence[NDArray[np.float64]], pairs: list[NDArray[np.int64]]) -> NDArray[np.float64]:
     """Return the distances of all folds in the lexicographic order of the pairs; of several of a pair the mean."""
     width = min(part.shape[1] for part in distances)
     everything = np.concatenate([part[:, :width] for part in distances])

@@ -15,7 +15,7 @@ neighbour graph. The scatter of spread pairs is :math:`Y' \mathrm{diag}(G w) Y -
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,6 +76,19 @@ PRIORS = (
 
 Scatters = tuple[Matrix, Matrix, float, float]
 """Of must-links and of cannot-links, and how many pairs of each there are."""
+
+
+@dataclass(frozen=True)
+class FoldProblems:
+    """Folds with what every prior needs of them.
+
+    `scatters` has, for each spread, those of the pairs that each fold learns from, and `apart` the differences of the
+    must-links and of the cannot-links that it holds out.
+    """
+
+    folds: PairFolds
+    scatters: dict[float, list[Scatters]]
+    apart: list[tuple[Float64, Float64]]
 
 
 @dataclass(frozen=True)
@@ -161,24 +174,31 @@ class PairLearner:
         """Return W, which attracts, and B, which repels."""
         return self._matrices(self._scatters([known], prior.spread)[0], prior)
 
-    def held_out(self, folds: PairFolds, prior: Prior, k: int = N_COLUMNS) -> HeldOutDistances:
+    def held_out(self, folds: PairFolds | FoldProblems, prior: Prior, k: int = N_COLUMNS) -> HeldOutDistances:
         """Return distances of held-out pairs in the k leading directions."""
-        scatters = self._scatters([train for train, _ in folds], prior.spread)
-        return self._measured(folds, [weighted(*self._matrices(each, prior), k)[1] for each in scatters])
+        problems = self.problems(folds, [prior]) if isinstance(folds, PairFolds) else folds
 
-    def _measured(self, folds: PairFolds, found: Sequence[Matrix]) -> HeldOutDistances:
-        def measure(directions: Matrix) -> Callable[[IntArray], Float64]:
+        def measure(scatters: Scatters, pairs: tuple[Float64, Float64]) -> tuple[Float64, Float64]:
+            directions = weighted(*self._matrices(scatters, prior), k)[1]
             # Rows have unit variance along every coordinate.
             variance = np.cumsum(np.einsum("ij,ij->j", directions, directions))
             scale = 2 * np.where(variance > 0, variance, 1.0)
+            must, cannot = (np.cumsum((difference @ directions) ** 2, axis=1) / scale for difference in pairs)
+            return must, cannot
 
-            def squared(pairs: IntArray) -> Float64:
-                difference = engines.take_rows(self.rows, pairs[:, 0]) - engines.take_rows(self.rows, pairs[:, 1])
-                return np.asarray(np.cumsum((difference @ directions) ** 2, axis=1) / scale)
+        found = map(measure, problems.scatters[prior.spread], problems.apart)
+        return held_out.gathered_distances(problems.folds, found)
 
-            return squared
+    def problems(self, folds: PairFolds, priors: Sequence[Prior]) -> FoldProblems:
+        """Return what these priors need of folds."""
+        trains = [train for train, _ in folds]
+        scatters = {spread: self._scatters(trains, spread) for spread in {prior.spread for prior in priors}}
 
-        return held_out.gathered_distances(folds, (measure(directions) for directions in found))
+        def differences(pairs: IntArray) -> Float64:
+            return engines.take_rows(self.rows, pairs[:, 0]) - engines.take_rows(self.rows, pairs[:, 1])
+
+        apart = [(differences(rest.must_link), differences(rest.cannot_link)) for _, rest in folds]
+        return FoldProblems(folds, scatters, apart)
 
     def plain_auc(self, known: Constraints) -> float:
         """Return the AUC with which distance in the coordinates before they were whitened tells pairs apart."""
@@ -190,17 +210,6 @@ class PairLearner:
             )
 
         return held_out.auc(squared(known.must_link), squared(known.cannot_link))
-
-    def aucs(self, folds: PairFolds, priors: Sequence[Prior]) -> Float64:
-        """Return the AUC of held-out pairs with each of several priors."""
-        trains = [train for train, _ in folds]
-        scatters = {spread: self._scatters(trains, spread) for spread in {prior.spread for prior in priors}}
-        found = [
-            [weighted(*self._matrices(each, prior), N_COLUMNS)[1] for each in scatters[prior.spread]]
-            for prior in priors
-        ]
-        measured = [self._measured(folds, each) for each in found]
-        return np.array([one.auc(one.must.shape[1]) for one in measured])
 
     def _matrices(self, scatters: Scatters, prior: Prior) -> tuple[Matrix, Matrix]:
         p = self.dim
@@ -300,8 +309,8 @@ class Choice:
 
     def trusted(self, learner: PairLearner, known: Constraints, prior: Prior, k: int) -> Prior:
         """Return a prior for another learner, the stronger the less it makes of held-out must-links."""
-        drawn = [] if self.folds is None else [self.folds]
-        return _cautious(prior, _purity(learner, known, drawn, prior, k))
+        folds = [] if self.folds is None or not learner.dim else [self.folds]
+        return _cautious(prior, _purity(known, (learner.held_out(drawn, prior, k) for drawn in folds)))
 
 
 def least_purity(n_must: float, n_cannot: float) -> float:
@@ -321,16 +330,17 @@ def least_purity(n_must: float, n_cannot: float) -> float:
     return min(1.0, 1 - e * differ / n_must) if n_must else 0.0
 
 
-def _purity(learner: PairLearner, known: Constraints, folds: Sequence[PairFolds], prior: Prior, k: int) -> float:
+def _purity(known: Constraints, distances: Iterable[HeldOutDistances]) -> float:
     """Return the share of must-links that behave like must-links when they are held out.
 
     Must-links that are hard to generalise look like wrong ones, so it is at least what a fifth of wrong answers would
     leave of them.
     """
-    measured = held_out.DEFAULT_PURITY
-    if folds and learner.dim and min(known.n_must_link, known.n_cannot_link) >= held_out.FEWEST_FOR_PURITY:
-        measured = float(np.mean([learner.held_out(drawn, prior, k).purity() for drawn in folds]))
-    return max(measured, least_purity(known.n_must_link, known.n_cannot_link))
+    measured = []
+    if min(known.n_must_link, known.n_cannot_link) >= held_out.FEWEST_FOR_PURITY:
+        measured = [each.purity() for each in distances]
+    least = least_purity(known.n_must_link, known.n_cannot_link)
+    return max(float(np.mean(measured)) if measured else held_out.DEFAULT_PURITY, least)
 
 
 def _cautious(prior: Prior, purity: float) -> Prior:
@@ -360,16 +370,22 @@ def choose_prior(
     keys = learner.keys(known.rows, whitened_only=all(prior.shape == "white" for prior in priors))
     times = repeats if priors[1:] and known.n_pairs < FEWEST_TO_DRAW_ONCE else 1
     folds = [PairFolds.draw_independent(known, FOLDS, rng, keys=keys) for _ in range(times)]
+    problems = [learner.problems(drawn, priors) for drawn in folds] if learner.dim else []
+
+    def distances(prior: Prior, k: int) -> Iterator[HeldOutDistances]:
+        return (learner.held_out(each, prior, k) for each in problems)
+
     best = 0
-    if len(priors) > 1:
+    if problems and len(priors) > 1:
+        aucs = [[each.auc(each.must.shape[1]) for each in distances(prior, N_COLUMNS)] for prior in priors]
         # Last digits do not choose.
-        scores = np.round(np.nan_to_num(np.mean([learner.aucs(drawn, priors) for drawn in folds], axis=0)), 9)
+        scores = np.round(np.nan_to_num(np.mean(aucs, axis=1)), 9)
         best = int(np.argmax(scores))
-    purity = _purity(learner, known, folds, priors[best], PURITY_COLUMNS)
+    purity = _purity(known, distances(priors[best], PURITY_COLUMNS))
     if best:
         lead = 2 * (1 - purity) * held_out.auc_standard_error(held_out.CHANCE, known.n_must_link, known.n_cannot_link)
         if scores[best] <= scores[0] + lead:
-            best, purity = 0, _purity(learner, known, folds, priors[0], PURITY_COLUMNS)
+            best, purity = 0, _purity(known, distances(priors[0], PURITY_COLUMNS))
     return Choice(_cautious(priors[best], purity), folds[0], purity)
 
 

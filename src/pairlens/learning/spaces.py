@@ -331,18 +331,24 @@ class Stack:
         rng: np.random.Generator,
         *,
         kernel_columns: int = 2,
+        n_threads: int = 1,
     ) -> Stack:
         """Teach the spaces, once with all pairs and once for each fold, and weigh them by the held-out pairs.
 
         `plain` are the rows as they are, of total variance 1.
         """
         seed = int(rng.integers(2**31))
-        spaces, seen = prepared.teach(known, seed, kernel_columns=kernel_columns, repeats=learner.REPEATS)
-        drawn, folds = None, []
+        drawn = None
         if min(known.n_must_link, known.n_cannot_link) >= FEWEST_OF_A_KIND:
             drawn = PairFolds.draw_independent(known, learner.FOLDS, rng, keys=prepared.linear.keys(known.rows))
-            for train, rest in drawn:
-                folds.append(Fold(train, rest, *prepared.teach(train, seed, kernel_columns=kernel_columns)))
+
+        def teach(fold: tuple[Constraints, Constraints | None]) -> tuple[TaughtSpaces, Seen]:
+            repeats = learner.REPEATS if fold[1] is None else 1
+            return prepared.teach(fold[0], seed, kernel_columns=kernel_columns, repeats=repeats)
+
+        parts = [(known, None), *(drawn or ())]
+        (spaces, seen), *taught = engines.in_threads(teach, parts, n_threads)
+        folds = [Fold(train, rest, *found) for (train, rest), found in zip(drawn or (), taught)]
         if sum(len(fold.pairs) for fold in folds) < FEWEST_HELD_OUT:
             return cls(spaces, seen, (), None, DEFAULT_SHARES, np.full(len(SPACES), np.nan))
         lengths = np.concatenate([fold.lengths(plain) for fold in folds])

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import sparse
 
 from pairlens import engines
 from pairlens._warnings import warn_user
@@ -69,22 +69,23 @@ LEAST_STEADINESS = 0.5
 
 def symmetric(A: Matrix, at_most: int | None = None) -> Pencil:
     """Return eigenvalues, largest first, with orthonormal eigenvectors: all, or the leading ones."""
-    n = len(A)
-    if n == 0:
-        return np.empty(0), np.empty((0, 0))
-    leading = None if at_most is None or at_most >= n else (n - at_most, n - 1)
-    values, vectors = linalg.eigh(A, check_finite=False, subset_by_index=leading)
-    return values[::-1], vectors[:, ::-1]
+    return engines.symmetric_eigen(A, A, at_most)
 
 
 def range_basis(
-    A: Matrix, tol: float = RELATIVE_TOLERANCE, *, at_most: int | None = None, rounding: float = 0.0
+    A: Matrix,
+    tol: float = RELATIVE_TOLERANCE,
+    *,
+    at_most: int | None = None,
+    rounding: float = 0.0,
+    near: Rows | None = None,
 ) -> Pencil:
     """Return eigenvalues and eigenvectors of a positive semi-definite matrix without its null space, largest first.
 
-    `rounding` is the size of the errors that A was computed with, where it may be nothing but these.
+    `rounding` is the size of the errors that A was computed with, where it may be nothing but these. The work is done
+    where the rows `near` are.
     """
-    values, vectors = symmetric(A, at_most)
+    values, vectors = engines.symmetric_eigen(A if near is None else near, A, at_most)
     keep = values > max(tol * values.max(initial=0.0), rounding)
     return values[keep], vectors[:, keep]
 

@@ -411,11 +411,12 @@ def squared_differences(X: Tensor, left: Tensor, right: Tensor) -> Tensor:
 
 
 @operations.symmetric_eigen.register(TensorRows)
-def symmetric_eigen(X: TensorRows, A: Float64) -> tuple[Float64, Float64]:
+def symmetric_eigen(X: TensorRows, A: Float64, at_most: int | None = None) -> tuple[Float64, Float64]:
     """Solve on a GPU from :data:`DEVICE_FEATURES` features on; for fewer, the way there is longer than the work."""
     if X.tensor.is_cuda and len(A) >= DEVICE_FEATURES:
-        return device_eigen(A, X.tensor.device)
-    return operations.symmetric_eigen(A, A)
+        values, vectors = device_eigen(A, X.tensor.device)
+        return values[:at_most], vectors[:, :at_most]
+    return operations.symmetric_eigen(A, A, at_most)
 
 
 def device_eigen(A: Float64, device: Any) -> tuple[Float64, Float64]:

@@ -19,9 +19,8 @@ How the k best of a row are found
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -421,23 +420,21 @@ class TensorNearGraph(NearGraph):
     degree: Tensor
 
     def symmetric_weights(self) -> sparse.csr_matrix:
-        start, column, value = (
-            part.cpu().numpy() for part in (self.walk.crow_indices(), self.walk.col_indices(), self.walk.values())
-        )
-        walk = sparse.csr_matrix((value, column, start), shape=tuple(self.walk.shape))
+        start, column, value = (part.cpu().numpy() for part in (self.walk.start, self.walk.column, self.walk.value))
+        walk = sparse.csr_matrix((value, column, start), shape=self.walk.shape)
         return (sparse.diags(self.degree.cpu().numpy()) @ walk).tocsr()
 
     def spread(self, rows: TensorRows, a: float) -> TensorRows:
-        return TensorRows(spread_over(_Steps(self.walk), rows.tensor, a, accuracy=self.accuracy))
+        return TensorRows(spread_over(self.walk, rows.tensor, a, accuracy=self.accuracy))
 
     def spread_back(self, weights: Float64, a: float) -> Float64:
-        start = torch.from_numpy(weights).to(self.back.device)
-        return np.asarray(spread_over(_Steps(self.back), start, a, accuracy=self.accuracy).cpu().numpy())
+        start = torch.from_numpy(weights).to(self.back.value.device)
+        return np.asarray(spread_over(self.back, start, a, accuracy=self.accuracy).cpu().numpy())
 
     def spread_columns(self, columns: FloatArray, a: float, accuracy: float) -> FloatArray:
         """Return columns in memory, spread over the walk in their dtype to a relative accuracy."""
-        start = torch.from_numpy(columns).to(self.walk.device)
-        return np.asarray(spread_over(_Steps(self.walk), start, a, accuracy=accuracy).cpu().numpy())
+        start = torch.from_numpy(columns).to(self.walk.value.device)
+        return np.asarray(spread_over(self.walk, start, a, accuracy=accuracy).cpu().numpy())
 
     def leading_vectors(self, k: int, tolerance: float) -> tuple[Float64, Float64]:
         r"""Return the largest eigenvalues of the walk after that of the constant vector, and their eigenvectors.
@@ -447,9 +444,9 @@ class TensorNearGraph(NearGraph):
         of the block, so that equal eigenvalues are found.
         """
         root = self.degree.sqrt()
-        column = self.walk.col_indices()
-        row = torch.arange(len(root), device=root.device).repeat_interleave(self.walk.crow_indices().diff())
-        steps = _Steps(self.walk, self.walk.values() * root[row] / root[column])
+        walk = self.walk
+        row = torch.arange(len(root), device=root.device).repeat_interleave(walk.lengths)
+        steps = replace(walk, value=walk.value * root[row] / root[walk.column])
         constant = (root / torch.linalg.vector_norm(root))[:, None]
 
         def walked(x: Tensor) -> Tensor:
@@ -477,24 +474,38 @@ class TensorNearGraph(NearGraph):
         return values[:k].cpu().numpy(), basis[:, :k].cpu().numpy()
 
 
-class _Steps:
-    """Multiply by a sparse matrix so that the last digits repeat: the device's own product adds in any order."""
+@dataclass(frozen=True)
+class Steps:
+    """A sparse matrix in compressed rows whose products repeat: the device's own product adds in any order."""
 
-    def __init__(self, matrix: Tensor, values: Tensor | None = None) -> None:
-        self._start, self._column = matrix.crow_indices(), matrix.col_indices()
-        self._value = matrix.values() if values is None else values
-        self._lengths, self._bytes = self._start.diff(), tensors.working_bytes(matrix.device)
+    start: Tensor
+    column: Tensor
+    value: Tensor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.start) - 1, len(self.start) - 1
+
+    @property
+    def is_cuda(self) -> bool:
+        return bool(self.value.is_cuda)
+
+    @cached_property
+    def lengths(self) -> Tensor:
+        """Return the number of entries of each row."""
+        return self.start.diff()
 
     def __matmul__(self, values: Tensor) -> Tensor:
         wide = values if values.ndim == 2 else values[:, None]
         result = torch.empty_like(wide)
-        n, count = len(wide), len(self._column)
-        step = max(1, self._bytes * n // (16 * max(1, wide.shape[1] * count)))
+        n, count = len(wide), len(self.column)
+        step = max(1, tensors.working_bytes(self.value.device) * n // (16 * max(1, wide.shape[1] * count)))
         for part in tensors.chunks(n, step):
             # Asking the device where a part starts means to wait for it.
-            first, last = (0, count) if step >= n else (int(self._start[end]) for end in (part.start, part.stop))
-            moved = self._value[first:last, None].to(wide.dtype) * wide[self._column[first:last]]
-            result[part] = torch.segment_reduce(moved, "sum", lengths=self._lengths[part], axis=0)
+            first, last = (0, count) if step >= n else (int(self.start[end]) for end in (part.start, part.stop))
+            moved = self.value[first:last, None].to(wide.dtype) * wide[self.column[first:last]]
+            # Checking the lengths means to wait for the device too.
+            result[part] = torch.segment_reduce(moved, "sum", lengths=self.lengths[part], axis=0, unsafe=True)
         return result.view(values.shape)
 
 
@@ -534,10 +545,5 @@ def near_walk(
     alone = degree == 0
     value[(row == column) & alone[row]] = 1.0
     degree[alone] = 1.0
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta", category=UserWarning)
-        forth, back = (
-            torch.sparse_csr_tensor(start, column, value / degree[end], size=(n, n), check_invariants=False)
-            for end in (row, column)
-        )
+    forth, back = (Steps(start, column, value / degree[end]) for end in (row, column))
     return TensorNearGraph(np.asarray(nearest[:, :k].cpu()), None, forth, back, accuracy, degree)

@@ -21,7 +21,7 @@ from pairlens.judging import SuspiciousPairs, auc, auc_standard_error
 from pairlens.judging.probability import FEWEST_OF_A_KIND, STANDS_OUT, checked_rate
 from pairlens.judging.views import check_paired
 from pairlens.learning import spaces
-from pairlens.learning.spaces import PreparedRows, RawSpace, Stack, TaughtSpaces
+from pairlens.learning.spaces import Fold, PreparedRows, RawSpace, Stack, TaughtSpaces
 from pairlens.methods.base import PairTransformer, checked_standardiser, warn_without_pairs
 from pairlens.methods.lenses import JudgedByHeldOutPairs
 from pairlens.methods.pairmap import attraction, device, layout
@@ -96,7 +96,8 @@ class PairMap(JudgedByHeldOutPairs):
         small and many, some rows get another nearest neighbour (docs/maps.md). Of a tensor, spaces and probabilities
         are learned from the landmarks, and all rows are laid out.
     n_jobs : int or None, default=1
-        Threads of the layout; -1 for all cores. The map does not depend on them.
+        Threads of the folds and of the layout; -1 for all cores. With more than one, BLAS has one thread in the folds;
+        the map does not depend on them where BLAS has one anyway.
     verbose : int, default=0
         Whether to report progress, to standard error.
     random_state : int, RandomState, Generator or None, default=None
@@ -255,7 +256,8 @@ class PairMap(JudgedByHeldOutPairs):
             stand_for=stand_for,
             features=None if former is None else former.kernel,
         )
-        stack = None if prepared is None else Stack.of(prepared, plain, known, rng)
+        n_threads = layout.threads(self.n_jobs)
+        stack = None if prepared is None else Stack.of(prepared, plain, known, rng, n_threads=n_threads)
         seen: tuple[Rows, ...] = (plain,)
         if stack is None:
             self._spaces = MapSpaces(raw, None, np.ones(1))
@@ -276,12 +278,13 @@ class PairMap(JudgedByHeldOutPairs):
         self._evidence = self._carried(self._rows, known, found=found)
         self._report("judging held-out pairs")
         folds = () if stack is None else stack.folds
-        distances = []
-        for fold in folds:
+
+        def measured(fold: Fold) -> Float64:
             ends, places = np.unique(fold.pairs, return_inverse=True)
             evidence = self._carried(self._metric((plain, *fold.seen.spaces)), fold.train, rows=ends)
-            told = evidence.of_pairs(places.reshape(-1, 2))
-            distances.append(attraction.with_evidence(fold.lengths(plain), told))
+            return attraction.with_evidence(fold.lengths(plain), evidence.of_pairs(places.reshape(-1, 2)))
+
+        distances = engines.in_threads(measured, folds, n_threads)
         self._judgement: Judgement | None = attraction.judged(known, folds, distances)
         self._prior = (known.n_must_link + 1) / (known.n_pairs + 2)
         self.auc_ = self.auc_error_ = float("nan")

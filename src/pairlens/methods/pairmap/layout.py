@@ -119,6 +119,11 @@ def phases_of(early_iter: int, max_iter: int) -> list[Phase]:
     return [(early_iter, EXAGGERATION, EARLY_MOMENTUM), (max_iter, 1.0, MOMENTUM)]
 
 
+def threads(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` stands for."""
+    return 1 if n_jobs is None else n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
 def lay_out(
     affinities: sparse.csr_matrix,
     start: Float64,
@@ -134,10 +139,9 @@ def lay_out(
     """
     openTSNE = require("openTSNE", extra="map", purpose="PairMap")
     n = len(start)
-    jobs = 1 if n_jobs is None else n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
     matrix = sparse.csr_matrix(affinities, copy=True)
     given = openTSNE.affinity.PrecomputedAffinities(matrix, normalize=False)
-    map_ = openTSNE.TSNEEmbedding(start.copy(), given, negative_gradient_method=_forces, n_jobs=jobs)
+    map_ = openTSNE.TSNEEmbedding(start.copy(), given, negative_gradient_method=_forces, n_jobs=threads(n_jobs))
     done = 0
     for n_iter, exaggeration, momentum in phases:
         if n_iter == 0:
