@@ -66,7 +66,8 @@ def test_affinities_are_those_in_memory(metric, device):
 def test_repulsion_is_that_in_memory(size, n_components, device):
     places = size * np.random.default_rng(0).random((3000, n_components))
     forces, total = layout.repulsion(places)
-    found, Z = module().Repulsion()(torch.from_numpy(places).to(device))
+    tensor = torch.from_numpy(places).to(device)
+    found, Z = module().Repulsion()(tensor, module().Grid.of(tensor))
     assert float(Z) == pytest.approx(total, rel=1e-5)
     np.testing.assert_allclose(found.cpu().numpy(), forces, rtol=0, atol=1e-4 * np.abs(forces).max())
 

@@ -57,6 +57,8 @@ TOLERABLE_DOUBT = 0.25
 FINE_BYTES = 64
 # Scales outside of this leave the range of float32 when squared.
 FLOAT32_SCALES = (1e-15, 1e15)
+# Bytes that a product takes without asking how many are free, for which the device is waited for.
+SMALL_BYTES = 1 << 28
 # Of float32 products whose factors keep 11 binary digits, as a share of the norms: four standard deviations of a sum
 # of f independent errors are this over the square root of f.
 SINGLE_ERROR = 4 * 2.0**-11
@@ -497,16 +499,18 @@ class Steps:
 
     def __matmul__(self, values: Tensor) -> Tensor:
         wide = values if values.ndim == 2 else values[:, None]
+        n, n_bytes = len(wide), 16 * wide.shape[1] * len(self.column)
+        if n_bytes <= SMALL_BYTES:
+            return self._product(slice(0, n), slice(None), wide).view(values.shape)
         result = torch.empty_like(wide)
-        n, count = len(wide), len(self.column)
-        step = max(1, tensors.working_bytes(self.value.device) * n // (16 * max(1, wide.shape[1] * count)))
-        for part in tensors.chunks(n, step):
-            # Asking the device where a part starts means to wait for it.
-            first, last = (0, count) if step >= n else (int(self.start[end]) for end in (part.start, part.stop))
-            moved = self.value[first:last, None].to(wide.dtype) * wide[self.column[first:last]]
-            # Checking the lengths means to wait for the device too.
-            result[part] = torch.segment_reduce(moved, "sum", lengths=self.lengths[part], axis=0, unsafe=True)
+        for part in tensors.chunks(n, max(1, tensors.working_bytes(self.value.device) * n // n_bytes)):
+            result[part] = self._product(part, slice(int(self.start[part.start]), int(self.start[part.stop])), wide)
         return result.view(values.shape)
+
+    def _product(self, rows: slice, entries: slice, wide: Tensor) -> Tensor:
+        moved = self.value[entries, None].to(wide.dtype) * wide[self.column[entries]]
+        # To check the lengths means to wait for the device.
+        return torch.segment_reduce(moved, "sum", lengths=self.lengths[rows], axis=0, unsafe=True)
 
 
 @search.near_walk.register(TensorRows)

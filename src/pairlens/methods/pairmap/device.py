@@ -9,7 +9,7 @@ order of the threads, and all other sums have an order of their own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -149,9 +149,8 @@ class Attraction:
 
     def pull(self, places: Tensor) -> Tensor:
         """Return the sums of the attracting forces on each row."""
-        kernels = triton_kernels(places) if places.shape[1] == 2 else None
-        if kernels is not None:
-            pulled: Tensor = kernels.attraction(self.start, self.column, self.weight, places)
+        if fused(places):
+            pulled: Tensor = triton_kernels(places).attraction(self.start, self.column, self.weight, places)
             return pulled
         n = len(places)
         result = torch.empty_like(places)
@@ -331,47 +330,107 @@ def lay_out(
     """Move rows from a start to where attraction and repulsion are in balance, as `layout` does in memory."""
     n, places = len(start), start.clone()
     update, gains = torch.zeros_like(places), torch.ones_like(places)
-    repulsion, done = Repulsion(), 0
+    repulsion, run, done = Repulsion(), Replay() if fused(start) else _run, 0
+
+    def move(grid: Grid | None, exaggeration: float, momentum: float) -> None:
+        away, total = repulsion(places, grid)
+        gradient = exaggeration * attraction.pull(places) - away / total
+        turned = torch.sign(update) != torch.sign(gradient)
+        gains.copy_(torch.where(turned, gains + 0.2, gains * 0.8 + MIN_GAIN))
+        update.copy_(momentum * update - n / exaggeration * gains * gradient)
+        length = torch.linalg.vector_norm(update, dim=1, keepdim=True)
+        update.mul_(LONGEST_STEP / length.clamp(min=LONGEST_STEP))
+        places.add_(update)
+        places.sub_(places.mean(dim=0))
+
     for n_iter, exaggeration, momentum in phases:
-        rate = n / exaggeration
         for _ in range(n_iter):
-            away, total = repulsion(places)
-            gradient = exaggeration * attraction.pull(places) - away / total
-            gains = torch.where(torch.sign(update) != torch.sign(gradient), gains + 0.2, gains * 0.8 + MIN_GAIN)
-            update = momentum * update - rate * gains * gradient
-            length = torch.linalg.vector_norm(update, dim=1, keepdim=True)
-            update = update * (LONGEST_STEP / length.clamp(min=LONGEST_STEP))
-            places += update
-            places -= places.mean(dim=0)
+            run(move, Grid.of(places), exaggeration, momentum)
             done += 1
             if progress is not None and done % layout.REPORT_EVERY == 0:
                 progress(done)
     return places
 
 
-class Repulsion:
-    """Sums of the repelling forces on each row, on a grid whose transformed kernels are kept."""
+def fused(places: Tensor) -> bool:
+    """Return whether the forces on rows are found without waiting for the device."""
+    return places.shape[1] == 2 and triton_kernels(places) is not None
+
+
+def _run(call: Callable[..., None], *arguments: Any) -> None:
+    call(*arguments)
+
+
+class Replay:
+    """Repeat calls that change tensors of a GPU in place: from the second with the same arguments on, as one launch.
+
+    An iteration has some fifty small kernels, and to launch them one by one takes longer than to run them.
+    """
 
     def __init__(self) -> None:
-        self._kernels: dict[tuple[Any, ...], Tensor] = {}
+        self._arguments: Any = None
+        self._graph: Any = None
 
-    def __call__(self, places: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the forces, not divided by Z yet, and Z."""
-        low, high = places.amin(dim=0), places.amax(dim=0)
-        size = float((high - low).max())
-        if len(places) <= layout.most_paired(size, places.shape[1]):
-            squared = sum((column[:, None] - column).square() for column in places.T)
-            near = 1 / (1 + squared)
-            total = near.sum() - len(places)
-            near = near.square()
-            return places * near.sum(dim=1, keepdim=True) - near @ places, total
-        return self._on_grid(places, low, size)
+    def __call__(self, call: Callable[..., None], *arguments: Any) -> None:
+        if arguments != self._arguments:
+            # What is made once for these arguments, as a plan of a transform, cannot be made while kernels are noted.
+            self._arguments, self._graph = arguments, None
+            call(*arguments)
+            return
+        if self._graph is None:
+            self._graph = torch.cuda.CUDAGraph()
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                self._graph.capture_begin()
+                call(*arguments)
+                self._graph.capture_end()
+        self._graph.replay()
 
-    def _on_grid(self, places: Tensor, low: Tensor, size: float) -> tuple[Tensor, Tensor]:
+
+@dataclass(frozen=True)
+class Grid:
+    """Nodes to a side and their distance, the length of the transforms, and their precision."""
+
+    side: int
+    spacing: float
+    length: int
+    precision: Any
+
+    @classmethod
+    def of(cls, places: Tensor) -> Grid | None:
+        """Return the grid for a map; None where all pairs of rows are summed."""
         n, d = places.shape
+        size = float((places.amax(dim=0) - places.amin(dim=0)).max())
+        if n <= layout.most_paired(size, d):
+            return None
         h = layout.grid_spacing(size, d)
         side = layout.SIDE_STEP * -(-(int(size / h) + 4) // layout.SIDE_STEP)
-        precision = torch.float64 if size < layout.FINE else torch.float32
+        length = int(fft.next_fast_len(2 * side + layout.RING, real=True))
+        return cls(side, h, length, torch.float64 if size < layout.FINE else torch.float32)
+
+
+class Repulsion:
+    """Sums of the repelling forces on each row, on a grid whose transformed kernel is kept."""
+
+    def __init__(self) -> None:
+        self._kernels: dict[tuple[Grid, int], Tensor] = {}
+
+    def __call__(self, places: Tensor, grid: Grid | None) -> tuple[Tensor, Tensor]:
+        """Return the forces, not divided by Z yet, and Z."""
+        if grid is not None:
+            return self._on_grid(places, grid)
+        squared = sum((column[:, None] - column).square() for column in places.T)
+        near = 1 / (1 + squared)
+        total = near.sum() - len(places)
+        near = near.square()
+        return places * near.sum(dim=1, keepdim=True) - near @ places, total
+
+    def _on_grid(self, places: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
+        n, d = places.shape
+        side, h, length, precision = grid.side, grid.spacing, grid.length, grid.precision
+        low = places.amin(dim=0)
+        size = (places.amax(dim=0) - low).max()
         position = (places - low) / h
         cell = position.long()
         weights, slopes = splines((position - cell).to(precision))
@@ -381,12 +440,11 @@ class Repulsion:
         else:
             nodes = (reached[:, 0, :, None] * side + reached[:, 1, None, :]).flatten(1)
             spread = (weights[:, 0, :, None] * weights[:, 1, None, :]).flatten(1)
-        grid = torch.zeros(side**d, dtype=torch.int64, device=places.device)
-        grid.index_add_(0, nodes.reshape(-1), (spread.reshape(-1) * FIXED).long())
-        length = int(fft.next_fast_len(2 * side + layout.RING, real=True))
+        grid_sums = torch.zeros(side**d, dtype=torch.int64, device=places.device)
+        grid_sums.index_add_(0, nodes.reshape(-1), (spread.reshape(-1) * FIXED).long())
         shape, axes = (length,) * d, tuple(range(d))
-        transformed = torch.fft.rfftn((grid.double() / FIXED).to(precision).view((side,) * d), s=shape, dim=axes)
-        transformed *= self._kernel(length, d, h, precision, places.device)
+        transformed = torch.fft.rfftn((grid_sums.double() / FIXED).to(precision).view((side,) * d), s=shape, dim=axes)
+        transformed *= self._kernel(grid, d, places.device)
         values = torch.fft.irfftn(transformed, s=shape, dim=axes)[(slice(side),) * d]
         near = values.reshape(-1)[nodes]
         if d == 1:
@@ -398,16 +456,15 @@ class Repulsion:
             at_row = (along * weights[:, 0]).sum(dim=1)
             slope = torch.stack([(along * slopes[:, 0]).sum(dim=1), (across * weights[:, 0]).sum(dim=1)], dim=1)
         # No pair is farther apart than the corners: where wide nodes err, Z stays above what that means.
-        total = (at_row.sum(dtype=torch.float64) - n).clamp(min=n * (n - 1) / (1 + d * size**2))
+        total = (at_row.sum(dtype=torch.float64) - n).maximum(n * (n - 1) / (1 + d * size**2))
         return slope.double() * (-0.5 / h), total
 
-    def _kernel(self, length: int, d: int, h: float, precision: Any, device: Any) -> Tensor:
-        key = length, d, h, precision
-        if key not in self._kernels:
-            steps = torch.arange(length, device=device, dtype=torch.float64)
-            squared = (torch.minimum(steps, length - steps) * h) ** 2
+    def _kernel(self, grid: Grid, d: int, device: Any) -> Tensor:
+        if (grid, d) not in self._kernels:
+            steps = torch.arange(grid.length, device=device, dtype=torch.float64)
+            squared = (torch.minimum(steps, grid.length - steps) * grid.spacing) ** 2
             whole, half = (
-                (2 + torch.cos(2 * torch.pi * part(length, device=device, dtype=torch.float64))) / 3
+                (2 + torch.cos(2 * torch.pi * part(grid.length, device=device, dtype=torch.float64))) / 3
                 for part in (torch.fft.fftfreq, torch.fft.rfftfreq)
             )
             if d == 1:
@@ -415,8 +472,8 @@ class Repulsion:
             else:
                 values, filtered = 1 / (1 + squared[:, None] + squared), (whole[:, None] * half) ** 2
             # Only the last is kept: a map that grows does not come back.
-            self._kernels = {key: (torch.fft.rfftn(values).real / filtered).to(precision)}
-        return self._kernels[key]
+            self._kernels = {(grid, d): (torch.fft.rfftn(values).real / filtered).to(grid.precision)}
+        return self._kernels[grid, d]
 
 
 def splines(offset: Tensor) -> tuple[Tensor, Tensor]:
