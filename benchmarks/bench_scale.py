@@ -78,7 +78,7 @@ class Case:
     search : {"auto", "exact", "approx"}
     pairs : int
     n_jobs : int
-        Threads of PairMap.
+        Threads of PairMap and of openTSNE; umap-learn and PaCMAP take what NUMBA_NUM_THREADS and OMP_NUM_THREADS say.
     data : str
         "blobs", or one of :data:`SETS`, of which all rows are taken.
     """
@@ -152,6 +152,8 @@ def quality(view: NDArray[Any], y: NDArray[np.int64]) -> tuple[float, float]:
 def _learned(case: Case, X: NDArray[np.float64], y: NDArray[np.int64]) -> tuple[float, float, Any]:
     """Processor and wall time of a fit, and the model."""
     model = METHODS[case.method](case.search)
+    if case.method == "openTSNE":
+        model.n_jobs = case.n_jobs
     if case.method in ("umap-learn", "openTSNE"):
         return seconds(lambda: model.fit(X))
     if case.method == "PaCMAP":
