@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 
 import numpy as np
@@ -104,6 +105,44 @@ def test_layout_is_as_good_as_that_in_memory(metric, device):
     found = module().lay_out(graph, torch.from_numpy(start).to(device), phases).cpu().numpy()
     P = affinities.toarray()
     assert divergence(P, found) == pytest.approx(divergence(P, expected), rel=0.03)
+
+
+def test_calls_are_recorded_at_their_second_run_and_replayed_from_then_on(monkeypatch, device):
+    """On a GPU nothing runs while it is recorded; here a stand-in for its graphs notes what it is asked."""
+    log = []
+
+    class Graph:
+        def capture_begin(self, pool, capture_error_mode):
+            assert capture_error_mode == "thread_local"
+            log.append(pool or "begin")
+
+        def capture_end(self):
+            log.append("end")
+
+        def pool(self):
+            return "pool"
+
+        def replay(self):
+            log.append("replay")
+
+    stream = type("Stream", (), {"__init__": lambda self, *_: None, "wait_stream": lambda self, other: None})
+    cuda = module().torch.cuda
+    for name, value in {
+        "CUDAGraph": Graph,
+        "Stream": stream,
+        "current_stream": stream,
+        "current_device": lambda: device,
+        "stream": lambda _: contextlib.nullcontext(),
+        "empty_cache": lambda: log.append("emptied"),
+    }.items():
+        monkeypatch.setattr(cuda, name, value)
+    module()._recording_stream.cache_clear()
+    run = module().Replay()
+    for grid in "aaabbbb":
+        run(log.append, grid)
+    module()._recording_stream.cache_clear()
+    first, second = ["a", "emptied", "begin", "a", "end", "replay"], ["b", "pool", "b", "end", "replay"]
+    assert log == [*first, "replay", *second, "replay", "replay"]
 
 
 def nearest_of_group(Z, y):

@@ -370,22 +370,38 @@ class Replay:
     def __init__(self) -> None:
         self._arguments: Any = None
         self._graph: Any = None
+        self._current = False
 
     def __call__(self, call: Callable[..., None], *arguments: Any) -> None:
         if arguments != self._arguments:
-            # What is made once for these arguments, as a plan of a transform, cannot be made while kernels are noted.
-            self._arguments, self._graph = arguments, None
+            # What is made once for these arguments, as a plan of a transform, cannot be made during the recording.
+            self._arguments, self._current = arguments, False
             call(*arguments)
             return
-        if self._graph is None:
-            self._graph = torch.cuda.CUDAGraph()
-            stream = torch.cuda.Stream()
-            stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):
-                self._graph.capture_begin()
-                call(*arguments)
-                self._graph.capture_end()
+        if not self._current:
+            self._graph, self._current = self._recorded(call, arguments), True
         self._graph.replay()
+
+    def _recorded(self, call: Callable[..., None], arguments: Any) -> Any:
+        if self._graph is None:
+            # Later on, memory that is kept for other uses cannot be taken.
+            torch.cuda.empty_cache()
+        graph = torch.cuda.CUDAGraph()
+        stream = _recording_stream(torch.cuda.current_device())
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            # The memory of the former graph is used again; so that graph lives until now.
+            pool = None if self._graph is None else self._graph.pool()
+            graph.capture_begin(pool=pool, capture_error_mode="thread_local")
+            call(*arguments)
+            graph.capture_end()
+        return graph
+
+
+@cache
+def _recording_stream(device: int) -> Any:
+    """Return one stream for each device: products keep a workspace for every stream that they ever ran on."""
+    return torch.cuda.Stream(device)
 
 
 @dataclass(frozen=True)
