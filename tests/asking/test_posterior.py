@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pairlens.asking.groups import Comparisons, Groups
 from pairlens.asking.posterior import choice_value, cross_examined, pair_weights
-from pairlens.asking.progress import kappa_of
+from pairlens.asking.progress import agreement_of
 from tests.asking.people import listed
 from tests.oracles import asking as oracle
 
@@ -284,5 +284,5 @@ def test_kappa_is_that_of_scikit_learn_where_both_sides_have_the_same_verdicts()
 
     pairs = [(1, 1), (1, -1), (-1, 1), (-1, -1), (-1, -1), (1, 1)]
     a, b = zip(*pairs)
-    assert kappa_of(pairs) == pytest.approx(cohen_kappa_score(a, b))
-    assert np.isnan(kappa_of([(1, 1)]))
+    assert agreement_of(pairs).kappa == pytest.approx(cohen_kappa_score(a, b))
+    assert np.isnan(agreement_of([(1, 1)]).kappa)

@@ -57,7 +57,9 @@ def test_without_cookie_nothing_is_told(person):
         assert reply.status_code == 401
     assert stranger.get("/").status_code == 403
     assert stranger.get("/page/app.js").status_code == 401
-    assert stranger.get("/?token=wrong").status_code == 403
+    refused = stranger.get("/?token=wrong")
+    assert refused.status_code == 403
+    assert "This link no longer opens the studio" in refused.text
     assert "set-cookie" not in stranger.get("/?token=wrong").headers
     assert "row-0" not in stranger.get("/").text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -160,24 +160,18 @@ def _interval(value: float, error: float) -> tuple[float, float]:
     return max(0.0, value - Z95 * error), min(1.0, value + Z95 * error)
 
 
-def kappa_of(pairs: Sequence[tuple[int, int]]) -> float:
-    """Return the agreement beyond chance of pairs of verdicts, whose order does not matter.
+def agreement_of(pairs: Sequence[tuple[int, int]]) -> Agreement:
+    """Return the agreement of pairs of verdicts, whose order does not matter.
 
-    Cohen's kappa with one distribution of verdicts for both sides (Scott's form), because the two sides are not the
+    Kappa is Cohen's with one distribution of verdicts for both sides (Scott's form), because the two sides are not the
     same two people throughout.
     """
+    if not pairs:
+        return Agreement(0, float("nan"), float("nan"))
     verdicts = [verdict for pair in pairs for verdict in pair]
     chance = sum((verdicts.count(kind) / len(verdicts)) ** 2 for kind in set(verdicts))
     share = sum(a == b for a, b in pairs) / len(pairs)
-    return float("nan") if chance >= 1 else (share - chance) / (1 - chance)
-
-
-def agreement_of(pairs: Iterable[tuple[int, int]]) -> Agreement:
-    """Return the agreement of pairs of verdicts."""
-    found = list(pairs)
-    if not found:
-        return Agreement(0, float("nan"), float("nan"))
-    return Agreement(len(found), sum(a == b for a, b in found) / len(found), kappa_of(found))
+    return Agreement(len(pairs), share, float("nan") if chance >= 1 else (share - chance) / (1 - chance))
 
 
 def hint(curve: Sequence[CurvePoint], kept: Sequence[float], since_new: int | None, unsure: float) -> StoppingHint:

@@ -29,8 +29,7 @@ from pairlens._sklearn import (
 from pairlens._warnings import warn_fallback
 from pairlens.engines import Float64, IntArray, Rows
 from pairlens.exceptions import ArgumentError
-from pairlens.judging.views import Metric
-from pairlens.methods.base import PairTransformer
+from pairlens.methods.base import LinearPairTransformer, PairTransformer
 from pairlens.preference.objective import BLOCK_BYTES, Pairs, squared_lengths
 from pairlens.spectral.rowspace import RowSpace, fix_signs, principal_directions, row_space, symmetric
 from pairlens.supervision import Constraints, Quadruplets, Triplets
@@ -45,16 +44,10 @@ Embedded = tuple[IntArray, ValueAndGradient]
 
 @dataclass(frozen=True)
 class Solution:
-    """Hold a map, and the objective after each iteration.
-
-    Of alternating directions also how far the two copies are apart, relative to L, and how far the objective is from
-    flat there: the size of its gradient times that of L, relative to the objective.
-    """
+    """Hold a map, and the objective after each iteration."""
 
     L: Float64
     curve: list[float]
-    disagreement: float = 0.0
-    slope: float = 0.0
 
 
 def minimize(
@@ -150,18 +143,10 @@ class LinearView(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         check_is_fitted(self)
         return engines.project(self._read(X, fitting=False), self.mean_, self.components_)
 
-    pair_distance = PairTransformer.pair_distance
-    _n_features_out = PairTransformer._n_features_out
-
-    def get_mahalanobis_matrix(self) -> NDArray[Any]:
-        r"""Return the matrix :math:`M = L' L` of the metric, of shape (n_features, n_features)."""
-        check_is_fitted(self)
-        return self.components_.T @ self.components_
-
-    def get_metric(self) -> Metric:
-        """Return the distance in the view of two rows of features, for scikit-learn's ``metric=``."""
-        check_is_fitted(self)
-        return Metric(self.components_.astype(np.float64))
+    pair_distance = LinearPairTransformer.pair_distance
+    get_mahalanobis_matrix = LinearPairTransformer.get_mahalanobis_matrix
+    get_metric = LinearPairTransformer.get_metric
+    _n_features_out = LinearPairTransformer._n_features_out
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

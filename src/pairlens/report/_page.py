@@ -22,12 +22,13 @@ from pairlens._version import __version__
 from pairlens.engines import IntArray
 from pairlens.report import _sections as sections
 from pairlens.report._pairs import ConstraintPart, Material, PreferencePart, rank
-from pairlens.report._points import Pictures, cards, choose_rows, colours, names
+from pairlens.report._points import cards, choose_rows, colours, names
 from pairlens.report._views import MAX_AXES, feature_weights, look
 from pairlens.selection.comparison import ViewJudgement, judge_view
 from pairlens.supervision import Constraints, Preferences
 from pairlens.supervision.combined import combine, combine_preferences
 from pairlens.tables.islands import TextIndex
+from pairlens.tables.pictures import PictureFolder
 
 EQUAL_UP_TO = 1.25
 """Ratio of the widths of two axes up to which one scale for both does not squeeze the points."""
@@ -49,7 +50,7 @@ def build_report(
     ids: ArrayLike | None = None,
     labels: ArrayLike | None = None,
     beside: Mapping[str, ArrayLike] | None = None,
-    pictures: Pictures | None = None,
+    pictures: PictureFolder | None = None,
     texts: Sequence[str] | None = None,
     columns: Sequence[Mapping[str, Any]] | None = None,
     feature_names: ArrayLike | None = None,
@@ -82,9 +83,9 @@ def build_report(
         Colours the rows; -1 or missing where unknown. Many different numbers make a scale of colours.
     beside : mapping of str to array-like of shape (n_samples,), optional
         What people know of the rows, by the name of the column: shown with them, at most 8 columns.
-    pictures : Pictures, optional
-        Pictures of rows, such as a :class:`pairlens.tables.pictures.PictureFolder`. At most 300 go into the page, those
-        of rows in pairs first, none larger than 64 pixels and 16 KiB.
+    pictures : PictureFolder, optional
+        Pictures of rows, as :class:`pairlens.tables.pictures.PictureFolder` finds them. At most 300 go into the page,
+        those of rows in pairs first, none larger than 64 pixels and 16 KiB.
     texts : sequence of str, optional
         A text for each row. In a view of two directions, each island has the words that tell its texts from the others.
     columns : sequence of mappings, optional

@@ -6,7 +6,7 @@ import base64
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from pairlens.engines import IntArray, evenly_spaced
 from pairlens.exceptions import ArgumentError
 from pairlens.report._sections import section, table
 from pairlens.supervision.inputs import factorise, one_per_row
+from pairlens.tables.pictures import PictureFolder
 
 MAX_POINTS = 100_000
 MAX_COLOURS = 10
@@ -192,16 +193,6 @@ def _said(value: Any) -> Any:
     return value
 
 
-class Pictures(Protocol):
-    """Pictures of rows, such as :class:`pairlens.tables.pictures.PictureFolder`."""
-
-    def has(self, row: int) -> bool:
-        """Return whether a row has one."""
-
-    def encoded(self, row: int, side: int) -> bytes:
-        """Return the picture as PNG, at most `side` pixels wide and high; ValueError if it cannot be shown."""
-
-
 @dataclass(frozen=True)
 class Cards:
     """Texts of the cells of each column and data URIs of pictures, by row; and how many pictures could not be shown."""
@@ -237,7 +228,7 @@ class Cards:
 
 
 def cards(
-    beside: Mapping[str, ArrayLike] | None, pictures: Pictures | None, first: IntArray, n_rows: int
+    beside: Mapping[str, ArrayLike] | None, pictures: PictureFolder | None, first: IntArray, n_rows: int
 ) -> Cards | None:
     """Check and bound what is shown of the rows, None if nothing; those `first` get their picture before others."""
     if beside is None and pictures is None:

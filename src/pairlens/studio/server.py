@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from pairlens.studio.overview import EXPORTS, export, list_answers, progress, ranking, review
@@ -39,15 +39,6 @@ MOST_LISTED = 60
 """Entries of a list that are sent at once."""
 MOST_FOUND = 5000
 """Rows that are shown as found on the map."""
-REFUSED = (
-    "<!doctype html><html lang=en><meta charset=utf-8>"
-    "<meta name=viewport content='width=device-width, initial-scale=1'><meta name=color-scheme content='light dark'>"
-    "<title>pairlens studio</title>"
-    "<h1>This link no longer opens the studio</h1>"
-    "<p>A link works until the studio is stopped, and one from another machine only once. Open the link that it "
-    "printed last, or make a new one on a page that is open already. <code>pairlens studio DATA --link</code> prints "
-    "it again.</p>"
-)
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -326,7 +317,7 @@ class ServedRoutes(Routes):
             return RedirectResponse("/", 303) if "token" in request.query_params else _asset("index.html")
         session = self.access.redeem(_query(request, "token")) if request.method == "GET" else None
         if session is None:
-            return HTMLResponse(REFUSED, 403)
+            return _asset("refused.html", 403)
         return RedirectResponse("/", 303, headers={"set-cookie": self.access.set_cookie(session)})
 
     async def asset(self, request: Request) -> Response:
@@ -388,13 +379,13 @@ async def _missing(*_: Any) -> Response:
     return JSONResponse({"error": "there is nothing here"}, 404)
 
 
-def _asset(name: str) -> Response:
+def _asset(name: str, status: int = 200) -> Response:
     """Return a file of the page by its bare name."""
     resource = next((each for each in files("pairlens.studio").joinpath("page").iterdir() if each.name == name), None)
     kind = TYPES.get(PurePosixPath(name).suffix)
     if resource is None or kind is None:
         return JSONResponse({"error": "there is nothing here"}, 404)
-    return Response(resource.read_bytes(), media_type=kind)
+    return Response(resource.read_bytes(), status, media_type=kind)
 
 
 async def _json(request: Request) -> dict[str, Any]:
