@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from scipy.linalg import subspace_angles
@@ -22,9 +23,9 @@ from pairlens.kernels import must_link_null_space
 from pairlens.methods.dsp import DSP, cannot_links, far_edges, near_edges
 from pairlens.methods.sodrpac import Terms
 from pairlens.metrics import cumulative_purity
+from pairlens.preference.wsdr import WSDR
 from pairlens.spectral.rowspace import Matrix, RowSpace
 from pairlens.supervision import Constraints
-from reproduction.alternating import AlternatingWSDR
 from reproduction.experiment import Array, Result, Unit
 
 
@@ -82,7 +83,10 @@ class UncentredSODRPaC(BaseEstimator):
         return self
 
 
-class ConstantPenalty(AlternatingWSDR):
+class ConstantPenalty(WSDR):
     """WSDR by alternating directions with a penalty mu that stays as it is."""
 
-    _balance: ClassVar = np.inf
+    def fit(self, X: Any, y: Any = None, **known: Any) -> ConstantPenalty:
+        """Fit with the rule that balances the penalty switched off."""
+        with patch("pairlens.preference.wsdr.BALANCE", np.inf):
+            return super().fit(X, y, **known)

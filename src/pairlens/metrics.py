@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from operator import index
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import average_precision_score
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from pairlens.engines import neighbors
@@ -103,13 +103,26 @@ def mean_average_precision(relevant: ArrayLike, scores: ArrayLike, groups: Array
     """
     hit = _relevance(relevant)
     score = _scores(scores)
-    query = np.zeros(len(score)) if groups is None else column_or_1d(groups)
+    query = np.zeros(len(score), dtype=np.int64)
+    if groups is not None:
+        query = np.unique(column_or_1d(groups), return_inverse=True)[1]
     check_consistent_length(hit, score, query)
     if not hit.any():
         raise InputError("mean_average_precision needs at least one relevant row", argument="relevant")
-    number = np.unique(query, return_inverse=True)[1]
-    parts = np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number))[:-1])
-    return float(np.mean([average_precision_score(hit[rows], score[rows]) for rows in parts if hit[rows].any()]))
+    order = np.lexsort((-score, query))
+    query, score, hit = query[order], score[order], hit[order]
+    start = np.searchsorted(query, query)
+    hits = np.cumsum(hit, dtype=np.int64)
+    hits -= (hits - hit)[start]
+    position = np.arange(len(query))
+    # The last row of each run of equal scores in a query stands for the whole run.
+    changes = np.flatnonzero((np.diff(query) != 0) | (np.diff(score) != 0))
+    last = np.append(changes, len(query) - 1)
+    end_of_run = last[np.searchsorted(last, position)]
+    precision = hits[end_of_run] / (end_of_run - start + 1)
+    count = np.bincount(query, hit)
+    total = np.bincount(query, precision * hit)
+    return float((total[count > 0] / count[count > 0]).mean())
 
 
 def _scores(scores: ArrayLike) -> NDArray[np.float64]:
@@ -118,9 +131,15 @@ def _scores(scores: ArrayLike) -> NDArray[np.float64]:
 
 def _relevance(relevant: ArrayLike) -> NDArray[np.bool_]:
     values = np.asarray(column_or_1d(relevant))
-    wrong = ~np.isin(values, (0, 1))
+    known = values if values.dtype.kind in "biuf" else np.array([_zero_or_one(value) for value in values.tolist()])
+    wrong = ~np.isin(known, (0, 1))
     if wrong.any():
         row = int(wrong.argmax())
         reason = "must be 1 or True where relevant, 0 or False elsewhere"
         raise ArgumentError(f"relevant[{row}]", values.tolist()[row], reason)
-    return values.astype(bool)
+    return known.astype(bool)
+
+
+def _zero_or_one(value: Any) -> int:
+    """Return 0 or 1, or -1 for anything else."""
+    return int(value) if isinstance(value, (int, float)) and value in (0, 1) else -1

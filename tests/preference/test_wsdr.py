@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn import config_context
 from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,7 +19,7 @@ from pairlens.exceptions import ArgumentError, SupervisionWarning
 from pairlens.preference._base import C_PATH
 from pairlens.preference.objective import Objective, Pairs, largest_differences
 from pairlens.preference.ranksvm import RankSVM
-from pairlens.preference.wsdr import WSDR, LinearProblem, starting_map
+from pairlens.preference.wsdr import WSDR, LinearProblem, solve_admm, solve_lbfgs, starting_map
 from pairlens.supervision import Preferences
 from tests.estimators import pipelines_route_scores
 from tests.oracles import preference as oracle
@@ -33,15 +35,41 @@ def linear_problem(X, preferences, *, d=3, C=1.0, gamma2=1.0, reg=0.1):
 @pytest.mark.parametrize("gamma2", [1.0, 0.5])
 def test_gradient_with_respect_to_the_map(ranked, gamma2):
     problem, L = linear_problem(ranked.X, ranked.preferences, gamma2=gamma2)
-    numerical = oracle.numerical_gradient(lambda A: problem(A)[0], L)
-    assert np.linalg.norm(problem(L)[1] - numerical) <= 1e-6 * np.linalg.norm(numerical)
-    assert problem(L)[0] == pytest.approx(problem.objective(ranked.X @ L.T)[0] + 0.05 * np.sum(L**2))
+    for function in (problem, problem.distance, problem.angle):
+        numerical = oracle.numerical_gradient(lambda A, f=function: f(A)[0], L)
+        assert np.linalg.norm(function(L)[1] - numerical) <= 1e-6 * np.linalg.norm(numerical)
+    ridge = 0.05 * np.sum(L**2)
+    assert problem(L)[0] == pytest.approx(problem.distance(L)[0] + problem.angle(L)[0])
+    assert problem.distance(L)[0] > ridge
 
 
 def test_start_puts_pairs_half_a_margin_apart(ranked):
     problem, L = linear_problem(ranked.X, ranked.preferences)
     Q = problem.objective.pairs.differences(ranked.X @ L.T)
     assert np.linalg.norm(Q, axis=1).mean() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("C", [0.03, 0.1])
+def test_both_solvers_reach_the_same_objective(ranked, C):
+    problem, start = linear_problem(ranked.X, ranked.preferences, C=C)
+    joint = solve_lbfgs(problem, start, 500, 1e-12)
+    split = solve_admm(problem, start, 500, 1e-8, mu=100.0)
+    assert split.disagreement < 1e-4
+    assert split.slope < 0.01
+    assert problem(split.L)[0] == pytest.approx(problem(joint.L)[0], rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["pyrimidines", "triazines", "wpbc"])
+def test_both_solvers_reach_the_same_objective_on_real_data(real_data, name):
+    X, y = real_data(name)
+    X = StandardScaler().fit_transform(X)
+    levels = np.digitize(y, np.quantile(y, [0.25, 0.5, 0.75]))
+    problem, start = linear_problem(X, Preferences.from_scores(levels, n_pairs=800, random_state=0), C=0.1, d=5)
+    joint = solve_lbfgs(problem, start, 500, 1e-12)
+    split = solve_admm(problem, start, 250, 1e-8, mu=100.0)
+    assert split.disagreement < 1e-4
+    assert split.slope < 0.01
+    assert problem(split.L)[0] == pytest.approx(problem(joint.L)[0], rel=0.01)
 
 
 def test_loss_curve_falls(ranked):
@@ -64,6 +92,25 @@ def test_loss_is_the_definition_at_the_learnt_components(ranked, few):
         )
         expected += options.get("reg", 0.1) / 2 * np.sum(view.components_**2)
         assert view.loss_curve_[-1] == pytest.approx(expected, rel=1e-9)
+
+
+def test_admm_warns_where_it_reaches_no_consensus(ranked):
+    with pytest.warns(ConvergenceWarning, match="did not reach consensus"):
+        WSDR(2, solver="admm", mu=0.01, max_iter=3).fit(ranked.X, ranked.y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        view = WSDR(2, solver="admm", C=0.1, max_iter=300).fit(ranked.X, ranked.y)
+    assert view.disagreement_ < 1e-2
+
+
+def test_admm_warns_where_its_copies_agree_but_not_at_a_minimum(real_data):
+    X, y = real_data("pyrimidines")
+    X, levels = StandardScaler().fit_transform(X), np.digitize(y, np.quantile(y, [1 / 3, 2 / 3]))
+    with pytest.warns(ConvergenceWarning, match="still slopes"):
+        split = WSDR(5, solver="admm").fit(X, levels)
+    joint = WSDR(5).fit(X, levels)
+    assert split.disagreement_ < 1e-2
+    assert split.loss_curve_[-1] > 1.1 * joint.loss_curve_[-1]
 
 
 def test_components_are_uncorrelated_ordered_and_point_to_the_better_rows(ranked):

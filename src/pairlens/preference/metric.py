@@ -44,10 +44,16 @@ Embedded = tuple[IntArray, ValueAndGradient]
 
 @dataclass(frozen=True)
 class Solution:
-    """Hold a map, and the objective after each iteration."""
+    """Hold a map, and the objective after each iteration.
+
+    Of alternating directions also how far the two copies are apart, relative to L, and how far the objective is from
+    flat there: the size of its gradient times that of L, relative to the objective.
+    """
 
     L: Float64
     curve: list[float]
+    disagreement: float = 0.0
+    slope: float = 0.0
 
 
 def minimize(

@@ -214,16 +214,20 @@ class Objective:
         """Return the objective of some of the pairs."""
         return replace(self, pairs=self.pairs.select(chosen), width=self.width[chosen])
 
-    def __call__(self, Z: Float64) -> Term:
-        """Return the value and the gradient at the embedding Z of shape (n_rows, d)."""
+    def __call__(self, Z: Float64, *, distance: bool = True, angle: bool = True) -> Term:
+        """Return one of the terms, or both, at the embedding Z of shape (n_rows, d)."""
         xp = namespace(Z)
         weight = self.pairs.weight
         Q = self.pairs.differences(Z)
         length = xp.sqrt(xp.einsum("ij,ij->i", Q, Q))
         inverse = xp.where(length >= COINCIDENT, 1.0 / xp.clip(length, COINCIDENT, None), 0.0)
-        loss, slope = smoothed_hinge(self.gamma1 - length, self.width)
-        value = float(weight @ loss)
-        along = -weight * slope * inverse
+        value, along = 0.0, xp.zeros_like(length)
+        if distance:
+            loss, slope = smoothed_hinge(self.gamma1 - length, self.width)
+            value = float(weight @ loss)
+            along = -weight * slope * inverse
+        if not angle:
+            return value, self.pairs.gather(Q, along)
         if self.gamma2 >= 1 and not self.squared:
             # The sum in closed form, without forming the unit vectors.
             scaled = weight * inverse
