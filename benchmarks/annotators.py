@@ -2,7 +2,7 @@
 
     PAIRLENS_DATA=<folder> python -m benchmarks.annotators                 # three sets, four draws
     python -m benchmarks.annotators --sets vehicle --draws 8 --strategy random
-    python -m benchmarks.annotators --sets section use --draws 10          # Debian's package descriptions
+    python -m benchmarks.annotators --sets section use --draws 20 --first-draw 10   # Debian's package descriptions
 
 The machine says "same" where two rows are similar in a view of its own: linear discriminants of the labels, with so
 much noise that the best threshold is right for a given share of same and of different pairs. So its mistakes are not

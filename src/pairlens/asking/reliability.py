@@ -33,7 +33,7 @@ answers should correct. Let A be the AUC with which the distance in the principa
 says. Then :math:`2 (1 - A)` measures what it says beyond the distances: 0 if they decide every answer, 1 if it does not
 depend on them. Its mistakes are taken to be among this, so that of what it says beyond the distances the share
 :math:`1 - e / (2 - 2 A)` is right, where e is the error rate in the audits, shrunk towards 0 by four audits. The weight
-is multiplied by this share. If it is below a half, the answers are no pairs for a learner.
+is multiplied by this share. If it is below a quarter, the answers are no pairs for a learner.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ LEVEL = 0.95
 LEAST_ERROR, NO_USE = 0.002, 0.5
 SHRINKAGE = 4.0
 """Audits that the common error counts for, where the errors of "same" and "different" are estimated."""
-MOSTLY = 0.5
+LEAST_RIGHT = 0.25
 """Share of what a machine says beyond the distances that must be right."""
 BINS = 50
 """Bins of distances, by the share of random pairs that are closer."""
@@ -278,14 +278,14 @@ def _counts(tally: Counter[tuple[object, ...]], joins: bool) -> Counts:
 
 
 def _beyond_distances(tally: Counter[tuple[object, ...]], error: float) -> float:
-    """Return the share that is right of what a machine says beyond the distances; 0 if it is below a half."""
+    """Return the share that is right of what a machine says beyond the distances; 0 if it is below a quarter."""
     different, same = (np.array([tally["near", word, at] for at in range(BINS)]) for word in (False, True))
     comparisons = different.sum() * same.sum()
     if not comparisons or not error:
         return 1.0
     auc = different @ (np.cumsum(same) - same / 2) / comparisons
     beyond = 1 - abs(2 * auc - 1)
-    return float(1 - error / beyond) if error <= (1 - MOSTLY) * beyond else 0.0
+    return float(1 - error / beyond) if error <= (1 - LEAST_RIGHT) * beyond else 0.0
 
 
 def error_rates(log: Iterable[Entry]) -> dict[str, ErrorRate]:
