@@ -143,7 +143,7 @@ def test_a_machine_that_goes_by_similarity_is_known_by_its_audits():
         assert (asker.ignored_machines_ == [MACHINE]) == (asker.constraints().n_pairs == found.audits)
     assert inside >= 9
     # The learner sees the distances too, so the answers tell it nothing.
-    assert left_out >= 8
+    assert left_out >= 6
 
 
 def test_audits_are_a_random_sample_that_grows_with_the_share():
@@ -189,11 +189,10 @@ def test_a_machine_that_says_one_word_is_audited_as_often(word):
     found = asker.error_rates()[MACHINE]
     assert (found.audits, found.low) == (0, 0)
     assert found.high > 0.75
-    asker.undo()
-    for _ in range(398):
-        asker.undo()
-    assert len(asker.audits_due()) <= 1
-    audit_all(asker, Y)
+    first = asker.log[0]
+    asker = Asker(X, strategy="random", random_state=0, refit_every=10**6, overlap=0.9)
+    asker.tell(*first)
+    assert audit_all(asker, Y) <= 1
     assert asker.error_rates()[MACHINE].answers == 1
 
 
