@@ -2,7 +2,7 @@
 
     PAIRLENS_DATA=<folder> python -m benchmarks.annotators                 # three sets, four draws
     python -m benchmarks.annotators --sets vehicle --draws 8 --strategy random
-    python -m benchmarks.annotators --sets section use --draws 10          # Debian's package descriptions
+    python -m benchmarks.annotators --sets section use --draws 20 --first-draw 10   # Debian's package descriptions
 
 The machine says "same" where two rows are similar in a view of its own: linear discriminants of the labels, with so
 much noise that the best threshold is right for a given share of same and of different pairs. So its mistakes are not
@@ -123,6 +123,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=SETS)
     parser.add_argument("--draws", type=int, default=4)
+    parser.add_argument("--first-draw", type=int, default=0)
     parser.add_argument("--strategy", choices=("place", "random", "uncertain"), default="random")
     parser.add_argument("--right", type=float, default=0.9, help="share of same and of different pairs it gets right")
     parser.add_argument("--similar", action="store_true", help="the machine knows no labels, but the rows alone")
@@ -133,7 +134,7 @@ def main() -> None:
     shares: list[tuple[float, float, float, float]] = []
     for name in chosen.sets:
         standardize = name not in NOTIONS
-        for seed in range(chosen.draws):
+        for seed in range(chosen.first_draw, chosen.first_draw + chosen.draws):
             X, y, said = problem(name, chosen.right, seed, chosen.similar)
             for how, column in found.items():
                 asker = answered(X, y, said, how, chosen.strategy, seed, standardize)

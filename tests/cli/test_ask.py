@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pairlens.asking import Asker
+from pairlens.cli.ask import _say_how_it_goes
 from pairlens.studio.store import Event, Store
 from tests.cli.conftest import CLASSES, COMMAND, IDS
 from tests.endpoint_server import endpoint_server, refused
@@ -414,3 +416,14 @@ def test_what_does_not_go_together_is_said(table, cli, arguments, words):
     outcome = cli(*SHOWN, *arguments)
     assert outcome.code == 2
     assert words in outcome.err
+
+
+def test_a_machine_that_tells_nothing_is_named(capsys):
+    asker = Asker(np.random.default_rng(0).normal(size=(40, 2)), strategy="random", random_state=0, overlap=0.3)
+    for _ in range(100):
+        asker.tell(asker.ask("machine:eager"), "same")
+    for at in range(len(asker.audits_due())):
+        asker.tell(asker.ask("ann"), "same" if at % 4 == 0 else "different")
+    _say_how_it_goes(asker)
+    out, err = capsys.readouterr()
+    assert "machine:eager are left out" in out + err

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from pairlens.asking.choosing import Draft, Situation, audited_pair, next_place, random_pair, uncertain_pair
 from pairlens.asking.groups import Groups
 from pairlens.asking.progress import CurvePoint, StoppingHint, audit_curve, hint
-from pairlens.asking.questions import Entry
+from pairlens.asking.questions import Entry, is_machine
 from pairlens.asking.session import BaseAsker
 from pairlens.asking.state import N_PROBE, SURE, Look, State, closeness, copied, reference_distances
 from pairlens.asking.view import FitJob, Lens, View, fingerprint
@@ -81,6 +81,9 @@ class Asker(BaseAsker[State, FitJob, View]):
         How sure each placed row is of its group.
     error_rate_ : float
         Estimated share of wrong answers.
+    ignored_machines_ : list of str
+        The machines whose answers give no pairs, because the audits show that they tell nothing, or nothing beyond the
+        distances between the rows.
     predicted_groups_ : list of int
         The numbers of all groups that :meth:`predict` knows.
     view_ : array of shape (n_samples, n_columns)
@@ -181,6 +184,11 @@ class Asker(BaseAsker[State, FitJob, View]):
     def error_rate_(self) -> float:
         """Estimated share of wrong answers."""
         return self._state.groups.error if self._state.placing else self._state.components()[1]
+
+    @property
+    def ignored_machines_(self) -> list[str]:
+        """The machines whose answers give no pairs."""
+        return [name for name, trust in self._state.groups.trust.items() if not any(trust.weight)]
 
     @property
     def asked_again_(self) -> int:
@@ -288,10 +296,9 @@ class Asker(BaseAsker[State, FitJob, View]):
         return state
 
     def _apply(self, state: State, entry: Entry) -> None:
-        closer = None
-        if entry.question.purpose == "audit" and entry.question.kind == "same":
-            closer = self._pca_closeness(*entry.question.rows)
-        state.apply(entry, closer)
+        question = entry.question
+        needed = question.purpose == "audit" or is_machine(question.annotator)
+        state.apply(entry, [self._pca_closeness(i, j) for i, j in question.pairs] if needed else ())
 
     def _pca_closeness(self, i: int, j: int) -> float:
         return closeness(self._lens.principal, self._pca_reference, i, j)

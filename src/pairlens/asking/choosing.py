@@ -40,6 +40,9 @@ PAIR_CANDIDATES = 2000
 TRIES = 200
 ENUMERATE = 400
 """Rows up to which all pairs are looked through when random draws find nothing new."""
+AUDITED_JOINS = 0.75
+"""Share of audits of answers that join rows. They are rarer and more often wrong than others, and where a person says
+"same" too, a learner gets a must-link."""
 REPEAT_AFTER = 10
 """Entries of the log before a question may come back."""
 OVERLAP_WITHIN = 200
@@ -335,19 +338,31 @@ def overlapping(
 def due_audits(log: Sequence[Entry], share: float, seed: int) -> list[Question]:
     """Return this share of the questions that machines answered, less those that people answered too.
 
-    They are drawn by their ids and the seed, and are in random order: any part of them is a random sample.
+    Three quarters of them are about answers of the machine that join rows, if there are as many. Of these, and of all
+    others, they are drawn by their ids and the seed. They are in random order: any part of them is a random sample of
+    both kinds of answers.
     """
-    if not any(is_machine(entry.question.annotator) for entry in log):
+    answered: dict[tuple[str | None, bool], list[Question]] = {}
+    for entry in log:
+        question = entry.question
+        if is_machine(question.annotator) and _is_plain(entry):
+            joins = question.joins(value for *_, value in question.verdicts(entry.answer))
+            answered.setdefault((question.annotator, joins), []).append(question)
+    if not answered:
         return []
     known = {entry.question.pairs for entry in log if not is_machine(entry.question.annotator)}
     drawn: dict[tuple[tuple[int, int], ...], tuple[float, Question]] = {}
-    for entry in log:
-        question = entry.question
-        if is_machine(question.annotator) and _is_plain(entry) and question.pairs not in known:
+    for (name, joins), questions in answered.items():
+        n, n_others = len(questions), len(answered.get((name, not joins), ()))
+        wanted = share * (n + n_others)
+        # If there are too few answers of the other kind, more of this one.
+        of_others = min(n_others, wanted * (1 - AUDITED_JOINS if joins else AUDITED_JOINS))
+        of_these = min(n, wanted - of_others) / n
+        for question in questions:
             digest = hashlib.sha256(f"{seed}/{question.id}".encode()).digest()
             chance = int.from_bytes(digest[:7], "big") / 2**56
-            if chance < share:
-                drawn.setdefault(question.pairs, (chance, question))
+            if chance < of_these and question.pairs not in known:
+                drawn.setdefault(question.pairs, (chance / of_these, question))
     return [question for _, question in sorted(drawn.values(), key=lambda found: (found[0], found[1].id))]
 
 

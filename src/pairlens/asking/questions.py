@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -131,6 +131,10 @@ class Question:
         value = {"same": 1, "different": -1, "left": 1, "right": -1, "equal": 0}[answer]
         turned = self.kind == "prefer" and self.rows[0] > self.rows[1]
         return tuple((i, j, -value if turned else value) for i, j in self.pairs)
+
+    def joins(self, values: Iterable[int]) -> bool:
+        """Return whether these values of :meth:`verdicts` join rows, as a preference never does."""
+        return self.kind != "prefer" and 1 in values
 
     def check(self, answer: str) -> str:
         """Return `answer`, or raise ValueError if it is not a possible one."""

@@ -11,26 +11,36 @@ of its answers are wrong, an audit disagrees with probability :math:`e (1 - \eps
 with :math:`2 \varphi (1 - \varphi)`. Repeats alone bound the error from below, because a machine that is always wrong
 in the same way never disagrees with itself; audits say the rest. The priors are Beta(0.5, 1.5) for :math:`e_0`,
 Beta(0.5, 4.5) for :math:`\varphi` and Beta(1, 49) for :math:`\epsilon`, which repeats by people inform as well. The
-posterior is computed on a grid. Its interval begins at 0 where no audit and no repeat disagrees, and ends at 1 where
-all audits do.
+posterior is computed on a grid. Answers that join rows ("same", or a group on a screen) and all others are judged as if
+two machines had given them, because of the first more are audited. The error rate is the mean of both, each weighted by
+how often it was given, and the interval that of this mean of two independent posteriors. Each of the two begins at 0
+where no audit and no repeat disagrees, and ends at 1 where all audits do.
 
 What an answer says depends on what was answered: a machine that calls most pairs the same is seldom wrong with its
-"different". So the audits also estimate the two shares :math:`a` of same pairs and :math:`b` of different pairs that it
-calls the same, each shrunk towards the common error by four audits. A "same" of the machine is wrong with the
-probability :math:`b / (a + b)`, and a "different" with :math:`(1 - a) / (2 - a - b)`, if as many pairs are the same as
-are different. Its logarithmic odds are the evidence of the answer in the posterior of the groups.
+"different". So the audits estimate how often each of the two words is wrong, shrunk towards the common error by four
+audits. With how often it is said, this gives the shares :math:`a` of same pairs and :math:`b` of different pairs that
+the machine calls the same. A "same" is wrong with the probability :math:`b / (a + b)`, and a "different" with
+:math:`(1 - a) / (2 - a - b)`, if as many pairs are the same as are different. Its logarithmic odds are the evidence of
+the answer in the posterior of the groups.
 
 As a pair for a learner an answer weighs the square of the share of such answers that are right, times its logarithmic
 odds where these are below 1: what depends little on the truth tells little. Of must-links of which a share c is wrong,
 the mean scatter is :math:`(1 - c) W + c T`: what they tell beyond the scatter T of all rows falls with :math:`1 - c`,
 and the number of pairs that tells as much grows with its inverse square. An answer of a person weighs 1.
+
+A machine that goes by the distances between the rows tells a learner nothing that it does not see, and confirms what
+answers should correct. Let A be the AUC with which the distance in the principal components predicts what the machine
+says. Then :math:`2 (1 - A)` measures what it says beyond the distances: 0 if they decide every answer, 1 if it does not
+depend on them. Its mistakes are taken to be among this, so that of what it says beyond the distances the share
+:math:`1 - e / (2 - 2 A)` is right, where e is the error rate in the audits, shrunk towards 0 by four audits. The weight
+is multiplied by this share. If it is below a quarter, the answers are no pairs for a learner.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
@@ -38,12 +48,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
-from pairlens.asking.questions import Entry, is_machine
+from pairlens.asking.questions import Entry, Question, is_machine
 
 LEVEL = 0.95
 LEAST_ERROR, NO_USE = 0.002, 0.5
 SHRINKAGE = 4.0
 """Audits that the common error counts for, where the errors of "same" and "different" are estimated."""
+LEAST_RIGHT = 0.25
+"""Share of what a machine says beyond the distances that must be right."""
+BINS = 50
+"""Bins of distances, by the share of random pairs that are closer."""
+QUANTILES = 200
+"""Quantiles of each of two posteriors whose mean is taken."""
+Counts = tuple[int, int, int, int]
+"""Audits and those of them that differ, repeats and those of them that differ."""
 FIXED, FLIPS, PEOPLE = (0.5, 1.5), (0.5, 4.5), (1.0, 49.0)
 """Parameters of the Beta priors of the fixed errors, the flips, and the errors of people."""
 CELLS = (400, 30, 12)
@@ -102,25 +120,37 @@ def worth_of(error: float, wrong: float) -> float:
     return min(max(math.log((1 - error) / error), 0.0), 1.0) * (1 - wrong) ** 2
 
 
-@lru_cache(maxsize=1024)
-def error_rate(
-    audits: int = 0,
-    wrong: int = 0,
-    repeats: int = 0,
-    inconsistent: int = 0,
-    people_repeats: int = 0,
-    people_inconsistent: int = 0,
-) -> tuple[float, float, float]:
+def error_rate(*strata: tuple[int, Counts], people: tuple[int, int] = (0, 0)) -> tuple[float, float, float]:
     """Return the share of wrong answers of a machine, and its interval of 95 %.
 
-    A person gave `audits` of its answers too, of which `wrong` differ; it gave `repeats` twice, of which `inconsistent`
-    differ. The last two are the same of people.
+    Each stratum has the number of answers and their counts; `people` are repeats by people and those of them that
+    differ.
 
     Examples
     --------
-    >>> [round(value, 2) for value in error_rate(audits=40, wrong=8)]
+    >>> [round(value, 2) for value in error_rate((400, (40, 8, 0, 0)))]
     [0.19, 0.08, 0.33]
+    >>> [round(value, 2) for value in error_rate((80, (30, 20, 0, 0)), (320, (10, 1, 0, 0)))]
+    [0.24, 0.13, 0.43]
     """
+    total = sum(n for n, _ in strata)
+    mean, lows, highs = 0.0, np.zeros(1), np.zeros(1)
+    for n, counts in strata:
+        share = n / total if total else 1 / len(strata)
+        own, quantiles = _posterior(counts, people)
+        mean += share * own
+        # With no mistake found, or nothing else, the interval of a share goes to its end.
+        audits, wrong, _, inconsistent = counts
+        lows = np.add.outer(lows, share * quantiles * bool(wrong or inconsistent)).ravel()
+        highs = np.add.outer(highs, share * (quantiles if wrong < audits or not audits else 1)).ravel()
+    return mean, float(np.quantile(lows, (1 - LEVEL) / 2)), float(np.quantile(highs, (1 + LEVEL) / 2))
+
+
+@lru_cache(maxsize=1024)
+def _posterior(counts: Counts, people_counts: tuple[int, int]) -> tuple[float, NDArray[np.float64]]:
+    """Return the mean and quantiles of the share of wrong answers."""
+    audits, wrong, repeats, inconsistent = counts
+    people_repeats, people_inconsistent = people_counts
     (fixed, flips, people), log_prior = _grid()
     error = fixed * (1 - flips) + (1 - fixed) * flips
     log_p = log_prior.copy()
@@ -134,11 +164,8 @@ def error_rate(
     error = error[..., 0].ravel()
     order = np.argsort(error, kind="stable")
     below = np.cumsum(p[order]) / p.sum()
-    low, high = (float(error[order][np.searchsorted(below, at)]) for at in ((1 - LEVEL) / 2, (1 + LEVEL) / 2))
-    # With no mistake found, or nothing else, the interval of a share goes to its end.
-    low = low if wrong or inconsistent else 0.0
-    high = high if wrong < audits or not audits else 1.0
-    return float(error @ p / p.sum()), low, high
+    at = np.searchsorted(below, (np.arange(QUANTILES) + 0.5) / QUANTILES)
+    return float(error @ p / p.sum()), error[order][at]
 
 
 @cache
@@ -161,86 +188,104 @@ class Record:
     _said: dict[tuple[tuple[int, int], ...], tuple[tuple[str | None, tuple[int, ...]], ...]] = field(
         default_factory=dict
     )
-    # Of each machine: its answers, and comparisons of audits by what the person and the machine said.
-    _tallies: dict[str, Counter[str]] = field(default_factory=dict)
+    # Of each machine: its answers, by whether they join rows; its pairs, by what it says; how near the rows are.
+    _tallies: dict[str, Counter[tuple[object, ...]]] = field(default_factory=dict)
     _people: tuple[int, int] = (0, 0)
 
     def copy(self) -> Record:
         """Return a copy that can grow by itself."""
         return Record(dict(self._said), {name: tally.copy() for name, tally in self._tallies.items()}, self._people)
 
-    def take(self, entry: Entry) -> None:
-        """Take one more answer in."""
+    def take(self, entry: Entry, closeness: Sequence[float] = ()) -> None:
+        """Take one more answer in; of a machine, with the shares of random pairs that are closer than its pairs."""
         question, answer = entry
         who, said = question.annotator, tuple(value for *_, value in question.verdicts(answer))
         if is_machine(who):
-            assert who is not None
-            self._count(who, answers=1)
+            self._count(str(who), ("answers",))
         if not said:
             return
         before = self._said.get(question.pairs, ())
         if question.purpose == "repeat":
             own = [earlier for name, earlier in before if name == who]
-            if own:
-                self._count_repeat(who, own[0] != said)
+            if own and is_machine(who):
+                joins = question.joins(own[0])
+                self._count(str(who), ("repeats", joins), *[("inconsistent", joins)] * (own[0] != said))
+            elif own:
+                self._people = self._people[0] + 1, self._people[1] + int(own[0] != said)
             return
+        if is_machine(who):
+            pairs = [("pairs", value > 0) for value in said]
+            near = [("near", value > 0, min(int(at * BINS), BINS - 1)) for value, at in zip(said, closeness)]
+            self._count(str(who), ("said", question.joins(said)), *pairs, *near)
         if question.purpose == "overlap":
             for name, earlier in before:
                 if is_machine(name) and not is_machine(who):
-                    self._count_audit(str(name), said, earlier)
+                    self._count_audit(str(name), question, said, earlier)
                 elif is_machine(who) and not is_machine(name):
-                    self._count_audit(str(who), earlier, said)
+                    self._count_audit(str(who), question, earlier, said)
         self._said[question.pairs] = (*before, (who, said))
 
-    def _count(self, machine: str, **more: int) -> None:
-        self._tallies.setdefault(machine, Counter()).update(more)
+    def _count(self, machine: str, *what: tuple[object, ...]) -> None:
+        self._tallies.setdefault(machine, Counter()).update(what)
 
-    def _count_repeat(self, who: str | None, differs: bool) -> None:
-        if is_machine(who):
-            self._count(str(who), repeats=1, inconsistent=int(differs))
-        else:
-            self._people = self._people[0] + 1, self._people[1] + int(differs)
-
-    def _count_audit(self, machine: str, truth: tuple[int, ...], said: tuple[int, ...]) -> None:
-        pairs = [(t > 0, s > 0) for t, s in zip(truth, said)]
-        self._count(
-            machine,
-            audits=1,
-            wrong=int(truth != said),
-            both_same=pairs.count((True, True)),
-            only_person=pairs.count((True, False)),
-            only_machine=pairs.count((False, True)),
-            both_different=pairs.count((False, False)),
-        )
+    def _count_audit(self, machine: str, question: Question, truth: tuple[int, ...], said: tuple[int, ...]) -> None:
+        joins = question.joins(said)
+        pairs = [("wrong pairs" if t != s else "right pairs", s > 0) for t, s in zip(truth, said)]
+        self._count(machine, ("audits", joins), *[("wrong", joins)] * (truth != said), *pairs)
 
     def rates(self) -> dict[str, ErrorRate]:
         """Return the error rate of each machine."""
         return {name: self._rate(tally) for name, tally in self._tallies.items()}
 
-    def _rate(self, tally: Counter[str]) -> ErrorRate:
-        counts = tally["audits"], tally["wrong"], tally["repeats"], tally["inconsistent"]
-        return ErrorRate(tally["answers"], *counts, *error_rate(*counts, *self._people))
+    def _rate(self, tally: Counter[tuple[object, ...]]) -> ErrorRate:
+        strata = [(tally["said", joins], _counts(tally, joins)) for joins in (False, True)]
+        strata = [stratum for stratum in strata if stratum[0]] or strata[:1]
+        audits, wrong, repeats, inconsistent = (sum(column) for column in zip(*(counts for _, counts in strata)))
+        rate = error_rate(*strata, people=self._people)
+        return ErrorRate(tally[("answers",)], audits, wrong, repeats, inconsistent, *rate)
 
     def trust(self) -> dict[str, Trust]:
         """Return how far the answers of each machine are to be believed."""
         return {name: self._trust(tally) for name, tally in self._tallies.items()}
 
-    def _trust(self, tally: Counter[str]) -> Trust:
-        both_same, only_person = tally["both_same"], tally["only_person"]
-        only_machine, both_different = tally["only_machine"], tally["both_different"]
-        n, wrong = both_same + only_person + only_machine + both_different, only_person + only_machine
-        error = error_rate(n, wrong, tally["repeats"], tally["inconsistent"], *self._people)[0]
-
-        def share(count: int, others: int, prior: float) -> float:
-            return (count + SHRINKAGE * prior) / (count + others + SHRINKAGE)
-
-        same = share(both_same, only_person, 1 - error)
-        other = share(only_machine, both_different, error)
-        at_even_odds = (1 - same) / (2 - same - other), other / (same + other)
-        errors = [min(max(each, LEAST_ERROR), NO_USE) for each in at_even_odds]
-        among = share(only_person, both_different, error), share(only_machine, both_same, error)
-        weights = [worth_of(*each) for each in zip(errors, among)]
+    def _trust(self, tally: Counter[tuple[object, ...]]) -> Trust:
+        # Of "different" first, and "same" second.
+        right, wrong, said = (
+            np.array([tally[what, same] for same in (False, True)]) for what in ("right pairs", "wrong pairs", "pairs")
+        )
+        share = (said + 1) / (said.sum() + 2)
+        error = sum(
+            part * _posterior((int(r + w), int(w), *_counts(tally, same)[2:]), self._people)[0]
+            for part, r, w, same in zip(share, right, wrong, (False, True))
+        )
+        among = (wrong + SHRINKAGE * error) / (right + wrong + SHRINKAGE)
+        # Shares of all pairs: said "different" and "same" of the same ones, and of the different ones.
+        same, different = share * (among[0], 1 - among[1]), share * (1 - among[0], among[1])
+        a, b = same[1] / same.sum(), different[1] / different.sum()
+        at_even_odds = (1 - a) / (2 - a - b), b / (a + b)
+        errors = [float(min(max(each, LEAST_ERROR), NO_USE)) for each in at_even_odds]
+        n = (right + wrong).sum()
+        beyond = _beyond_distances(tally, float(share @ (wrong / np.maximum(right + wrong, 1))) * n / (n + SHRINKAGE))
+        weights = [beyond * worth_of(each, float(c)) for each, c in zip(errors, among)]
         return Trust((errors[0], errors[1]), (weights[0], weights[1]))
+
+
+def _counts(tally: Counter[tuple[object, ...]], joins: bool) -> Counts:
+    audits, wrong, repeats, inconsistent = (
+        tally[what, joins] for what in ("audits", "wrong", "repeats", "inconsistent")
+    )
+    return audits, wrong, repeats, inconsistent
+
+
+def _beyond_distances(tally: Counter[tuple[object, ...]], error: float) -> float:
+    """Return the share that is right of what a machine says beyond the distances; 0 if it is below a quarter."""
+    different, same = (np.array([tally["near", word, at] for at in range(BINS)]) for word in (False, True))
+    comparisons = different.sum() * same.sum()
+    if not comparisons or not error:
+        return 1.0
+    auc = different @ (np.cumsum(same) - same / 2) / comparisons
+    beyond = 1 - abs(2 * auc - 1)
+    return float(1 - error / beyond) if error <= (1 - LEAST_RIGHT) * beyond else 0.0
 
 
 def error_rates(log: Iterable[Entry]) -> dict[str, ErrorRate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -111,13 +111,15 @@ class State:
 
     # One more answer
 
-    def apply(self, entry: Entry, pca_closeness: float | None = None) -> None:
-        """Take an answer in; of an audited question, with the closeness of its rows in the principal components."""
-        self._take(entry, pca_closeness)
+    def apply(self, entry: Entry, closeness: Sequence[float] = ()) -> None:
+        """Take an answer in; of an audited question, and of a machine, with how close its pairs are in the principal
+        components.
+        """
+        self._take(entry, closeness)
         if self.placing:
             self._place_last()
 
-    def _take(self, entry: Entry, pca_closeness: float | None) -> None:
+    def _take(self, entry: Entry, closeness: Sequence[float]) -> None:
         question, answer = entry
         self.known = None
         before = self.n_entries
@@ -125,7 +127,7 @@ class State:
         if question.kind == "skip":
             self.set_aside(question.rows[0])
             return
-        self.record.take(entry)
+        self.record.take(entry, closeness)
         self.groups.trust = self.record.trust()
         if question.asked_again:
             self.n_again += 1
@@ -142,9 +144,9 @@ class State:
             return
         verdicts = question.verdicts(answer)
         machine = question.annotator if is_machine(question.annotator) else None
-        if pca_closeness is not None and self.look is not None and question.kind == "same" and machine is None:
+        if closeness and self.look is not None and question.kind == "same" and machine is None:
             i, j, value = verdicts[0]
-            self.audits.append(Audit(before, value > 0, self.look.closeness(i, j), pca_closeness))
+            self.audits.append(Audit(before, value > 0, self.look.closeness(i, j), closeness[0]))
         for i, j, value in verdicts:
             self.answers.add(i, j, value > 0, machine)
             if machine is None:

@@ -460,6 +460,8 @@ def _say_how_it_goes(asker: Asker | PreferenceAsker) -> None:
             f"{name} is wrong in about {found.rate:.0%} of its answers, between {found.low:.0%} and {found.high:.0%}: "
             f"{found.wrong} of {found.audits} audits disagree, {found.inconsistent} of {found.repeats} repeats."
         )
+        if isinstance(asker, Asker) and name in asker.ignored_machines_:
+            tell(f"The answers of {name} are left out: they tell nothing beyond the distances between the rows.")
     curve = asker.learning_curve()
     if curve:
         last = curve[-1]
