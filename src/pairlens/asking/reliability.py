@@ -12,7 +12,7 @@ with :math:`2 \varphi (1 - \varphi)`. Repeats alone bound the error from below, 
 in the same way never disagrees with itself; audits say the rest. The priors are Beta(0.5, 1.5) for :math:`e_0`,
 Beta(0.5, 4.5) for :math:`\varphi` and Beta(1, 49) for :math:`\epsilon`, which repeats by people inform as well. The
 posterior is computed on a grid. Answers that join rows ("same", or a group on a screen) and all others are judged as if
-two machines had given them, because of the first more are audited. The error rate is the mean of both, each weighted by
+two machines had given them, because more of the first are audited. The error rate is the mean of both, each weighted by
 how often it was given, and the interval that of this mean of two independent posteriors. Each of the two begins at 0
 where no audit and no repeat disagrees, and ends at 1 where all audits do.
 
