@@ -224,6 +224,22 @@ def held_out_lengths(X, stack):
     return np.array(found), np.array(same), np.array(weight)
 
 
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_the_prior_of_all_pairs_is_chosen_with_more_folds_than_those_of_the_folds(n_threads, monkeypatch):
+    drawn = []
+    choose = module.learner.choose_prior
+
+    def noted(learner, known, *arguments, repeats):
+        drawn.append((known.n_pairs, repeats))
+        return choose(learner, known, *arguments, repeats=repeats)
+
+    monkeypatch.setattr(module.learner, "choose_prior", noted)
+    X, _, pairs = problem("tall", seed=0)
+    stack = stacked(X, pairs, n_threads=n_threads)[0]
+    expected = [(pairs.n_pairs, REPEATS), *((fold.train.n_pairs, 1) for fold in stack)]
+    assert sorted(drawn) == sorted(expected)
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("kind", ["tall", "wide"])
 def test_shares_are_those_of_the_oracle(kind, seed):

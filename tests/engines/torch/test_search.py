@@ -90,6 +90,17 @@ def test_blocks_change_nothing(kind, monkeypatch):
     assert torch.equal(whole.nearest, parts.nearest)
 
 
+def test_products_with_a_walk_in_parts_are_those_of_the_whole(monkeypatch):
+    rows = TensorRows(torch.from_numpy(np.random.default_rng(0).random((300, 4))))
+    walk = near_walk(rows, 5, scale_neighbor=5, accuracy=1e-9).walk
+    columns = torch.from_numpy(np.random.default_rng(1).random((300, 7)))
+    whole = walk @ columns
+    monkeypatch.setattr(module, "SMALL_BYTES", 0)
+    monkeypatch.setattr(torch_device, "CPU_BYTES", 50_000)
+    assert torch.equal(walk @ columns, whole)
+    assert torch.equal(walk @ columns[:, 0], whole[:, 0])
+
+
 @pytest.mark.parametrize("unit", [1e-3, 1e-2, 10.0])
 def test_a_poor_screen_costs_time_not_correctness(unit, monkeypatch):
     """With an error bound this large most rows have no proof, look into more groups, or are compared with all."""
