@@ -57,7 +57,7 @@ TOLERABLE_DOUBT = 0.25
 FINE_BYTES = 64
 # Scales outside of this leave the range of float32 when squared.
 FLOAT32_SCALES = (1e-15, 1e15)
-# Bytes that a product takes without asking how many are free, for which the device is waited for.
+# Bytes of a product up to which it does not ask how many are free: to ask means to wait for the device.
 SMALL_BYTES = 1 << 28
 # Of float32 products whose factors keep 11 binary digits, as a share of the norms: four standard deviations of a sum
 # of f independent errors are this over the square root of f.
@@ -478,7 +478,7 @@ class TensorNearGraph(NearGraph):
 
 @dataclass(frozen=True)
 class Steps:
-    """A sparse matrix in compressed rows whose products repeat: the device's own product adds in any order."""
+    """Hold a sparse matrix in compressed rows whose products repeat: the device's own product adds in any order."""
 
     start: Tensor
     column: Tensor

@@ -96,8 +96,8 @@ class PairMap(JudgedByHeldOutPairs):
         small and many, some rows get another nearest neighbour (docs/maps.md). Of a tensor, spaces and probabilities
         are learned from the landmarks, and all rows are laid out.
     n_jobs : int or None, default=1
-        Threads of the folds and of the layout; -1 for all cores. With more than one, BLAS has one thread in the folds;
-        the map does not depend on them where BLAS has one anyway.
+        Threads of the folds and of the layout; -1 for all cores. With more than one, the folds hold BLAS to one thread;
+        the map does not depend on their number if BLAS has one thread in any case.
     verbose : int, default=0
         Whether to report progress, to standard error.
     random_state : int, RandomState, Generator or None, default=None
